@@ -1,0 +1,59 @@
+# Helpers that keep every folder's CMakeLists.txt to a few lines.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+# ccache shares objects between build folders of one checkout.
+find_program(LATHE_CCACHE ccache)
+if(LATHE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${LATHE_CCACHE})
+endif()
+
+add_library(lathe_flags INTERFACE)
+target_compile_options(lathe_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+if(LATHE_WARNINGS_AS_ERRORS)
+  target_compile_options(lathe_flags INTERFACE -Werror)
+endif()
+target_include_directories(lathe_flags INTERFACE ${CMAKE_SOURCE_DIR})
+
+# lathe_add_library(<name> SOURCES ... [DEPENDS ...]): one folder, one static library, headers
+# included as "tuner/<folder>/<folder>.h".
+function(lathe_add_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC lathe_flags ${ARG_DEPENDS})
+endfunction()
+
+# lathe_add_test(<name> SOURCES ... [DEPENDS ...] [LABELS ...] [TIMEOUT seconds]): one GoogleTest executable.
+function(lathe_add_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE lathe_flags ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+    ENVIRONMENT "LATHE_SOURCE_DIR=${CMAKE_SOURCE_DIR};LATHE_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
+  if(ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
+  endif()
+endfunction()
+
+# lathe_ship(<destination folder> FILES <files>...): files that the executables read at run time. They are found at
+# ../share/lathe/<destination> beside the executables, in the build folder (links) and when installed (copies).
+function(lathe_ship destination)
+  cmake_parse_arguments(ARG "" "" "FILES" ${ARGN})
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/lathe/${destination})
+  foreach(file ${ARG_FILES})
+    get_filename_component(name ${file} NAME)
+    file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${CMAKE_BINARY_DIR}/share/lathe/${destination}/${name} SYMBOLIC)
+    install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/lathe/${destination})
+  endforeach()
+endfunction()

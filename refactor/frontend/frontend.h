@@ -1,0 +1,81 @@
+// Parses CUDA with Clang in device mode; finds kernels and the places that launch them.
+#pragma once
+
+#include "tuner/base/result.h"
+#include "tuner/expression/expression.h"
+
+#include <array>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace clang {
+class ASTUnit;
+class FunctionDecl;
+} // namespace clang
+
+namespace lathe::refactor {
+
+struct ParseOptions {
+  std::filesystem::path compile_database; // folder with compile_commands.json; empty: flags only
+  std::vector<std::string> flags;         // after `--` on the command line
+  std::string architecture = "sm_90";
+  std::map<std::filesystem::path, std::string> overlay; // file contents that replace the disk's
+};
+
+// One translation unit, parsed in CUDA device mode (docs/frontend.md states the flags).
+class ParsedSource {
+public:
+  static Result<std::unique_ptr<ParsedSource>> parse(const std::filesystem::path& file, const ParseOptions& options);
+  virtual ~ParsedSource() = default;
+  virtual clang::ASTUnit& ast() = 0;
+  virtual const std::filesystem::path& file() const = 0;
+  virtual const std::vector<std::string>& missing_headers() const = 0;
+  virtual const std::vector<std::string>& command() const = 0; // for the certificate
+  // Diagnostics of error level, "file:line: message".
+  virtual const std::vector<std::string>& errors() const = 0;
+};
+
+// A place that launches a kernel, with its host expressions turned into Lathe expressions over the launcher's
+// integer parameters, sizeof_<T> and the kernel's template parameters.
+struct LaunchSite {
+  std::string launcher;                   // function that holds it; "file:line" of the launch
+  std::string location;
+  std::vector<std::string> template_arguments; // as written: {"T", "256"}
+  std::vector<std::string> dimensions;    // integer parameters of the launcher that the expressions use
+  std::array<std::string, 3> grid{"1", "1", "1"}, block{"1", "1", "1"};
+  std::string shared_bytes = "0";
+  // Kernel parameter name -> host expression passed for it ("" where unreadable), and launcher pointers passed on.
+  std::map<std::string, std::string> arguments;
+  std::vector<std::string> unreadable;    // what could not be turned into an expression, each a sentence
+};
+
+struct KernelParameter {
+  std::string name, type; // type as written
+  bool is_pointer = false, is_const_pointee = false, is_restrict = false, is_integer = false, is_real = false;
+  std::string element;    // pointee type, unqualified
+};
+
+struct TemplateParameter {
+  std::string name, type; // type: "typename" or the non-type parameter's type
+  std::string default_argument;
+};
+
+struct KernelInfo {
+  std::string name, qualified_name;
+  std::string location; // file:line
+  const clang::FunctionDecl* declaration = nullptr; // the template pattern, owned by the ParsedSource
+  std::vector<TemplateParameter> template_parameters;
+  std::vector<KernelParameter> parameters;
+  std::vector<LaunchSite> launches;
+  std::vector<std::string> unresolved; // names in its body that could not be resolved
+  bool is_whole() const { return unresolved.empty(); }
+};
+
+std::vector<KernelInfo> find_kernels(ParsedSource& source);
+// By name, qualified name or glob pattern. The error lists the names that were found.
+Result<KernelInfo> find_kernel(ParsedSource& source, const std::string& name);
+
+} // namespace lathe::refactor

@@ -1,0 +1,93 @@
+// Running, verifying and timing configurations: on a GPU, or on the host executor where there is none.
+#pragma once
+
+#include "tuner/base/result.h"
+#include "tuner/device/device.h"
+#include "tuner/spec/spec.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lathe {
+
+enum class Outcome {
+  ok,
+  compile_error,
+  resource_limit, // cannot launch, or violates a stated occupancy floor: never ran
+  runtime_error,  // illegal address, trap, launch failure, sanitizer report, deadlock
+  timeout,
+  crashed,        // the runner died
+  wrong_result,   // differs from the reference, wrote outside its buffers, or changed an input
+  under_floor,    // faster than physics allows: rejected as an error
+};
+std::string_view to_string(Outcome outcome);
+std::optional<Outcome> parse_outcome(std::string_view text);
+
+struct Timing {
+  double median_us = 0;
+  double low_us = 0, high_us = 0; // 95 % confidence interval of the median
+  int samples = 0;
+  bool stopped_early = false; // clearly beaten by the incumbent
+};
+
+struct Measurement {
+  Outcome outcome = Outcome::ok;
+  std::string reason; // of a failure: one sentence
+  Timing timing;
+  KernelResources resources;
+  double occupancy = 0;
+  double error = 0; // worst |out - ref| / tolerance scale, 0: identical
+  double compile_seconds = 0, run_seconds = 0;
+};
+
+struct MeasureOptions {
+  std::uint64_t seed = 1;
+  double time_limit_s = 10;        // of one configuration, compiling included on the GPU
+  int min_samples = 5, max_samples = 50;
+  double target_interval = 0.01;   // half width of the confidence interval over the median
+  bool sanitize = false;           // host executor: address and undefined-behaviour sanitizers
+  int schedules = 1;               // host executor: thread orders tried when verifying
+  std::vector<std::string> include_folders; // for the kernel's own includes (normally none)
+  std::string cache_folder;        // cubin and object cache; empty: the user's default
+  int jobs = 0;                    // compile workers; 0: one a core
+};
+
+// Raw against one configuration, interleaved in one run.
+struct Comparison {
+  Timing raw, tuned;
+  double ratio = 1;      // raw / tuned, median of paired samples: above 1 is a gain
+  double ratio_low = 1, ratio_high = 1; // 95 % interval
+  double noise_band = 0; // A/A: half width of the raw kernel's ratio against itself in the same run
+};
+
+// One problem on one device. Not thread-safe: one user at a time.
+class Backend {
+public:
+  virtual ~Backend() = default;
+  virtual const DeviceInfo& device() const = 0;
+  virtual std::string_view protocol() const = 0; // one line, stored beside every number
+
+  // Fills the buffers, compiles and runs the reference, keeps its outputs, times it, measures the copy floor.
+  // `workload` must outlive the backend's use of it.
+  virtual Status prepare(const Workload& workload, const MeasureOptions& options) = 0;
+  virtual const Timing& raw_timing() const = 0;
+  // Microseconds of a device-to-device copy that moves the cost model's bytes; 0: unknown.
+  virtual double copy_floor_us() const = 0;
+
+  // Compiles (in parallel), verifies and times each configuration. Never fails as a whole for one configuration's
+  // fault. `incumbent_us`: best so far, 0 for none; clearly slower ones stop early.
+  virtual Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations, double incumbent_us) = 0;
+  // Interleaved with the raw kernel, with an A/A band.
+  virtual Result<Comparison> compare(const KnobValues& configuration) = 0;
+};
+
+// Fails with Failure::no_device where there is none. `index` counts the visible devices.
+Result<std::unique_ptr<Backend>> make_cuda_backend(int index);
+// The host executor: the kernel as C++ by clang, blocks on threads, the threads of a block as fibers.
+Result<std::unique_ptr<Backend>> make_host_backend();
+
+} // namespace lathe

@@ -1,0 +1,63 @@
+// The results store: SQLite, one transaction an evaluation. `kill -9` at any moment loses at most what was in flight.
+#pragma once
+
+#include "tuner/base/result.h"
+#include "tuner/measure/measure.h"
+#include "tuner/spec/spec.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lathe {
+
+// What a result belongs to. A changed template never reuses old results in silence: its hash is part of the key.
+struct StoreKey {
+  std::string kernel;        // TuningSpec::name
+  std::string template_hash;
+  std::string workload;      // Workload::key()
+  std::string device;        // DeviceInfo::name
+  std::string driver, toolkit;
+};
+
+struct StoredEvaluation {
+  KnobValues knobs;
+  Measurement measurement;
+  std::string author; // technique
+  std::string timestamp; // ISO 8601, UTC
+};
+
+struct StoredWinner {
+  StoreKey key;
+  KnobValues knobs;
+  std::vector<std::string> knob_names;
+  Comparison comparison;
+  double copy_floor_us = 0;
+  int evaluations = 0;
+  double seconds = 0;
+  std::string protocol, timestamp, lathe_version;
+  bool is_host = false;
+  Problem problem;
+  std::map<std::string, std::string> types;
+};
+
+class Store {
+public:
+  // Creates the file when missing. Errors: read-only folder, full disk, not a database, corrupted (names the file and
+  // how to set it aside), a newer schema version.
+  static Result<std::unique_ptr<Store>> open(const std::filesystem::path& path);
+  virtual ~Store() = default;
+
+  virtual Status record(const StoreKey& key, const std::vector<std::string>& knob_names, const StoredEvaluation& evaluation) = 0;
+  virtual Result<std::vector<StoredEvaluation>> evaluations(const StoreKey& key) = 0;
+  virtual Status record_winner(const StoredWinner& winner) = 0; // replaces the key's previous one
+  virtual Result<std::vector<StoredWinner>> winners(const std::string& kernel) = 0; // every device and problem
+  // Other keys of the same kernel: for transfer and for telling a stale template.
+  virtual Result<std::vector<StoreKey>> keys(const std::string& kernel) = 0;
+};
+
+// $LATHE_RESULTS, else ./lathe-results/results.sqlite
+std::filesystem::path default_store_path();
+
+} // namespace lathe
