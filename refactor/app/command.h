@@ -1,0 +1,12 @@
+// The commands of `lathe-refactor`, which `lathe` runs the way git runs its subcommands. Conventions as in
+// tuner/app/command.h.
+#pragma once
+
+#include "tuner/app/command.h"
+
+namespace lathe::refactor {
+
+int templatize_command(const Arguments& arguments);
+int check_command(const Arguments& arguments);
+
+} // namespace lathe::refactor
