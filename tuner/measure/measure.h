@@ -20,9 +20,9 @@ enum class Outcome {
   resource_limit, // cannot launch, or violates a stated occupancy floor: never ran
   runtime_error,  // illegal address, trap, launch failure, sanitizer report, deadlock
   timeout,
-  crashed,        // the runner died
-  wrong_result,   // differs from the reference, wrote outside its buffers, or changed an input
-  under_floor,    // faster than physics allows: rejected as an error
+  crashed,      // the runner died
+  wrong_result, // differs from the reference, wrote outside its buffers, or changed an input
+  under_floor,  // faster than physics allows: rejected as an error
 };
 std::string_view to_string(Outcome outcome);
 std::optional<Outcome> parse_outcome(std::string_view text);
@@ -46,20 +46,20 @@ struct Measurement {
 
 struct MeasureOptions {
   std::uint64_t seed = 1;
-  double time_limit_s = 10;        // of one configuration, compiling included on the GPU
+  double time_limit_s = 10; // of one configuration, compiling included on the GPU
   int min_samples = 5, max_samples = 50;
-  double target_interval = 0.01;   // half width of the confidence interval over the median
-  bool sanitize = false;           // host executor: address and undefined-behaviour sanitizers
-  int schedules = 1;               // host executor: thread orders tried when verifying
+  double target_interval = 0.01;            // half width of the confidence interval over the median
+  bool sanitize = false;                    // host executor: address and undefined-behaviour sanitizers
+  int schedules = 1;                        // host executor: thread orders tried when verifying
   std::vector<std::string> include_folders; // for the kernel's own includes (normally none)
-  std::string cache_folder;        // cubin and object cache; empty: the user's default
-  int jobs = 0;                    // compile workers; 0: one a core
+  std::string cache_folder;                 // cubin and object cache; empty: the user's default
+  int jobs = 0;                             // compile workers; 0: one a core
 };
 
 // Raw against one configuration, interleaved in one run.
 struct Comparison {
   Timing raw, tuned;
-  double ratio = 1;      // raw / tuned, median of paired samples: above 1 is a gain
+  double ratio = 1;                     // raw / tuned, median of paired samples: above 1 is a gain
   double ratio_low = 1, ratio_high = 1; // 95 % interval
   double noise_band = 0; // A/A: half width of the raw kernel's ratio against itself in the same run
 };
@@ -78,9 +78,10 @@ public:
   // Microseconds of a device-to-device copy that moves the cost model's bytes; 0: unknown.
   virtual double copy_floor_us() const = 0;
 
-  // Compiles (in parallel), verifies and times each configuration. Never fails as a whole for one configuration's
-  // fault. `incumbent_us`: best so far, 0 for none; clearly slower ones stop early.
-  virtual Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations, double incumbent_us) = 0;
+  // Compiles (in parallel), verifies and times each configuration. Never fails as a whole for one
+  // configuration's fault. `incumbent_us`: best so far, 0 for none; clearly slower ones stop early.
+  virtual Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations,
+                                                    double incumbent_us) = 0;
   // Interleaved with the raw kernel, with an A/A band.
   virtual Result<Comparison> compare(const KnobValues& configuration) = 0;
 };

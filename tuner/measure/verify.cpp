@@ -1,0 +1,98 @@
+#include "tuner/measure/verify.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace lathe {
+namespace {
+
+std::string element_text(element::DType dtype, std::uint64_t bits) {
+  char text[64];
+  if (element::is_real(dtype))
+    std::snprintf(text, sizeof text, "%.6g", element::decode(dtype, bits));
+  else if (element::is_signed_integer(dtype))
+    std::snprintf(text, sizeof text, "%lld", element::sign_extend(dtype, bits));
+  else
+    std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(bits));
+  return text;
+}
+
+std::uint64_t poison_bits(element::DType dtype, std::byte poison) {
+  std::uint64_t bits = 0;
+  for (int i = 0; i < element::size_of(dtype); ++i)
+    bits = bits << 8 | std::to_integer<std::uint64_t>(poison);
+  return bits;
+}
+
+} // namespace
+
+Tolerance tolerance_for(const std::map<std::string, Tolerance>& given, const std::string& dtype) {
+  Tolerance tolerance;
+  if (const auto found = given.find(dtype); found != given.end())
+    tolerance = found->second;
+  if (tolerance.relative != 0 || tolerance.absolute != 0)
+    return tolerance;
+  static const std::map<std::string, double> defaults{{"f64", 0x1p-42}, {"f32", 0x1p-15}, {"f16", 0x1p-9},
+                                                      {"bf16", 0x1p-6}, {"e4m3", 0x1p-3}, {"e5m2", 0x1p-2}};
+  if (const auto found = defaults.find(dtype); found != defaults.end())
+    tolerance.relative = found->second;
+  return tolerance;
+}
+
+double magnitude(element::DType dtype, std::span<const std::byte> data,
+                 std::span<const std::byte> other_run) {
+  const std::uint64_t count = data.size() / static_cast<std::size_t>(element::size_of(dtype));
+  double sum = 0;
+  std::uint64_t used = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t bits = element::load(dtype, data.data(), i);
+    if (!other_run.empty() && element::load(dtype, other_run.data(), i) != bits)
+      continue;
+    const double value = element::decode(dtype, bits);
+    if (!std::isfinite(value))
+      continue;
+    sum += value * value;
+    ++used;
+  }
+  return used ? std::sqrt(sum / static_cast<double>(used)) : 0;
+}
+
+BufferDifference compare_buffers(const element::ErrorRule& rule, std::span<const std::byte> out,
+                                 std::span<const std::byte> reference) {
+  const std::uint64_t count = out.size() / static_cast<std::size_t>(element::size_of(rule.dtype));
+  BufferDifference difference;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const double error = element::element_error(rule, element::load(rule.dtype, out.data(), i),
+                                                element::load(rule.dtype, reference.data(), i));
+    if (error > difference.error)
+      difference.error = error;
+    if (error > 1 && difference.failures++ == 0)
+      difference.first = i;
+  }
+  return difference;
+}
+
+std::string describe_difference(const std::string& buffer, element::DType dtype,
+                                const BufferDifference& difference, std::uint64_t out_bits,
+                                std::uint64_t reference_bits, std::uint64_t count, std::byte poison) {
+  std::string text = buffer + "[" + std::to_string(difference.first) + "]";
+  const std::uint64_t untouched = poison_bits(dtype, poison);
+  if (out_bits == untouched)
+    text += " was not written where the raw kernel gives " + element_text(dtype, reference_bits);
+  else if (reference_bits == untouched)
+    text += " is " + element_text(dtype, out_bits) + " where the raw kernel writes nothing";
+  else
+    text += " is " + element_text(dtype, out_bits) + " where the raw kernel gives " +
+            element_text(dtype, reference_bits);
+  return text + " (" + std::to_string(difference.failures) + " of " + std::to_string(count) +
+         " elements differ)";
+}
+
+std::optional<std::size_t> damaged_guard(std::span<const std::byte> band) {
+  for (std::size_t i = 0; i < band.size(); ++i)
+    if (band[i] != guard_byte(i))
+      return i;
+  return std::nullopt;
+}
+
+} // namespace lathe

@@ -1,0 +1,51 @@
+// The judgement of outputs, shared by the GPU runner and the host executor.
+//
+// A verified run is made twice, with outputs poisoned by each of POISONS; the reference (the raw kernel) is
+// run the same way, and each run is compared with the reference's run under the same poison. So an element
+// that only the candidate leaves unwritten, or only the candidate writes, differs in at least one of the two.
+#pragma once
+
+#include "tuner/measure/element.h"
+#include "tuner/measure/fill.h"
+#include "tuner/spec/spec.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+namespace lathe {
+
+// The specification's tolerance for this dtype, or the default: a few units in the last place of the format,
+// since the reference is the raw kernel on the same device and only the order of operations may differ.
+//
+//   f64 2^-42   f32 2^-15   f16 2^-9   bf16 2^-6   e4m3 2^-3   e5m2 2^-2   integers and bool: exact
+Tolerance tolerance_for(const std::map<std::string, Tolerance>& given, const std::string& dtype);
+
+// Root mean square of the finite elements; 0 for none. For a reference run twice, elements that differ
+// between the runs (poison that it left in place) are left out when `other_run` is given.
+double magnitude(element::DType dtype, std::span<const std::byte> data,
+                 std::span<const std::byte> other_run = {});
+
+struct BufferDifference {
+  double error = 0;           // worst element, in units of what is allowed: above 1 fails
+  std::uint64_t failures = 0; // elements above 1
+  std::uint64_t first = 0;    // index of the first failure
+  bool acceptable() const { return failures == 0; }
+};
+
+// Compares element by element by element_error(); both spans hold the same number of elements.
+BufferDifference compare_buffers(const element::ErrorRule& rule, std::span<const std::byte> out,
+                                 std::span<const std::byte> reference);
+
+// "out[17] is 3.5 where the raw kernel gives 1.25 (and 12 more of 4096 elements)"; says "was not written"
+// when the element still holds the poison byte.
+std::string describe_difference(const std::string& buffer, element::DType dtype,
+                                const BufferDifference& difference, std::uint64_t out_bits,
+                                std::uint64_t reference_bits, std::uint64_t count, std::byte poison);
+
+// Offset of the first byte of a guard band that changed, or nothing.
+std::optional<std::size_t> damaged_guard(std::span<const std::byte> band);
+
+} // namespace lathe
