@@ -38,7 +38,7 @@ Result<std::string> read_file(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
     return system_error("read", path, errno);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(descriptor, &info) == 0 && S_ISDIR(info.st_mode)) {
     ::close(descriptor);
     return system_error("read", path, EISDIR);
@@ -86,7 +86,8 @@ Status write_file(const fs::path& path, std::string_view content) {
 
 Result<TemporaryFolder> TemporaryFolder::create(std::string_view purpose) {
   const char* base = std::getenv("TMPDIR");
-  std::string pattern = std::string(base && *base ? base : "/tmp") + "/lathe-" + std::string(purpose) + "-XXXXXX";
+  std::string pattern =
+      std::string(base && *base ? base : "/tmp") + "/lathe-" + std::string(purpose) + "-XXXXXX";
   if (!::mkdtemp(pattern.data()))
     return system_error("create temporary folder", pattern, errno, "set TMPDIR to a folder with free space");
   return TemporaryFolder(fs::path(pattern));

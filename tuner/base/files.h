@@ -32,7 +32,8 @@ private:
 };
 
 // Where the running executable's shipped files are (`../share/lathe` beside its folder, in an installation, a
-// bundle and a build folder alike; LATHE_SHARE overrides it). `relative` is a path inside it, such as "host_executor/cuda_host.h".
+// bundle and a build folder alike; LATHE_SHARE overrides it). `relative` is a path inside it, such as
+// "host_executor/cuda_host.h".
 Result<std::filesystem::path> shipped_file(const std::filesystem::path& relative);
 
 } // namespace lathe

@@ -6,7 +6,8 @@
 
 namespace lathe {
 
-// 128-bit XXH3 of `content` as 32 lower-case hexadecimal digits. Not cryptographic: it detects change, not malice.
+// SHA-1 of `content` as 40 lower-case hexadecimal digits: what `sha1sum`, git and CMake's file(SHA1) can
+// check without Lathe. It detects change, not malice.
 std::string content_hash(std::string_view content);
 
 } // namespace lathe

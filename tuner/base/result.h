@@ -1,4 +1,5 @@
-// Errors as values. Every fallible function of Lathe returns Result<T>; no exception crosses a library boundary.
+// Errors as values. Every fallible function of Lathe returns Result<T>; no exception crosses a library
+// boundary.
 #pragma once
 
 #include <optional>

@@ -75,7 +75,8 @@ std::string SubprocessResult::ending() const {
   return "exit code " + std::to_string(exit_code);
 }
 
-Result<SubprocessResult> run_subprocess(const std::vector<std::string>& command, const SubprocessOptions& options) {
+Result<SubprocessResult> run_subprocess(const std::vector<std::string>& command,
+                                        const SubprocessOptions& options) {
   if (command.empty())
     return Error{"cannot start a program", "the command is empty", ""};
   Pipe in, out, err, started;
@@ -132,7 +133,7 @@ Result<SubprocessResult> run_subprocess(const std::vector<std::string>& command,
     return Error{"cannot start " + command[0], std::strerror(start_failure), ""};
   }
 
-  struct sigaction ignore {}, previous {};
+  struct sigaction ignore{}, previous{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &ignore, &previous);
   ::fcntl(in.write_end, F_SETFL, O_NONBLOCK);
@@ -145,7 +146,8 @@ Result<SubprocessResult> run_subprocess(const std::vector<std::string>& command,
   while (out.read_end >= 0 || err.read_end >= 0) {
     int wait = -1;
     if (options.timeout.count() > 0) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
       if (left.count() <= 0) {
         result.timed_out = true;
         ::kill(-child, SIGKILL);

@@ -13,10 +13,10 @@
 namespace lathe {
 
 struct SubprocessOptions {
-  std::chrono::milliseconds timeout{0};                        // 0: none
-  std::string_view input;                                      // written to the child's standard input
+  std::chrono::milliseconds timeout{0};                         // 0: none
+  std::string_view input;                                       // written to the child's standard input
   std::vector<std::pair<std::string, std::string>> environment; // added to the parent's
-  std::filesystem::path folder;                                // empty: the parent's
+  std::filesystem::path folder;                                 // empty: the parent's
   std::size_t output_limit = 16u << 20; // bytes kept of each stream; the rest is read and dropped
 };
 
@@ -32,8 +32,8 @@ struct SubprocessResult {
   std::string ending() const;
 };
 
-// Runs `command[0]` (looked up in PATH) in its own process group. An Error means that it could not be started;
-// everything that happens afterwards is in the result.
+// Runs `command[0]` (looked up in PATH) in its own process group. An Error means that it could not be
+// started; everything that happens afterwards is in the result.
 Result<SubprocessResult> run_subprocess(const std::vector<std::string>& command,
                                         const SubprocessOptions& options = {});
 

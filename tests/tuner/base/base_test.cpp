@@ -1,0 +1,94 @@
+#include "tuner/base/files.h"
+#include "tuner/base/hash.h"
+#include "tuner/base/subprocess.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace lathe {
+namespace {
+
+TEST(Hash, AgreesWithPublishedSha1Vectors) {
+  EXPECT_EQ(content_hash(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+  EXPECT_EQ(content_hash("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+}
+
+TEST(Error, SentenceLeavesOutEmptyParts) {
+  EXPECT_EQ((Error{"a", "b", "c"}).sentence(), "a: b: c");
+  EXPECT_EQ((Error{"a", "", "c"}).sentence(), "a: c");
+}
+
+TEST(Files, WriteThenReadGivesTheSameBytes) {
+  auto folder = TemporaryFolder::create("test");
+  ASSERT_TRUE(folder.ok());
+  const auto path = folder->path() / "deep/er/file";
+  const std::string content("a\0b\n", 4);
+  ASSERT_TRUE(write_file(path, content).ok());
+  auto read = read_file(path);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(*read, content);
+}
+
+TEST(Files, MissingFileIsNamed) {
+  auto read = read_file("/no/such/file");
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().sentence(), "cannot read /no/such/file: No such file or directory");
+}
+
+TEST(Files, ReadingAFolderFails) {
+  EXPECT_FALSE(read_file("/tmp").ok());
+}
+
+TEST(Files, UnwritableTargetKeepsTheOldContent) {
+  auto folder = TemporaryFolder::create("test");
+  ASSERT_TRUE(folder.ok());
+  const auto path = folder->path() / "file";
+  ASSERT_TRUE(write_file(path, "old").ok());
+  EXPECT_FALSE(write_file(path / "below-a-file", "new").ok());
+  EXPECT_EQ(*read_file(path), "old");
+}
+
+TEST(Subprocess, PassesInputAndSeparatesStreams) {
+  SubprocessOptions options;
+  options.input = "hello";
+  auto result = run_subprocess({"sh", "-c", "cat; echo oops >&2; exit 3"}, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->output, "hello");
+  EXPECT_EQ(result->errors, "oops\n");
+  EXPECT_EQ(result->exit_code, 3);
+  EXPECT_EQ(result->ending(), "exit code 3");
+}
+
+TEST(Subprocess, KillsTheWholeGroupAtTheDeadline) {
+  SubprocessOptions options;
+  options.timeout = std::chrono::milliseconds(200);
+  auto result = run_subprocess({"sh", "-c", "sleep 30 & sleep 30"}, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->timed_out);
+}
+
+TEST(Subprocess, ReportsSignals) {
+  auto result = run_subprocess({"sh", "-c", "kill -SEGV $$"});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->signal, SIGSEGV);
+  EXPECT_FALSE(result->succeeded());
+}
+
+TEST(Subprocess, MissingProgramIsAnError) {
+  auto result = run_subprocess({"/no/such/program"});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().sentence(), "cannot start /no/such/program: No such file or directory");
+}
+
+TEST(Subprocess, LargeInputAndOutputDoNotDeadlock) {
+  const std::string input(4 << 20, 'x');
+  SubprocessOptions options;
+  options.input = input;
+  auto result = run_subprocess({"cat"}, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->output.size(), input.size());
+}
+
+} // namespace
+} // namespace lathe
