@@ -1,10 +1,10 @@
 // The one expression language of Lathe: conditions, launch geometry, shapes and cost models.
 //
-// C operators (?: || && == != < <= > >= + - * / % ! unary-minus, parentheses, bit operators & | ^ << >> ~), the words
-// `and or not in`, chained comparisons (a < b < c means a < b and b < c), list and tuple literals on the right of `in`,
-// string literals, true/false, and the functions min, max, abs, ceil_div(a, b), gcd, log2 (of a power of two) and
-// is_pow2. Integers are 64-bit and checked: overflow and division by zero are errors, never a value. Names may contain
-// dots (`device.max_threads_per_block`).
+// C operators (?: || && == != < <= > >= + - * / % ! unary-minus, parentheses, bit operators & | ^ << >> ~),
+// the words `and or not in`, chained comparisons (a < b < c means a < b and b < c), list and tuple literals
+// on the right of `in`, string literals, true/false, and the functions min, max, abs, ceil_div(a, b), gcd,
+// log2 (of a power of two) and is_pow2. Integers are 64-bit and checked: overflow and division by zero are
+// errors, never a value. Names may contain dots (`device.max_threads_per_block`).
 #pragma once
 
 #include "tuner/base/result.h"
@@ -63,8 +63,8 @@ private:
   Dialect dialect_ = Dialect::lathe;
 };
 
-// T1's `Values` strings are Python list expressions: "[32 * i for i in range(1, 32)]", "[1] + [2 * i for i in ...]",
-// "list(range(1, 9))", "[2**i for i in range(5)]". Evaluates that subset.
+// T1's `Values` strings are Python list expressions: "[32 * i for i in range(1, 32)]", "[1] + [2 * i for i in
+// ...]", "list(range(1, 9))", "[2**i for i in range(5)]". Evaluates that subset.
 Result<std::vector<Value>> parse_value_list(std::string_view text);
 
 } // namespace lathe

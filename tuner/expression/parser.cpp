@@ -1,0 +1,409 @@
+#include "tuner/expression/parser.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+namespace lathe::expression {
+namespace {
+
+// Bounds the recursion of the parser, of every walk over a tree, and of its destruction.
+constexpr std::size_t maximum_nesting = 200;
+constexpr std::size_t maximum_height = 1000;
+
+struct FunctionEntry {
+  std::string_view name;
+  Function function;
+  std::size_t fewest, most;
+};
+
+constexpr std::size_t any_count = 1000;
+constexpr std::array<FunctionEntry, 11> functions = {{{"min", Function::minimum, 1, any_count},
+                                                      {"max", Function::maximum, 1, any_count},
+                                                      {"abs", Function::absolute, 1, 1},
+                                                      {"ceil_div", Function::ceil_div, 2, 2},
+                                                      {"gcd", Function::gcd, 2, 2},
+                                                      {"log2", Function::log2, 1, 1},
+                                                      {"is_pow2", Function::is_pow2, 1, 1},
+                                                      {"int", Function::to_integer, 1, 1},
+                                                      {"float", Function::to_real, 1, 1},
+                                                      {"floor", Function::floor, 1, 1},
+                                                      {"ceil", Function::ceil, 1, 1}}};
+
+const FunctionEntry* find_function(std::string_view name) {
+  if (name.starts_with("math."))
+    name.remove_prefix(5);
+  const auto* entry = std::find_if(functions.begin(), functions.end(),
+                                   [&](const FunctionEntry& candidate) { return candidate.name == name; });
+  return entry == functions.end() ? nullptr : entry;
+}
+
+ExpressionNode constant(Value value) {
+  ExpressionNode node;
+  node.value = std::move(value);
+  return node;
+}
+
+// An initializer list would copy the trees.
+template <class... Nodes> std::vector<ExpressionNode> nodes(Nodes... node) {
+  std::vector<ExpressionNode> result;
+  result.reserve(sizeof...(node));
+  (result.push_back(std::move(node)), ...);
+  return result;
+}
+
+// Counts the levels of recursion for as long as it lives.
+class Nested {
+public:
+  explicit Nested(std::size_t& level) : level_(level) { ++level_; }
+  ~Nested() { --level_; }
+  Nested(const Nested&) = delete;
+  Nested& operator=(const Nested&) = delete;
+
+private:
+  std::size_t& level_;
+};
+
+} // namespace
+
+bool Parser::accept_symbol(std::string_view symbol) {
+  if (!at_symbol(symbol))
+    return false;
+  advance();
+  return true;
+}
+
+bool Parser::accept_word(std::string_view word) {
+  if (!at_word(word))
+    return false;
+  advance();
+  return true;
+}
+
+Status Parser::expect_symbol(std::string_view symbol, std::string_view why) {
+  if (accept_symbol(symbol))
+    return Done{};
+  return expected(std::string(symbol) + " " + std::string(why));
+}
+
+Error Parser::expected(std::string_view what) const {
+  return error("expected " + std::string(what) + ", found " + (at_end() ? "the end" : quoted(token().text)));
+}
+
+bool Parser::is_keyword(std::string_view word) const {
+  constexpr std::array<std::string_view, 7> keywords = {"and", "or", "not", "in", "if", "else", "for"};
+  return std::find(keywords.begin(), keywords.end(), word) != keywords.end();
+}
+
+Result<ExpressionNode> Parser::make(Operation operation, std::vector<ExpressionNode> children) const {
+  ExpressionNode node;
+  node.operation = operation;
+  for (const ExpressionNode& child : children)
+    node.height = std::max(node.height, child.height + 1);
+  if (node.height > maximum_height)
+    return error("the expression is too long");
+  node.children = std::move(children);
+  return node;
+}
+
+Result<ExpressionNode> Parser::expression() {
+  const Nested nested(nesting_);
+  if (nesting_ > maximum_nesting)
+    return error("the expression is nested too deeply");
+  LATHE_TRY(ExpressionNode first, disjunction());
+  if (accept_symbol("?")) {
+    LATHE_TRY(ExpressionNode if_true, expression());
+    LATHE_CHECK(expect_symbol(":", "of ?:"));
+    LATHE_TRY(ExpressionNode if_false, expression());
+    return make(Operation::choose, nodes(std::move(first), std::move(if_true), std::move(if_false)));
+  }
+  if (accept_word("if")) {
+    LATHE_TRY(ExpressionNode condition, disjunction());
+    if (!accept_word("else"))
+      return expected("else");
+    LATHE_TRY(ExpressionNode if_false, expression());
+    return make(Operation::choose, nodes(std::move(condition), std::move(first), std::move(if_false)));
+  }
+  return first;
+}
+
+Result<ExpressionNode> Parser::logical(Level operand, std::string_view symbol, std::string_view word,
+                                       Operation operation) {
+  LATHE_TRY(ExpressionNode first, (this->*operand)());
+  if (!at_symbol(symbol) && !at_word(word))
+    return first;
+  std::vector<ExpressionNode> children;
+  children.push_back(std::move(first));
+  while (accept_symbol(symbol) || accept_word(word)) {
+    LATHE_TRY(ExpressionNode next, (this->*operand)());
+    children.push_back(std::move(next));
+  }
+  return make(operation, std::move(children));
+}
+
+Result<ExpressionNode> Parser::disjunction() {
+  return logical(&Parser::conjunction, "||", "or",
+                 dialect_ == Dialect::python ? Operation::operand_or : Operation::logical_or);
+}
+
+Result<ExpressionNode> Parser::conjunction() {
+  return logical(&Parser::inversion, "&&", "and",
+                 dialect_ == Dialect::python ? Operation::operand_and : Operation::logical_and);
+}
+
+// `not` binds looser than comparisons, `!` (in unary) tighter than everything.
+Result<ExpressionNode> Parser::inversion() {
+  if (at_word("not")) {
+    const Nested nested(nesting_);
+    if (nesting_ > maximum_nesting)
+      return error("the expression is nested too deeply");
+    advance();
+    LATHE_TRY(ExpressionNode operand, inversion());
+    return make(Operation::logical_not, nodes(std::move(operand)));
+  }
+  return dialect_ == Dialect::python ? python_comparison() : c_bits();
+}
+
+Result<ExpressionNode> Parser::binary(Level operand, std::initializer_list<BinaryOperator> operators) {
+  LATHE_TRY(ExpressionNode left, (this->*operand)());
+  while (true) {
+    const auto* found = std::find_if(operators.begin(), operators.end(),
+                                     [&](const BinaryOperator& entry) { return at_symbol(entry.symbol); });
+    if (found == operators.end())
+      return left;
+    advance();
+    LATHE_TRY(ExpressionNode right, (this->*operand)());
+    LATHE_TRY(left, make(found->operation, nodes(std::move(left), std::move(right))));
+  }
+}
+
+Result<ExpressionNode> Parser::c_bits() {
+  return binary(&Parser::c_bit_xor, {{"|", Operation::bit_or}});
+}
+Result<ExpressionNode> Parser::c_bit_xor() {
+  return binary(&Parser::c_bit_and, {{"^", Operation::bit_xor}});
+}
+Result<ExpressionNode> Parser::c_bit_and() {
+  return binary(&Parser::equality, {{"&", Operation::bit_and}});
+}
+Result<ExpressionNode> Parser::equality() {
+  return comparison(&Parser::relation, false, true);
+}
+Result<ExpressionNode> Parser::relation() {
+  return comparison(&Parser::shift, true, false);
+}
+
+Result<ExpressionNode> Parser::python_comparison() {
+  return comparison(&Parser::python_bits, true, true);
+}
+Result<ExpressionNode> Parser::python_bits() {
+  return binary(&Parser::python_bit_xor, {{"|", Operation::bit_or}});
+}
+Result<ExpressionNode> Parser::python_bit_xor() {
+  return binary(&Parser::python_bit_and, {{"^", Operation::bit_xor}});
+}
+Result<ExpressionNode> Parser::python_bit_and() {
+  return binary(&Parser::shift, {{"&", Operation::bit_and}});
+}
+
+Result<ExpressionNode> Parser::comparison(Level operand, bool relational, bool equal) {
+  constexpr std::array<std::pair<std::string_view, Comparison>, 4> relations = {
+      {{"<", Comparison::less},
+       {"<=", Comparison::less_equal},
+       {">", Comparison::greater},
+       {">=", Comparison::greater_equal}}};
+  const auto accept = [&]() -> std::optional<Comparison> {
+    if (equal && accept_symbol("=="))
+      return Comparison::equal;
+    if (equal && accept_symbol("!="))
+      return Comparison::not_equal;
+    if (!relational)
+      return std::nullopt;
+    for (const auto& [symbol, comparison] : relations)
+      if (accept_symbol(symbol))
+        return comparison;
+    if (accept_word("in"))
+      return Comparison::in;
+    if (at_word("not") && next_token().kind == TokenKind::name && next_token().text == "in") {
+      advance();
+      advance();
+      return Comparison::not_in;
+    }
+    return std::nullopt;
+  };
+
+  LATHE_TRY(ExpressionNode first, (this->*operand)());
+  std::vector<ExpressionNode> children;
+  std::vector<Comparison> comparisons;
+  while (const std::optional<Comparison> comparison = accept()) {
+    if (children.empty())
+      children.push_back(std::move(first));
+    else if (children.back().operation == Operation::list)
+      return error("a list cannot be compared");
+    const bool membership = *comparison == Comparison::in || *comparison == Comparison::not_in;
+    LATHE_TRY(ExpressionNode next, membership ? list() : (this->*operand)());
+    comparisons.push_back(*comparison);
+    children.push_back(std::move(next));
+  }
+  if (children.empty()) {
+    if (at_symbol("="))
+      return error("a single = is no operator; write == to compare");
+    return first;
+  }
+  LATHE_TRY(ExpressionNode node, make(Operation::compare, std::move(children)));
+  node.comparisons = std::move(comparisons);
+  return node;
+}
+
+Result<ExpressionNode> Parser::list() {
+  const bool parenthesis = at_symbol("(");
+  const std::string_view close = parenthesis ? ")" : at_symbol("{") ? "}" : "]";
+  if (!accept_symbol("(") && !accept_symbol("[") && !accept_symbol("{"))
+    return expected("a list such as [1, 2] after in");
+  std::vector<ExpressionNode> children;
+  bool comma = false;
+  while (!at_symbol(close)) {
+    LATHE_TRY(ExpressionNode element, expression());
+    children.push_back(std::move(element));
+    if (!at_symbol(",") && !at_symbol(close))
+      return expected("a comma or " + std::string(close) + " in a list");
+    comma = accept_symbol(",") || comma;
+  }
+  if (parenthesis && !comma && !children.empty())
+    return error("(x) is no list; write (x,) or [x]");
+  advance();
+  return make(Operation::list, std::move(children));
+}
+
+Result<ExpressionNode> Parser::shift() {
+  return binary(&Parser::sum, {{"<<", Operation::shift_left}, {">>", Operation::shift_right}});
+}
+
+Result<ExpressionNode> Parser::sum() {
+  return binary(&Parser::term, {{"+", Operation::add}, {"-", Operation::subtract}});
+}
+
+Result<ExpressionNode> Parser::term() {
+  const bool python = dialect_ == Dialect::python;
+  return binary(&Parser::unary, {{"*", Operation::multiply},
+                                 {"/", python ? Operation::divide_real : Operation::divide_truncate},
+                                 {"//", Operation::divide_floor},
+                                 {"%", python ? Operation::modulo_floor : Operation::modulo_truncate}});
+}
+
+Result<ExpressionNode> Parser::unary() {
+  const Nested nested(nesting_);
+  if (nesting_ > maximum_nesting)
+    return error("the expression is nested too deeply");
+  if (at_symbol("-") && next_token().kind == TokenKind::integer &&
+      next_token().integer == std::uint64_t{1} << 63) { // only the minus makes this number representable
+    advance();
+    advance();
+    return constant(std::numeric_limits<std::int64_t>::min());
+  }
+  if (accept_symbol("+"))
+    return unary();
+  Operation operation = Operation::negate;
+  if (at_symbol("!"))
+    operation = Operation::logical_not;
+  else if (at_symbol("~"))
+    operation = Operation::bit_not;
+  else if (!at_symbol("-"))
+    return power();
+  advance();
+  LATHE_TRY(ExpressionNode operand, unary());
+  return make(operation, nodes(std::move(operand)));
+}
+
+Result<ExpressionNode> Parser::power() {
+  LATHE_TRY(ExpressionNode base, primary());
+  if (!accept_symbol("**"))
+    return base;
+  LATHE_TRY(ExpressionNode exponent, unary());
+  return make(Operation::power, nodes(std::move(base), std::move(exponent)));
+}
+
+Result<ExpressionNode> Parser::primary() {
+  const Token& current = token();
+  switch (current.kind) {
+  case TokenKind::integer: {
+    if (current.integer > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+      return error("the number " + quoted(current.text) + " does not fit 64 bits");
+    const auto value = static_cast<std::int64_t>(current.integer);
+    advance();
+    return constant(value);
+  }
+  case TokenKind::real: {
+    const double value = current.real;
+    advance();
+    return constant(value);
+  }
+  case TokenKind::string: {
+    ExpressionNode node = constant(current.string);
+    advance();
+    return node;
+  }
+  case TokenKind::name:
+    return name();
+  case TokenKind::symbol:
+    if (accept_symbol("(")) {
+      LATHE_TRY(ExpressionNode inner, expression());
+      LATHE_CHECK(expect_symbol(")", "to close the parenthesis"));
+      return inner;
+    }
+    if (at_symbol("["))
+      return error("a list may stand only on the right of in");
+    break;
+  case TokenKind::end:
+    break;
+  }
+  return expected("a value");
+}
+
+Result<ExpressionNode> Parser::name() {
+  const std::string_view word = token().text;
+  if (is_keyword(word))
+    return expected("a value");
+  if (word == "true" || word == "True" || word == "false" || word == "False") {
+    advance();
+    return constant(word == "true" || word == "True");
+  }
+  const FunctionEntry* function = find_function(word);
+  if (next_token().kind == TokenKind::symbol && next_token().text == "(") {
+    if (function == nullptr) {
+      std::string known;
+      for (const FunctionEntry& entry : functions)
+        known += (known.empty() ? "" : ", ") + std::string(entry.name);
+      return error("there is no function " + quoted(word) + " (there are " + known + ")");
+    }
+    advance();
+    advance();
+    std::vector<ExpressionNode> arguments;
+    while (!at_symbol(")")) {
+      LATHE_TRY(ExpressionNode argument, expression());
+      arguments.push_back(std::move(argument));
+      if (!accept_symbol(",") && !at_symbol(")"))
+        return expected("a comma or ) in the arguments of " + std::string(word));
+    }
+    if (arguments.size() < function->fewest || arguments.size() > function->most)
+      return error(std::string(word) + " takes " + std::to_string(function->fewest) +
+                   (function->most == any_count ? " or more" : "") + " arguments, not " +
+                   std::to_string(arguments.size()));
+    advance();
+    LATHE_TRY(ExpressionNode node, make(Operation::call, std::move(arguments)));
+    node.function = function->function;
+    return node;
+  }
+  ExpressionNode node;
+  node.operation = Operation::name;
+  const auto known = std::find(names_.begin(), names_.end(), word);
+  node.slot = static_cast<std::size_t>(known - names_.begin());
+  if (known == names_.end())
+    names_.emplace_back(word);
+  advance();
+  return node;
+}
+
+} // namespace lathe::expression
