@@ -20,6 +20,8 @@ public:
   Result<ExpressionNode> expression();
   // The same without Python's `a if b else c`, as in a comprehension's condition.
   Result<ExpressionNode> disjunction();
+  // One operand of + and *: a value with its sign.
+  Result<ExpressionNode> unary();
 
   const Token& token() const { return tokens_[position_]; }
   const Token& next_token() const { return tokens_[std::min(position_ + 1, tokens_.size() - 1)]; }
@@ -61,7 +63,6 @@ private:
   Result<ExpressionNode> shift();
   Result<ExpressionNode> sum();
   Result<ExpressionNode> term();
-  Result<ExpressionNode> unary();
   Result<ExpressionNode> power();
   Result<ExpressionNode> primary();
   Result<ExpressionNode> name();

@@ -70,7 +70,7 @@ private:
       return list;
     ListNode node;
     node.kind = ListNode::Kind::repetition;
-    LATHE_TRY(ExpressionNode count, parser_.expression());
+    LATHE_TRY(ExpressionNode count, parser_.unary());
     node.lists.push_back(std::move(list));
     node.expressions.push_back(std::move(count));
     return node;
