@@ -1,0 +1,167 @@
+// The host executor: CUDA kernel text compiled as C++ by clang and run with CUDA's semantics on the CPU.
+//
+// Blocks run on OS threads; the threads of a block are fibers that switch only where they wait (barriers, warp
+// primitives), so a kernel without either runs as a plain loop. docs/host_executor.md lists what is modelled.
+// Times are times of this machine's CPU and say nothing about a GPU.
+#pragma once
+
+#include "tuner/base/result.h"
+#include "tuner/measure/measure.h"
+#include "tuner/spec/spec.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace lathe {
+
+// Memory that a kernel may be given: zero-filled, shared with forked children (so that isolated runs need no copies),
+// with GUARD_BYTES of guard_byte() on either side. Movable, not copyable.
+class HostBuffer {
+public:
+  // `data()` is 256-byte aligned plus `misalignment` bytes (< 256). `bytes` may be 0; untouched pages cost no memory, so
+  // generous sizes are cheap when the wanted extent is what a traced run shall find out.
+  static Result<HostBuffer> allocate(std::size_t bytes, std::size_t misalignment = 0);
+  HostBuffer(HostBuffer&& other) noexcept;
+  HostBuffer& operator=(HostBuffer&& other) noexcept;
+  ~HostBuffer();
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  std::span<std::byte> bytes() const { return {data_, size_}; }
+  template <class T> std::span<T> as() const { return {reinterpret_cast<T*>(data_), size_ / sizeof(T)}; }
+
+  // Offset (negative: before the buffer; >= size(): after it) of a guard byte that no longer holds its value.
+  std::optional<std::ptrdiff_t> damage() const;
+  void reset_guards();
+
+private:
+  HostBuffer() = default;
+  std::byte* mapping_ = nullptr;
+  std::size_t mapping_size_ = 0;
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// One kernel argument: a pointer to a buffer (or null), or the bytes of a scalar or by-value structure.
+struct HostArgument {
+  const HostBuffer* buffer = nullptr;
+  std::size_t offset = 0;       // bytes into the buffer at which the pointer points
+  std::vector<std::byte> value; // the argument's object representation when `buffer` is null
+  std::string name;             // for messages; may be empty
+
+  static HostArgument of(const HostBuffer& buffer, std::string name = {}) {
+    return {&buffer, 0, {}, std::move(name)};
+  }
+  template <class T> static HostArgument scalar(const T& object) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    HostArgument argument;
+    argument.value.resize(sizeof(T));
+    std::memcpy(argument.value.data(), &object, sizeof(T));
+    return argument;
+  }
+  // A scalar of a specification ("i32", "f32", "bf16", ...); fails for an unknown dtype.
+  static Result<HostArgument> scalar(std::string_view dtype, const Value& value);
+};
+
+struct HostCompileOptions {
+  // Every access to memory is checked against the exact bounds of the buffers and of shared memory, and clang's
+  // undefined-behaviour checks are on. About 10 to 30 times slower. Needs clang.
+  bool sanitize = false;
+  // Records which bytes of each buffer are read and written. Needs clang.
+  bool trace = false;
+  // As a KernelSource has them: -std=, -D, -U and -I are used, options that only change GPU code are ignored.
+  std::vector<std::string> compile_options;
+  std::vector<std::string> include_folders;
+  std::string cache_folder; // of shared objects, by content; empty: $XDG_CACHE_HOME/lathe/host or ~/.cache/lathe/host
+  double time_limit_s = 120;
+};
+
+enum class HostSchedule {
+  forward,     // threads in index order
+  reverse,     // last thread first
+  random,      // any runnable thread, by the seed
+  interleaved, // one thread of each warp in turn
+};
+
+struct HostRunOptions {
+  HostSchedule schedule = HostSchedule::forward;
+  std::uint64_t seed = 1;                // of HostSchedule::random
+  double time_limit_s = 60;              // of the whole run; enforced by run_isolated
+  int threads = 0;                       // OS threads; 0: one a core. One when the kernel was compiled to sanitize or trace
+  std::byte shared_poison{0xff};         // what shared memory holds when a block starts
+  int repeats = 1;                       // timed launches in a row over the same buffers, each timed on its own
+};
+
+struct ByteRange { // half open, relative to the buffer's first byte; outside [0, size) for an access out of bounds
+  std::int64_t begin = 0, end = 0;
+  bool operator==(const ByteRange&) const = default;
+};
+
+// What one launch did to one buffer (index of the argument): disjoint ranges in ascending order.
+struct BufferAccess {
+  std::size_t argument = 0;
+  std::vector<ByteRange> read, written; // an atomic operation is both
+  std::uint64_t atomics = 0;            // number of atomic operations on it
+};
+
+struct HostRunResult {
+  Outcome outcome = Outcome::ok; // ok, runtime_error, timeout or crashed
+  std::string reason;            // of a failure: one sentence, with the kernel's line where known
+  std::vector<double> seconds;   // one a repeat, in order; fewer when the run failed
+  std::vector<BufferAccess> accesses; // when compiled with `trace`: one for each buffer argument
+  std::uint64_t barriers = 0;         // __syncthreads() completed, over all blocks of the last repeat
+  std::string output;                 // what the kernel printed (at most 64 KiB)
+};
+
+// A compiled kernel instance. Cheap to copy; safe to share between threads.
+class HostKernel {
+public:
+  // Compiles `source` (a file that NVRTC could compile alone; `file_name` appears in messages) and instantiates
+  // `instance`, a C++ name expression such as "act_and_mul_kernel<__nv_bfloat16, 8>". Errors carry the first diagnostic.
+  static Result<HostKernel> compile(std::string_view source, std::string_view instance,
+                                    const HostCompileOptions& options = {}, std::string_view file_name = "kernel.cu");
+
+  // Several instances in as few translation units as compile; one result for each, in order. An instance that does not
+  // compile costs only itself. `jobs`: compilers at a time, 0: one a core.
+  static std::vector<Result<HostKernel>> compile_all(std::string_view source, std::span<const std::string> instances,
+                                                     const HostCompileOptions& options = {},
+                                                     std::string_view file_name = "kernel.cu", int jobs = 0);
+
+  // Runs in this process: a wild access or an endless loop in the kernel takes the process with it. Fails when the
+  // arguments do not fit the kernel's parameters or the launch is not legal in CUDA.
+  Result<HostRunResult> run(const Launch& launch, std::span<const HostArgument> arguments,
+                            const HostRunOptions& options = {}) const;
+  // The same in a forked child: a crash, a hang or a trap is an outcome, not the caller's end.
+  Result<HostRunResult> run_isolated(const Launch& launch, std::span<const HostArgument> arguments,
+                                     const HostRunOptions& options = {}) const;
+
+  struct ParameterType {
+    std::size_t size = 0;
+    bool is_pointer = false, points_to_const = false;
+  };
+  const std::vector<ParameterType>& parameters() const;
+  std::size_t static_shared_bytes() const; // of all kernels in its translation unit: an upper bound
+  const std::string& instance() const;
+  bool from_cache() const;
+  double compile_seconds() const; // of its translation unit; 0 when it came from the cache
+
+  struct Implementation;
+
+private:
+  explicit HostKernel(std::shared_ptr<const Implementation> implementation);
+  std::shared_ptr<const Implementation> implementation_;
+};
+
+// The compiler that is used and its version ("clang++-19: Debian clang version 19.1.7"): $LATHE_HOST_CXX, else the newest
+// clang++ from 14 on, else g++ (without sanitize and trace). Fails when there is none.
+Result<std::string> host_compiler();
+
+} // namespace lathe
