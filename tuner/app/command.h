@@ -1,6 +1,6 @@
-// The commands of `lathe`. Each takes its own arguments (without the command's name), prints its result on standard
-// output, its progress and errors on standard error, and returns the process's exit code:
-// 0 done, 1 the work failed, 2 usage, 3 no device.
+// The commands of `lathe`. Each takes its own arguments (without the command's name), prints its result on
+// standard output, its progress and errors on standard error, and returns the process's exit code: 0 done, 1
+// the work failed, 2 usage, 3 no device.
 #pragma once
 
 #include "tuner/base/result.h"
@@ -21,7 +21,8 @@ int report_command(const Arguments& arguments);
 int spaces_command(const Arguments& arguments);
 int tune_command(const Arguments& arguments);
 
-// Prints "lathe: what: why: what to do" on standard error and returns the exit code that the error stands for.
+// Prints "lathe: what: why: what to do" on standard error and returns the exit code that the error stands
+// for.
 int fail(const Error& error);
 
 // Standard error is a terminal and NO_COLOR is not set.

@@ -1,0 +1,36 @@
+// What a command works on: which problems and types of a specification, and on which device.
+#pragma once
+
+#include "tuner/measure/measure.h"
+#include "tuner/spec/spec.h"
+#include "tuner/store/store.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lathe {
+
+struct WorkloadSelection {
+  std::vector<std::string> problems; // "n=16,d=4096" each; empty: all of the specification
+  std::string types;                 // "T=f16"; empty: the first of each type parameter
+  bool all_types = false;
+  bool tune_only = false;
+};
+
+// The workloads, searched ones first. A problem that is not in the specification is searched like a tune
+// problem. Errors name unknown dimensions and types with the known ones. `spec` must outlive the result.
+Result<std::vector<Workload>> select_workloads(const TuningSpec& spec, const WorkloadSelection& selection,
+                                               const std::map<std::string, Value>& device_limits);
+// How many that are, 0 where the file cannot be read (the error surfaces where it is used).
+std::size_t count_workloads(const std::string& spec_file, const WorkloadSelection& selection);
+
+// "auto": the first GPU, or the host executor with a note on standard error; "host"; or a GPU's index.
+Result<std::unique_ptr<Backend>> open_backend(const std::string& device);
+
+// Says on standard error when the store holds results of another version of this template: they are not
+// reused.
+Status warn_of_stale_results(const TuningSpec& spec, Store& store);
+
+} // namespace lathe

@@ -1,0 +1,261 @@
+#include "tuner/app/tuning_session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <set>
+
+namespace lathe {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::vector<std::string> knob_names(const TuningSpec& spec) {
+  std::vector<std::string> names;
+  for (const Knob& knob : spec.knobs)
+    names.push_back(knob.name);
+  return names;
+}
+
+struct Ranked {
+  KnobValues knobs;
+  double median_us;
+  bool operator<(const Ranked& other) const { return median_us < other.median_us; }
+};
+
+// The state of one search that survives from batch to batch.
+class Session {
+public:
+  Session(const Workload& workload, Backend& backend, Store& store, const SessionOptions& options)
+      : workload_(workload), backend_(backend), store_(store), options_(options),
+        key_(store_key(workload, backend.device())), names_(knob_names(*workload.spec)) {}
+
+  Status start(Search& search, const Space& space);
+  Status evaluate(Search& search, const Space& space, const std::vector<Point>& points);
+  Status finish(const KnobValues& defaults, bool with_defaults);
+
+  SessionResult result;
+  std::vector<Ranked> ranked;
+
+  void observe(const Measurement& measurement, const KnobValues& knobs);
+  void update_clock() { result.progress.seconds = seconds_since(start_); }
+  Result<Comparison> compare(const KnobValues& knobs) { return backend_.compare(knobs); }
+
+private:
+  const Workload& workload_;
+  Backend& backend_;
+  Store& store_;
+  const SessionOptions& options_;
+  StoreKey key_;
+  std::vector<std::string> names_;
+  Clock::time_point start_ = Clock::now();
+};
+
+void Session::observe(const Measurement& measurement, const KnobValues& knobs) {
+  SessionProgress& progress = result.progress;
+  ++progress.evaluated;
+  if (measurement.outcome != Outcome::ok) {
+    ++progress.failed;
+    ++result.failures[measurement.outcome];
+    result.failure_example.try_emplace(measurement.outcome, measurement.reason);
+    return;
+  }
+  if (!measurement.timing.stopped_early)
+    ranked.push_back({knobs, measurement.timing.median_us});
+  if (progress.best_us == 0 || measurement.timing.median_us < progress.best_us)
+    progress.best_us = measurement.timing.median_us;
+}
+
+Status Session::start(Search& search, const Space& space) {
+  LATHE_TRY(const std::vector<StoredEvaluation> stored, store_.evaluations(key_));
+  for (const StoredEvaluation& evaluation : stored) {
+    const auto point = space.point_of(evaluation.knobs);
+    if (!point || !space.contains(*point))
+      continue;
+    search.tell(
+        {*point, evaluation.measurement.outcome == Outcome::ok, evaluation.measurement.timing.median_us});
+    observe(evaluation.measurement, evaluation.knobs);
+  }
+  return Done{};
+}
+
+Status Session::evaluate(Search& search, const Space& space, const std::vector<Point>& points) {
+  std::vector<KnobValues> configurations;
+  for (const Point& point : points)
+    configurations.push_back(space.values(point));
+  LATHE_TRY(const std::vector<Measurement> measured,
+            backend_.evaluate(configurations, result.progress.best_us));
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const std::string author(search.author(points[i]));
+    LATHE_CHECK(store_.record(key_, names_, {configurations[i], measured[i], author, utc_now()}));
+    search.tell({points[i], measured[i].outcome == Outcome::ok, measured[i].timing.median_us});
+    observe(measured[i], configurations[i]);
+    ++result.progress.fresh;
+  }
+  update_clock();
+  return Done{};
+}
+
+// A gain counts when its whole interval, and its size, lie beyond what the raw kernel shows against itself.
+bool is_gain(const Comparison& comparison) {
+  return comparison.ratio_low > 1 && comparison.ratio - 1 > comparison.noise_band;
+}
+
+Status Session::finish(const KnobValues& defaults, bool with_defaults) {
+  std::stable_sort(ranked.begin(), ranked.end());
+  std::vector<KnobValues> finalists;
+  for (const Ranked& candidate : ranked) {
+    if (finalists.size() >= static_cast<std::size_t>(options_.finalists))
+      break;
+    if (std::find(finalists.begin(), finalists.end(), candidate.knobs) == finalists.end())
+      finalists.push_back(candidate.knobs);
+  }
+  StoredWinner& winner = result.winner;
+  bool found = false;
+  for (const KnobValues& knobs : finalists) {
+    auto compared = backend_.compare(knobs);
+    if (!compared.ok())
+      continue; // it ran before; whatever stopped it now, it is not a configuration to ship
+    if (is_gain(*compared) && (!found || compared->ratio > winner.comparison.ratio)) {
+      winner.comparison = *compared;
+      winner.knobs = knobs;
+      found = true;
+    }
+  }
+  if (!found && with_defaults) {
+    auto compared = backend_.compare(defaults);
+    if (compared.ok()) {
+      winner.comparison = *compared;
+      winner.knobs = defaults;
+      result.default_kept = true;
+      found = true;
+    } else {
+      result.default_problem = compared.error().sentence();
+    }
+  }
+  update_clock();
+  if (!found)
+    return Done{};
+  winner.key = key_;
+  winner.knob_names = names_;
+  winner.copy_floor_us = backend_.copy_floor_us();
+  winner.evaluations = result.progress.evaluated;
+  winner.seconds = result.progress.seconds;
+  winner.protocol = std::string(backend_.protocol());
+  winner.timestamp = utc_now();
+  winner.lathe_version = LATHE_VERSION;
+  winner.is_host = backend_.device().is_host;
+  winner.problem = workload_.problem;
+  winner.types = workload_.types;
+  return store_.record_winner(winner);
+}
+
+} // namespace
+
+StoreKey store_key(const Workload& workload, const DeviceInfo& device) {
+  return {workload.spec->name, workload.spec->template_hash, workload.key(),
+          device.name,         device.driver_version,        "CUDA 13.0"};
+}
+
+Result<Space> workload_space(const Workload& workload, const KnobValues& defaults) {
+  std::vector<Parameter> parameters;
+  for (std::size_t i = 0; i < workload.spec->knobs.size(); ++i) {
+    const Knob& knob = workload.spec->knobs[i];
+    Parameter parameter{knob.name, knob.values};
+    if (i < defaults.size() &&
+        std::find(knob.values.begin(), knob.values.end(), defaults[i]) == knob.values.end())
+      parameter.values.insert(std::upper_bound(parameter.values.begin(), parameter.values.end(), defaults[i]),
+                              defaults[i]);
+    parameters.push_back(std::move(parameter));
+  }
+  std::vector<Expression> conditions;
+  for (const Condition& condition : workload.spec->conditions)
+    conditions.push_back(condition.expression);
+  return Space::build(std::move(parameters), conditions,
+                      [&](std::string_view name) { return workload.lookup(name); });
+}
+
+Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, Store& store,
+                                    const SessionOptions& options, const std::atomic<bool>& stop,
+                                    const ProgressCallback& progress) {
+  LATHE_CHECK(backend.prepare(workload, options.measure));
+  LATHE_TRY(const KnobValues defaults, default_knobs(workload));
+  LATHE_TRY(const Space space, workload_space(workload, defaults));
+  SearchOptions search_options;
+  search_options.technique = options.technique;
+  search_options.seed = options.seed;
+  LATHE_TRY(const std::unique_ptr<Search> search, make_search(space, search_options));
+
+  Session session(workload, backend, store, options);
+  SessionProgress& now = session.result.progress;
+  now.raw_us = backend.raw_timing().median_us;
+  now.copy_floor_us = backend.copy_floor_us();
+  now.planned = static_cast<int>(std::min<double>(options.evaluations, space.valid_count().value));
+  LATHE_CHECK(session.start(*search, space));
+
+  const auto default_point = space.point_of(defaults);
+  const bool default_valid = default_point && space.contains(*default_point);
+  if (!default_valid)
+    session.result.default_problem =
+        "the default configuration does not satisfy the conditions for this problem";
+  bool default_pending = default_valid && now.evaluated == 0;
+  while (now.evaluated < now.planned && now.seconds < options.seconds && !stop) {
+    const std::size_t room = static_cast<std::size_t>(now.planned - now.evaluated);
+    std::vector<Point> points;
+    if (default_pending) // first, so that everything later is seen against it
+      points = {*default_point};
+    else
+      points = search->ask(std::min(options.batch, room));
+    default_pending = false;
+    if (points.empty()) {
+      session.result.exhausted = true;
+      break;
+    }
+    LATHE_CHECK(session.evaluate(*search, space, points));
+    if (progress)
+      progress(now);
+  }
+  session.result.interrupted = stop;
+  session.result.exhausted |= now.evaluated >= space.valid_count().value;
+  if (!stop)
+    LATHE_CHECK(session.finish(defaults, default_valid));
+  return std::move(session.result);
+}
+
+Result<SessionResult> assess_workload(const Workload& workload, Backend& backend, Store& store,
+                                      const std::vector<KnobValues>& candidates,
+                                      const SessionOptions& options) {
+  LATHE_CHECK(backend.prepare(workload, options.measure));
+  LATHE_TRY(const KnobValues defaults, default_knobs(workload));
+  LATHE_TRY(const Space space, workload_space(workload, defaults));
+  std::vector<KnobValues> valid;
+  for (const KnobValues& knobs : candidates) {
+    const auto point = space.point_of(knobs);
+    if (point && space.contains(*point) && std::find(valid.begin(), valid.end(), knobs) == valid.end())
+      valid.push_back(knobs);
+  }
+  Session session(workload, backend, store, options);
+  session.result.progress.raw_us = backend.raw_timing().median_us;
+  session.result.progress.copy_floor_us = backend.copy_floor_us();
+  LATHE_TRY(const std::vector<Measurement> measured, backend.evaluate(valid, 0));
+  for (std::size_t i = 0; i < measured.size(); ++i)
+    session.observe(measured[i], valid[i]);
+  const auto default_point = space.point_of(defaults);
+  LATHE_CHECK(session.finish(defaults, default_point && space.contains(*default_point)));
+  return std::move(session.result);
+}
+
+} // namespace lathe

@@ -1,0 +1,65 @@
+// One workload's tuning: search, evaluate, record, measure the finalists against the raw kernel.
+#pragma once
+
+#include "tuner/measure/measure.h"
+#include "tuner/search/search.h"
+#include "tuner/spec/spec.h"
+#include "tuner/store/store.h"
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lathe {
+
+struct SessionOptions {
+  int evaluations = 200; // distinct configurations at most, those found in the store counted
+  double seconds = 1e9;  // wall time at most
+  std::string technique = "ensemble";
+  std::uint64_t seed = 1;
+  int finalists = 5;      // re-measured, interleaved with the raw kernel
+  std::size_t batch = 16; // configurations proposed at once
+  MeasureOptions measure;
+};
+
+struct SessionProgress {
+  int evaluated = 0, planned = 0, failed = 0;
+  double best_us = 0, raw_us = 0, copy_floor_us = 0;
+  double seconds = 0; // since the session began
+  int fresh = 0;      // evaluated in this session, for the rate
+};
+
+struct SessionResult {
+  StoredWinner winner;
+  SessionProgress progress;
+  std::map<Outcome, int> failures;
+  std::map<Outcome, std::string> failure_example;
+  bool interrupted = false, exhausted = false;
+  bool default_kept = false;   // no configuration beat the raw kernel beyond the noise band
+  std::string default_problem; // why the default configuration could not be used, or empty
+};
+
+using ProgressCallback = std::function<void(const SessionProgress&)>;
+
+// The space of the workload: the knobs' values, with each default added where the list lacks it, under the
+// specification's conditions.
+Result<Space> workload_space(const Workload& workload, const KnobValues& defaults);
+
+// The store's key for the workload on the backend's device.
+StoreKey store_key(const Workload& workload, const DeviceInfo& device);
+
+// Searches and records a winner. Everything recorded before an interruption is kept and used by the next call
+// with the same key. `stop` is polled between batches.
+Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, Store& store,
+                                    const SessionOptions& options, const std::atomic<bool>& stop,
+                                    const ProgressCallback& progress);
+
+// Compares given configurations (winners elsewhere) with the raw kernel on a workload that is not searched,
+// and records the best of them, or the default where none gains beyond the noise.
+Result<SessionResult> assess_workload(const Workload& workload, Backend& backend, Store& store,
+                                      const std::vector<KnobValues>& candidates,
+                                      const SessionOptions& options);
+
+} // namespace lathe
