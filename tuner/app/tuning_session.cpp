@@ -158,6 +158,7 @@ Status Session::finish(const KnobValues& defaults, bool with_defaults) {
   winner.timestamp = utc_now();
   winner.lathe_version = LATHE_VERSION;
   winner.is_host = backend_.device().is_host;
+  winner.architecture = backend_.device().architecture();
   winner.problem = workload_.problem;
   winner.types = workload_.types;
   return store_.record_winner(winner);

@@ -38,6 +38,7 @@ struct StoredWinner {
   double seconds = 0;
   std::string protocol, timestamp, lathe_version;
   bool is_host = false;
+  std::string architecture; // "sm_90"
   Problem problem;
   std::map<std::string, std::string> types;
 };
