@@ -1,0 +1,108 @@
+// The winners as JSON, and one key's evaluations in the FAIR community's T4 result format.
+#include "tuner/emit/emit.h"
+
+#include <nlohmann/json.hpp>
+
+namespace lathe {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int json_schema_version = 1;
+constexpr double milliseconds_per_second = 1e3;
+constexpr double milliseconds_per_microsecond = 1e-3;
+
+Json plain(const Value& value) {
+  return std::visit([](const auto& held) { return Json(held); }, value);
+}
+
+// T4's words for why a configuration has no time.
+const char* invalidity(Outcome outcome) {
+  switch (outcome) {
+  case Outcome::ok:
+    return "correct";
+  case Outcome::compile_error:
+    return "compile";
+  case Outcome::resource_limit:
+    return "constraints";
+  case Outcome::timeout:
+    return "timeout";
+  case Outcome::wrong_result:
+  case Outcome::under_floor:
+    return "correctness";
+  case Outcome::runtime_error:
+  case Outcome::crashed:
+    return "runtime";
+  }
+  return "runtime";
+}
+
+} // namespace
+
+std::string emit_json(const TuningSpec& spec, const std::vector<StoredWinner>& winners) {
+  Json rows = Json::array();
+  for (const StoredWinner& winner : winners) {
+    Json knobs = Json::object();
+    for (std::size_t i = 0; i < winner.knob_names.size() && i < winner.knobs.size(); ++i)
+      knobs[winner.knob_names[i]] = plain(winner.knobs[i]);
+    rows.push_back({{"Device", winner.key.device},
+                    {"Architecture", winner.architecture},
+                    {"HostExecutor", winner.is_host},
+                    {"Types", winner.types},
+                    {"Problem", winner.problem.dimensions},
+                    {"Configuration", knobs},
+                    {"RawMicroseconds", winner.comparison.raw.median_us},
+                    {"TunedMicroseconds", winner.comparison.tuned.median_us},
+                    {"Ratio", winner.comparison.ratio},
+                    {"NoiseBand", winner.comparison.noise_band}});
+  }
+  return Json{{"Schema", json_schema_version},
+              {"Kernel", spec.name},
+              {"TemplateHash", spec.template_hash},
+              {"Results", rows}}
+             .dump(2) +
+         "\n";
+}
+
+std::string emit_t4(const TuningSpec& spec, const StoreKey& key,
+                    const std::vector<StoredEvaluation>& evaluations) {
+  Json results = Json::array();
+  for (const StoredEvaluation& evaluation : evaluations) {
+    const Measurement& measurement = evaluation.measurement;
+    const bool correct = measurement.outcome == Outcome::ok;
+    Json configuration = Json::object();
+    for (std::size_t i = 0; i < spec.knobs.size() && i < evaluation.knobs.size(); ++i)
+      configuration[spec.knobs[i].name] = plain(evaluation.knobs[i]);
+    const double time_ms = measurement.timing.median_us * milliseconds_per_microsecond;
+    results.push_back(
+        {{"timestamp", evaluation.timestamp},
+         {"configuration", configuration},
+         {"times",
+          {{"compilation", measurement.compile_seconds * milliseconds_per_second},
+           {"framework", 0},
+           {"search_algorithm", 0},
+           {"validation", 0},
+           {"runtimes", correct ? Json::array({time_ms}) : Json::array()}}},
+         {"invalidity", invalidity(measurement.outcome)},
+         {"correctness", correct ? 1 : 0},
+         {"objectives", {"time"}},
+         {"measurements",
+          {{{"name", "time"},
+            {"value", correct ? Json(time_ms) : Json(std::string(to_string(measurement.outcome)))},
+            {"unit", "ms"}}}}});
+  }
+  return Json{{"schema_version", "1.0.0"},
+              {"metadata",
+               {{"timestamp", evaluations.empty() ? "" : evaluations.back().timestamp},
+                {"kernel", key.kernel},
+                {"template_hash", key.template_hash},
+                {"workload", key.workload},
+                {"device", key.device},
+                {"driver", key.driver},
+                {"toolkit", key.toolkit}}},
+              {"results", results}}
+             .dump(1) +
+         "\n";
+}
+
+} // namespace lathe
