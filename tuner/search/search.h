@@ -25,8 +25,8 @@ struct SearchOptions {
   std::vector<Observation> prior; // from another device, problem or template version (transfer)
 };
 
-// Ask and tell. `ask` never returns a point twice, nor one that was told; fewer points than asked means that the space
-// is exhausted. The sequence depends on the seed and the order of tells only.
+// Ask and tell. `ask` never returns a point twice, nor one that was told; fewer points than asked means that
+// the space is exhausted. The sequence depends on the seed and the order of tells only.
 class Search {
 public:
   virtual ~Search() = default;

@@ -1,0 +1,53 @@
+#include "tuner/search/history.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lathe::search {
+
+const Observation* History::find(const Point& point) const {
+  auto entry = entries_.find(point);
+  if (entry == entries_.end() || !entry->second.observation)
+    return nullptr;
+  return &observations_[*entry->second.observation];
+}
+
+void History::propose(const Point& point, std::string_view author) {
+  entries_.try_emplace(point, Entry{author, {}, proposed_++});
+}
+
+bool History::observe(const Observation& observation) {
+  Entry& entry = entries_.try_emplace(observation.point, Entry{"default", {}, proposed_}).first->second;
+  if (entry.observation) // told twice: the first result stands
+    return false;
+  entry.observation = observations_.size();
+  observations_.push_back(observation);
+  if (!observation.succeeded) {
+    ++failures_;
+    return false;
+  }
+  if (best_ && observations_[*best_].cost <= observation.cost)
+    return false;
+  best_ = observations_.size() - 1;
+  return true;
+}
+
+std::vector<Point> History::pending_points() const {
+  std::vector<std::pair<std::size_t, Point>> found;
+  if (pending() > 0)
+    for (const auto& [point, entry] : entries_)
+      if (!entry.observation)
+        found.emplace_back(entry.order, point);
+  std::ranges::sort(found);
+  std::vector<Point> points;
+  for (auto& [order, point] : found)
+    points.push_back(std::move(point));
+  return points;
+}
+
+std::string_view History::author(const Point& point) const {
+  auto entry = entries_.find(point);
+  return entry == entries_.end() ? std::string_view{"default"} : entry->second.author;
+}
+
+} // namespace lathe::search

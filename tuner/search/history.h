@@ -1,0 +1,47 @@
+// The database that all techniques of one search share.
+#pragma once
+
+#include "tuner/search/domain.h"
+#include "tuner/search/search.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace lathe::search {
+
+class History {
+public:
+  // Proposed, or observed: not to be proposed again.
+  bool is_taken(const Point& point) const { return entries_.contains(point); }
+  // The observation of a point, or null while it is unknown or still being evaluated.
+  const Observation* find(const Point& point) const;
+
+  void propose(const Point& point, std::string_view author); // `author` must outlive the history
+  // Returns whether it is a new best. A point that was not proposed gets the author "default".
+  bool observe(const Observation& observation);
+
+  const std::vector<Observation>& observations() const { return observations_; }
+  std::size_t taken() const { return entries_.size(); }
+  std::size_t pending() const { return entries_.size() - observations_.size(); }
+  // Points proposed and not yet observed, oldest first.
+  std::vector<Point> pending_points() const;
+  std::size_t failures() const { return failures_; }
+  const Observation* best() const { return best_ ? &observations_[*best_] : nullptr; }
+  std::string_view author(const Point& point) const;
+
+private:
+  struct Entry {
+    std::string_view author;
+    std::optional<std::size_t> observation;
+    std::size_t order = 0;
+  };
+  std::unordered_map<Point, Entry, PointHash> entries_;
+  std::vector<Observation> observations_;
+  std::optional<std::size_t> best_;
+  std::size_t failures_ = 0, proposed_ = 0;
+};
+
+} // namespace lathe::search

@@ -1,0 +1,251 @@
+#include "tuner/search/replay.h"
+
+#include "tuner/search/engine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+namespace lathe {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+using Records = std::unordered_map<Point, const RecordedSpace::Record*, search::PointHash>;
+
+ReplayRun run_once(Search& engine, const Records& records, const ReplayOptions& options, std::uint64_t seed) {
+  using Clock = std::chrono::steady_clock;
+  ReplayRun run{seed, {}, {}, 0};
+  double best = infinity, seconds = 0;
+  const auto timed = [&](auto&& work) {
+    const auto start = Clock::now();
+    auto result = work();
+    run.engine_seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    return result;
+  };
+  while (run.best.size() < options.budget) {
+    const std::size_t wanted =
+        std::min(std::max<std::size_t>(1, options.batch), options.budget - run.best.size());
+    const std::vector<Point> points = timed([&] { return engine.ask(wanted); });
+    for (const Point& point : points) {
+      const RecordedSpace::Record& record = *records.at(point);
+      if (record.succeeded)
+        best = std::min(best, record.cost);
+      seconds += record.seconds;
+      run.best.push_back(best);
+      run.seconds.push_back(seconds);
+      timed([&] {
+        engine.tell({point, record.succeeded, record.cost});
+        return 0;
+      });
+    }
+    if (points.size() < wanted) // exhausted
+      break;
+  }
+  return run;
+}
+
+// The costs of all records in rising order, failures as infinity.
+std::vector<double> sorted_costs(const RecordedSpace& space) {
+  std::vector<double> costs;
+  for (const auto& record : space.records)
+    costs.push_back(record.succeeded ? record.cost : infinity);
+  std::ranges::sort(costs);
+  return costs;
+}
+
+// Expectation of f(best cost) after `draws` draws without replacement from the sorted costs.
+template <class F> double expect_best(const std::vector<double>& costs, std::size_t draws, F f) {
+  const double n = static_cast<double>(costs.size());
+  if (draws >= costs.size())
+    return f(costs.front());
+  // none: the probability that none of the first i costs is drawn, by its ratio from i to i + 1.
+  double none = 1, sum = 0;
+  for (std::size_t i = 0; i < costs.size() && none > 1e-15; ++i) {
+    const double left = n - static_cast<double>(i);
+    const double next = std::max(0.0, none * (left - static_cast<double>(draws)) / left);
+    sum += (none - next) * f(costs[i]);
+    none = next;
+  }
+  return sum;
+}
+
+double median_of_sorted(const std::vector<double>& costs) {
+  std::vector<double> finite;
+  for (double cost : costs)
+    if (std::isfinite(cost))
+      finite.push_back(cost);
+  const std::size_t middle = finite.size() / 2;
+  return finite.size() % 2 ? finite[middle] : (finite[middle - 1] + finite[middle]) / 2;
+}
+
+// Expected best cost of the baseline; a draw in which everything failed counts as the worst cost.
+double baseline_cost(const std::vector<double>& costs, std::size_t draws) {
+  double worst = 0;
+  for (double cost : costs)
+    if (std::isfinite(cost))
+      worst = cost;
+  return expect_best(costs, draws, [&](double cost) { return std::isfinite(cost) ? cost : worst; });
+}
+
+std::size_t horizon_of(const std::vector<double>& costs) {
+  const double optimum = costs.front();
+  const double median = median_of_sorted(costs);
+  const double target = median - 0.95 * (median - optimum);
+  std::size_t low = 1, high = costs.size();
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    if (baseline_cost(costs, middle) <= target)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+} // namespace
+
+double ReplayResult::fraction(const ReplayRun& run, std::size_t evaluations) const {
+  if (run.best.empty() || evaluations == 0)
+    return 0;
+  const double best = run.best[std::min(evaluations, run.best.size()) - 1];
+  return std::isfinite(best) ? optimum / best : 0;
+}
+
+double ReplayResult::mean_fraction(std::size_t evaluations) const {
+  double sum = 0;
+  for (const ReplayRun& run : runs)
+    sum += fraction(run, evaluations);
+  return runs.empty() ? 0 : sum / static_cast<double>(runs.size());
+}
+
+double ReplayResult::standard_error(std::size_t evaluations) const {
+  if (runs.size() < 2)
+    return 0;
+  const double mean = mean_fraction(evaluations), n = static_cast<double>(runs.size());
+  double squares = 0;
+  for (const ReplayRun& run : runs)
+    squares += std::pow(fraction(run, evaluations) - mean, 2);
+  return std::sqrt(squares / (n - 1) / n);
+}
+
+std::optional<std::size_t> ReplayResult::evaluations_to(const ReplayRun& run, double target) const {
+  for (std::size_t i = 0; i < run.best.size(); ++i)
+    if (std::isfinite(run.best[i]) && optimum / run.best[i] >= target)
+      return i + 1;
+  return {};
+}
+
+double ReplayResult::engine_seconds_per_evaluation() const {
+  double seconds = 0;
+  std::size_t evaluations = 0;
+  for (const ReplayRun& run : runs) {
+    seconds += run.engine_seconds;
+    evaluations += run.best.size();
+  }
+  return evaluations ? seconds / static_cast<double>(evaluations) : 0;
+}
+
+Result<ReplayResult> replay(const RecordedSpace& space, const ReplayOptions& options) {
+  Records records;
+  std::vector<Point> points;
+  for (const auto& record : space.records) {
+    records.emplace(record.point, &record);
+    points.push_back(record.point);
+  }
+  std::vector<std::unique_ptr<Search>> engines;
+  ReplayResult result;
+  result.optimum = space.best_cost();
+  result.runs.resize(options.seeds);
+
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::optional<Error> failure;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < options.seeds; i = next++) {
+      const std::uint64_t seed = i + 1;
+      auto engine = search::make_search(search::domain_of(space.parameters, points),
+                                        {options.technique, seed, options.prior});
+      if (!engine.ok()) {
+        const std::scoped_lock lock(mutex);
+        failure = engine.error();
+        return;
+      }
+      result.runs[i] = run_once(**engine, records, options, seed);
+    }
+  };
+  const unsigned cores =
+      options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned i = 1; i < std::min<std::size_t>(cores, options.seeds); ++i)
+      threads.emplace_back(work);
+    work();
+  }
+  if (failure)
+    return *failure;
+  return result;
+}
+
+double random_fraction(const RecordedSpace& space, std::size_t evaluations) {
+  const std::vector<double> costs = sorted_costs(space);
+  const double optimum = costs.front();
+  return expect_best(costs, evaluations,
+                     [&](double cost) { return std::isfinite(cost) ? optimum / cost : 0.0; });
+}
+
+std::size_t performance_horizon(const RecordedSpace& space) {
+  return horizon_of(sorted_costs(space));
+}
+
+double performance_score(const RecordedSpace& space, const ReplayResult& result) {
+  const std::vector<double> costs = sorted_costs(space);
+  // Replays that stop before the horizon are scored up to where they stop.
+  std::size_t horizon = horizon_of(costs);
+  for (const ReplayRun& run : result.runs)
+    horizon = std::min(horizon, std::max<std::size_t>(1, run.best.size()));
+  double all_seconds = 0;
+  for (const auto& record : space.records)
+    all_seconds += record.seconds;
+  const bool timed = all_seconds > 0;
+  const double seconds_each = timed ? all_seconds / static_cast<double>(space.records.size()) : 1;
+  double worst = 0;
+  for (double cost : costs)
+    if (std::isfinite(cost))
+      worst = cost;
+
+  constexpr std::size_t points = 50;
+  double sum = 0;
+  std::size_t used = 0;
+  for (std::size_t k = 1; k <= points; ++k) {
+    const double time = static_cast<double>(horizon) * seconds_each * static_cast<double>(k) / points;
+    const auto draws = static_cast<std::size_t>(time / seconds_each);
+    if (draws == 0)
+      continue;
+    const double baseline = baseline_cost(costs, draws);
+    if (baseline <= result.optimum)
+      continue;
+    double mean = 0;
+    for (const ReplayRun& run : result.runs) {
+      std::size_t evaluations = std::min(draws, run.best.size());
+      if (timed)
+        evaluations =
+            static_cast<std::size_t>(std::ranges::upper_bound(run.seconds, time) - run.seconds.begin());
+      // The baseline has drawn at least once by now, whatever the first evaluation of this run took.
+      evaluations = std::max<std::size_t>(1, evaluations);
+      const double best = run.best[evaluations - 1];
+      mean += (std::isfinite(best) ? best : worst) / static_cast<double>(result.runs.size());
+    }
+    sum += (baseline - mean) / (baseline - result.optimum);
+    ++used;
+  }
+  return used ? sum / static_cast<double>(used) : 0;
+}
+
+} // namespace lathe

@@ -1,0 +1,57 @@
+// Replaying searches on recorded spaces: how good is a technique, without a device (docs/search.md).
+#pragma once
+
+#include "tuner/search/recorded_space.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lathe {
+
+struct ReplayOptions {
+  std::string technique = "ensemble";
+  std::size_t budget = 400; // distinct configurations evaluated; failed ones count
+  std::size_t seeds = 20;   // seeds 1, 2, ... seeds
+  std::size_t batch = 1;    // configurations asked for at once
+  std::vector<Observation> prior;
+  unsigned threads = 0; // 0: one a core
+};
+
+// One search: after k evaluations the best cost is best[k - 1] (infinity while nothing succeeded).
+struct ReplayRun {
+  std::uint64_t seed = 0;
+  std::vector<double> best;
+  std::vector<double> seconds; // recorded evaluation time used up to and including the k-th evaluation
+  double engine_seconds = 0;   // time spent in the search itself
+};
+
+struct ReplayResult {
+  std::vector<ReplayRun> runs;
+  double optimum = 0;
+  // optimum / best cost after `evaluations`; a run that ended earlier (space exhausted) keeps its last value.
+  // 0 while nothing succeeded.
+  double fraction(const ReplayRun& run, std::size_t evaluations) const;
+  double mean_fraction(std::size_t evaluations) const;
+  double standard_error(std::size_t evaluations) const;
+  // Evaluations until 95 % of the optimum; nothing when the run does not reach it.
+  std::optional<std::size_t> evaluations_to(const ReplayRun& run, double fraction) const;
+  double engine_seconds_per_evaluation() const;
+};
+
+Result<ReplayResult> replay(const RecordedSpace& space, const ReplayOptions& options);
+
+// Expected optimum / best after `evaluations` draws without replacement: exact.
+double random_fraction(const RecordedSpace& space, std::size_t evaluations);
+
+// The community's performance score (Willemsen et al., "A methodology for comparing optimization algorithms
+// for auto-tuning", 2024; the autotuning_methodology package): mean over equidistant times of (baseline -
+// best) / (baseline - optimum), with random search as the baseline and as horizon the time that the baseline
+// needs to come 95 % of the way from the median to the optimum. 0 is random search, 1 finds the optimum at
+// once. Time is the recorded evaluation time, or the number of evaluations where the file has none.
+double performance_score(const RecordedSpace& space, const ReplayResult& result);
+// Evaluations that correspond to that horizon.
+std::size_t performance_horizon(const RecordedSpace& space);
+
+} // namespace lathe

@@ -1,0 +1,126 @@
+#include "tuner/search/search.h"
+
+#include "tuner/search/bandit.h"
+#include "tuner/search/engine.h"
+#include "tuner/search/technique.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lathe {
+
+namespace search {
+
+namespace {
+
+// What wins on recorded spaces (docs/results/search.md).
+const std::vector<std::string_view> ensemble_arms = {"local_search", "greedy_ils", "random"};
+
+class Engine final : public Search {
+public:
+  Engine(std::unique_ptr<Domain> domain, const std::vector<const TechniqueKind*>& kinds, std::uint64_t seed)
+      : domain_(std::move(domain)), bandit_(kinds.size()), random_(seed) {
+    for (const TechniqueKind* kind : kinds) {
+      names_.push_back(kind->name);
+      arms_.push_back(kind->make(Context{*domain_, history_, Random(random_())}));
+    }
+  }
+
+  std::vector<Point> ask(std::size_t count) override {
+    std::vector<Point> points;
+    while (points.size() < count) {
+      std::optional<Point> point = next();
+      if (!point)
+        break;
+      points.push_back(std::move(*point));
+    }
+    return points;
+  }
+
+  void tell(const Observation& observation) override {
+    if (history_.find(observation.point) || observation.point.size() != domain_->parameters().size())
+      return;
+    const bool is_new_best = history_.observe(observation);
+    const std::string_view author = history_.author(observation.point);
+    for (std::size_t arm = 0; arm < arms_.size(); ++arm)
+      if (names_[arm] == author)
+        bandit_.report(arm, is_new_best);
+    for (auto& arm : arms_)
+      arm->observe(observation, is_new_best);
+  }
+
+  std::string_view author(const Point& point) const override { return history_.author(point); }
+
+private:
+  std::optional<Point> next() {
+    if (!domain_->table() || history_.taken() < domain_->table()->size())
+      for (std::size_t arm : bandit_.ranking()) {
+        std::optional<Point> point = arms_[arm]->propose();
+        if (!point)
+          continue;
+        history_.propose(*point, names_[arm]);
+        bandit_.begin(arm);
+        return point;
+      }
+    return remaining();
+  }
+
+  // No technique has an idea: any point that is left. The scan resumes where the last one ended.
+  std::optional<Point> remaining() {
+    std::optional<Point> found;
+    if (const PointTable* table = domain_->table()) {
+      for (; !found && scanned_ < table->size(); ++scanned_)
+        if (Point point = table->point(scanned_); !history_.is_taken(point))
+          found = std::move(point);
+    } else {
+      for (int draw = 0; !found && draw < 10'000; ++draw)
+        if (Point point = domain_->sample(random_); !history_.is_taken(point))
+          found = std::move(point);
+    }
+    if (found)
+      history_.propose(*found, "random");
+    return found;
+  }
+
+  std::unique_ptr<Domain> domain_;
+  History history_;
+  Bandit bandit_;
+  Random random_;
+  std::vector<std::string_view> names_;
+  std::vector<std::unique_ptr<Technique>> arms_;
+  std::size_t scanned_ = 0;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Search>> make_search(std::unique_ptr<Domain> domain, const SearchOptions& options) {
+  std::vector<const TechniqueKind*> chosen;
+  for (const TechniqueKind& kind : technique_kinds())
+    if (kind.name == options.technique ||
+        (options.technique == "ensemble" &&
+         std::ranges::find(ensemble_arms, kind.name) != ensemble_arms.end()))
+      chosen.push_back(&kind);
+  if (chosen.empty()) {
+    std::string known;
+    for (const std::string& name : technique_names())
+      known += (known.empty() ? "" : ", ") + name;
+    return usage_error("technique \"" + options.technique + "\"", "there is no such technique",
+                       "choose one of " + known);
+  }
+  return std::unique_ptr<Search>(std::make_unique<Engine>(std::move(domain), chosen, options.seed));
+}
+
+} // namespace search
+
+Result<std::unique_ptr<Search>> make_search(const Space& space, const SearchOptions& options) {
+  return search::make_search(search::domain_of(space), options);
+}
+
+std::vector<std::string> technique_names() {
+  std::vector<std::string> names{"ensemble"};
+  for (const search::TechniqueKind& kind : search::technique_kinds())
+    names.emplace_back(kind.name);
+  return names;
+}
+
+} // namespace lathe

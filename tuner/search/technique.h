@@ -1,0 +1,66 @@
+// One way of choosing the next configuration. Every technique sees every observation, whoever proposed it.
+#pragma once
+
+#include "tuner/search/domain.h"
+#include "tuner/search/history.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lathe::search {
+
+// What techniques share. The references outlive them.
+struct Context {
+  const Domain& domain;
+  const History& history;
+  Random random; // the technique's own stream
+};
+
+class Technique {
+public:
+  explicit Technique(Context context) : context_(std::move(context)) {}
+  virtual ~Technique() = default;
+
+  // A valid point that is not taken, or nothing when it has none to offer until it is told more.
+  virtual std::optional<Point> propose() = 0;
+  // Called for every observation, after it is in the history. `is_new_best`: no better one was known.
+  virtual void observe(const Observation& observation, bool is_new_best) {
+    (void)observation;
+    (void)is_new_best;
+  }
+
+protected:
+  const Domain& domain() const { return context_.domain; }
+  const History& history() const { return context_.history; }
+  Random& random() { return context_.random; }
+  // Uniform in [0, 1).
+  double uniform() { return std::uniform_real_distribution<double>(0, 1)(context_.random); }
+  // Uniform in [0, count).
+  std::size_t pick(std::size_t count) {
+    return std::uniform_int_distribution<std::size_t>(0, count - 1)(context_.random);
+  }
+  // A valid point that is not taken, or nothing when a bounded number of draws finds none.
+  std::optional<Point> sample_new();
+
+private:
+  Context context_;
+};
+
+struct TechniqueKind {
+  std::string_view name;
+  std::function<std::unique_ptr<Technique>(Context)> make;
+};
+
+// In the order in which they are listed to users.
+const std::vector<TechniqueKind>& technique_kinds();
+
+// One a file in techniques/.
+std::unique_ptr<Technique> make_random(Context context);
+std::unique_ptr<Technique> make_local_search(Context context);
+std::unique_ptr<Technique> make_greedy_ils(Context context);
+
+} // namespace lathe::search
