@@ -91,7 +91,7 @@ private:
   std::string comment() const;
   std::string tables() const;
   Result<std::string> public_functions() const;
-  std::string parameters(const Types& types, bool with_types) const;
+  std::string parameters(const Types& types) const;
   std::string argument_names() const;
   Result<Workload> sample_workload(const Types& types) const;
 
@@ -108,8 +108,17 @@ Status HeaderWriter::collect() {
   if (spec_.reference.file.empty())
     return Error{"cannot export " + spec_.name, "the specification names no raw kernel to fall back to",
                  "give it a reference"};
-  if (spec_.types.empty())
-    types_.push_back({});
+  // Every choice of types gets a launch(): without rows of its own it runs the raw kernel.
+  types_.push_back({});
+  for (const TypeParameter& parameter : spec_.types) {
+    std::vector<Types> extended;
+    for (const Types& choice : types_)
+      for (const std::string& dtype : parameter.dtypes) {
+        extended.push_back(choice);
+        extended.back()[parameter.name] = dtype;
+      }
+    types_ = std::move(extended);
+  }
   for (const StoredWinner& winner : winners_) {
     if (winner.is_host && !options_.allow_host)
       continue;
@@ -154,15 +163,11 @@ Result<Workload> HeaderWriter::sample_workload(const Types& types) const {
   return bind_workload(spec_, problem, types, {});
 }
 
-std::string HeaderWriter::parameters(const Types& types, bool with_types) const {
+std::string HeaderWriter::parameters(const Types& types) const {
   std::string text;
   for (const Argument& argument : spec_.arguments) {
     const auto bound = types.find(argument.dtype);
-    const bool is_parameter = std::any_of(spec_.types.begin(), spec_.types.end(),
-                                          [&](const TypeParameter& t) { return t.name == argument.dtype; });
-    std::string type = is_parameter && with_types
-                           ? argument.dtype
-                           : dtype_cxx(bound == types.end() ? argument.dtype : bound->second);
+    std::string type = dtype_cxx(bound == types.end() ? argument.dtype : bound->second);
     if (argument.is_buffer)
       type = (argument.direction == Direction::in ? "const " : "") + type + "*";
     text += ", " + type + " " + argument.name;
@@ -206,7 +211,7 @@ Result<std::string> HeaderWriter::launcher(const std::string& function, const Ke
                        {}, stream{});
 }}
 )",
-                     function, parameters(types, false), instance, geometry[0], geometry[1], geometry[2],
+                     function, parameters(types), instance, geometry[0], geometry[1], geometry[2],
                      geometry[3], geometry[4], geometry[5], geometry[6], arguments);
 }
 
@@ -374,7 +379,7 @@ Result<std::string> HeaderWriter::public_functions() const {
                     "else the raw kernel.\n"
                     "[[maybe_unused]] inline cudaError_t launch(const problem& p, cudaStream_t stream{}) {{\n"
                     "  switch (select(current_device(), {}, p)) {{\n",
-                    parameters(types_[t], false), t);
+                    parameters(types_[t]), t);
     for (std::size_t c = 0; c < configurations_.size(); ++c)
       if (configurations_[c].types == types_[t])
         text +=
@@ -385,7 +390,7 @@ Result<std::string> HeaderWriter::public_functions() const {
         "\n// The raw kernel with its own launch, for comparison.\n"
         "[[maybe_unused]] inline cudaError_t launch_raw(const problem& p, cudaStream_t stream{}) {{\n"
         "  return raw::launch_{}(p, stream{});\n}}\n",
-        parameters(types_[t], false), t, argument_names());
+        parameters(types_[t]), t, argument_names());
   }
   return text;
 }
