@@ -1,0 +1,275 @@
+#include "tuner/compile/cache.h"
+#include "tuner/compile/compile.h"
+#include "tuner/compile/pool.h"
+#include "tuner/compile/toolkit.h"
+
+#include "tuner/base/hash.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace lathe {
+namespace {
+
+std::string first_error(const std::string& log) {
+  for (std::size_t at = 0; at < log.size();) {
+    std::size_t end = log.find('\n', at);
+    if (end == std::string::npos)
+      end = log.size();
+    const std::string line = log.substr(at, end - at);
+    if (line.find("error") != std::string::npos || line.find("fatal") != std::string::npos)
+      return line;
+    at = end + 1;
+  }
+  return log.substr(0, log.find('\n'));
+}
+
+// Joins the pool of helpers, the cache and the splitting of batches. One thread runs the pool, so that compilers
+// never wait for the caller.
+class PooledCompiler final : public Compiler {
+public:
+  PooledCompiler(CompilerOptions options, CudaToolkit toolkit, std::unique_ptr<CompilePool> pool)
+      : options_(std::move(options)), toolkit_(std::move(toolkit)), pool_(std::move(pool)),
+        cache_(options_.use_cache
+                   ? (options_.cache_folder.empty() ? CubinCache::default_folder() : options_.cache_folder)
+                   : std::filesystem::path(),
+               options_.cache_limit),
+        thread_([this] { run(); }) {}
+
+  ~PooledCompiler() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    pool_->wake();
+    thread_.join();
+  }
+
+  std::uint64_t submit(CompileRequest request) override {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t ticket = ++last_ticket_;
+    outstanding_ += request.instances.size();
+    auto shared = std::make_shared<Request>();
+    shared->ticket = ticket;
+    shared->request = std::move(request);
+    const Result<ProgramOptions> options = program_options(shared->request, toolkit_);
+    if (!options.ok()) {
+      for (std::size_t i = 0; i < shared->request.instances.size(); ++i)
+        finish(*shared, i, failure(CompileOutcome::Kind::error, options.error().sentence(), ""));
+      return ticket;
+    }
+    shared->options = options->options;
+    std::string basis = "1\n" + pool_->nvrtc_version() + "\n" + shared->request.source + "\n";
+    if (const std::optional<std::string> headers = included_text(shared->request.source, options->search)) {
+      shared->cacheable = true;
+      basis += *headers;
+    }
+    for (const std::string& option : options->options)
+      if (!option.starts_with("-I")) // what lies there is in the key, where it lies is not
+        basis += "\n" + option;
+    shared->basis = content_hash(basis);
+
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < shared->request.instances.size(); ++i) {
+      if (std::optional<CompiledKernel> kernel = shared->cacheable ? cache_.find(key(*shared, i)) : std::nullopt) {
+        CompileOutcome outcome;
+        outcome.kernel = std::move(*kernel);
+        finish(*shared, i, std::move(outcome));
+      } else {
+        missing.push_back(i);
+      }
+    }
+    // Three batches a worker balance the load; larger ones save front-end passes.
+    const std::size_t even = (missing.size() + 3 * pool_->size() - 1) / (3 * pool_->size());
+    const std::size_t batch = std::clamp<std::size_t>(even, 1, static_cast<std::size_t>(std::max(1, options_.batch)));
+    for (std::size_t at = 0; at < missing.size(); at += batch)
+      queue_.push_back({shared, {missing.begin() + static_cast<std::ptrdiff_t>(at),
+                                 missing.begin() + static_cast<std::ptrdiff_t>(std::min(missing.size(), at + batch))}});
+    lock.unlock();
+    pool_->wake();
+    return ticket;
+  }
+
+  std::optional<Finished> next() override {
+    std::unique_lock lock(mutex_);
+    if (outstanding_ == 0)
+      return std::nullopt;
+    changed_.wait(lock, [this] { return !finished_.empty(); });
+    Finished finished = std::move(finished_.front());
+    finished_.pop_front();
+    --outstanding_;
+    return finished;
+  }
+
+  void cancel() override {
+    {
+      const std::lock_guard lock(mutex_);
+      queue_.clear();
+      finished_.clear();
+      outstanding_ = 0;
+      ++generation_;
+      cancelling_ = true;
+    }
+    pool_->wake();
+  }
+
+  std::string nvrtc_version() const override { return pool_->nvrtc_version(); }
+  Load load() const override {
+    const std::lock_guard lock(mutex_);
+    return load_;
+  }
+
+private:
+  struct Request {
+    std::uint64_t ticket = 0;
+    CompileRequest request;
+    std::vector<std::string> options;
+    std::string basis; // hash of everything but the instance
+    bool cacheable = false;
+  };
+  struct Batch {
+    std::shared_ptr<const Request> request;
+    std::vector<std::size_t> instances;
+    std::uint64_t generation = 0;
+  };
+
+  static std::string key(const Request& request, std::size_t instance) {
+    return content_hash(request.basis + request.request.instances[instance]);
+  }
+
+  static CompileOutcome failure(CompileOutcome::Kind kind, std::string message, std::string log) {
+    CompileOutcome outcome;
+    outcome.kind = kind;
+    outcome.message = std::move(message);
+    outcome.log = std::move(log);
+    return outcome;
+  }
+
+  void finish(const Request& request, std::size_t instance, CompileOutcome outcome) {
+    finished_.push_back({request.ticket, instance, std::move(outcome)});
+    changed_.notify_all();
+  }
+
+  void run() {
+    std::map<std::uint64_t, Batch> running; // by job number
+    std::uint64_t last_job = 0;
+    for (;;) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (stopping_)
+          return;
+        if (cancelling_) {
+          cancelling_ = false;
+          pool_->abandon();
+          running.clear();
+        }
+        while (!queue_.empty() && pool_->has_room()) {
+          Batch batch = std::move(queue_.front());
+          queue_.pop_front();
+          batch.generation = generation_;
+          CompileJob job{batch.request->request.source, batch.request->request.file_name, batch.request->options, {}};
+          for (const std::size_t i : batch.instances)
+            job.instances.push_back(batch.request->request.instances[i]);
+          running.emplace(++last_job, std::move(batch));
+          pool_->start(last_job, job, options_.time_limit_s);
+        }
+        load_ = pool_->load();
+      }
+      for (CompilePool::Event& event : pool_->wait()) {
+        const auto found = running.find(event.job);
+        if (found == running.end())
+          continue;
+        const Batch batch = std::move(found->second);
+        running.erase(found);
+        const std::lock_guard lock(mutex_);
+        if (batch.generation == generation_)
+          settle(batch, event);
+      }
+    }
+  }
+
+  void settle(const Batch& batch, CompilePool::Event& event) {
+    const Request& request = *batch.request;
+    if (event.kind == CompileOutcome::Kind::compiled) {
+      CompiledKernel kernel;
+      kernel.cubin_hash = content_hash(event.reply.cubin);
+      kernel.cubin = std::make_shared<const std::string>(std::move(event.reply.cubin));
+      kernel.seconds = event.reply.seconds / static_cast<double>(batch.instances.size());
+      for (std::size_t i = 0; i < batch.instances.size(); ++i) {
+        CompileOutcome outcome;
+        outcome.kernel = kernel;
+        outcome.kernel.entry = event.reply.entries[i];
+        outcome.kernel.resources = event.reply.resources[i];
+        if (request.cacheable)
+          cache_.insert(key(request, batch.instances[i]), outcome.kernel);
+        finish(request, batch.instances[i], std::move(outcome));
+      }
+      return;
+    }
+    if (batch.instances.size() > 1) {
+      const auto middle = batch.instances.begin() + static_cast<std::ptrdiff_t>(batch.instances.size() / 2);
+      queue_.push_front({batch.request, {middle, batch.instances.end()}});
+      queue_.push_front({batch.request, {batch.instances.begin(), middle}});
+      return;
+    }
+    const std::string what = "cannot compile " + request.request.instances[batch.instances[0]] + ": ";
+    std::string why = event.ending;
+    if (event.kind == CompileOutcome::Kind::error)
+      why = first_error(event.reply.log);
+    finish(request, batch.instances[0], failure(event.kind, what + why, std::move(event.reply.log)));
+  }
+
+  CompilerOptions options_;
+  CudaToolkit toolkit_;
+  std::unique_ptr<CompilePool> pool_;
+
+  mutable std::mutex mutex_; // guards everything below, and the cache
+  std::condition_variable changed_;
+  CubinCache cache_;
+  std::deque<Batch> queue_;
+  std::deque<Finished> finished_;
+  std::size_t outstanding_ = 0;
+  std::uint64_t last_ticket_ = 0, generation_ = 0;
+  bool stopping_ = false, cancelling_ = false;
+  Load load_;
+  std::thread thread_; // last: it uses the rest
+};
+
+} // namespace
+
+Result<std::unique_ptr<Compiler>> Compiler::create(CompilerOptions options) {
+  LATHE_TRY(CudaToolkit toolkit, find_cuda_toolkit());
+  LATHE_TRY(std::unique_ptr<CompilePool> pool, CompilePool::create(toolkit.nvrtc, options.jobs));
+  return std::unique_ptr<Compiler>(
+      std::make_unique<PooledCompiler>(std::move(options), std::move(toolkit), std::move(pool)));
+}
+
+std::vector<CompileOutcome> Compiler::compile(CompileRequest request) {
+  std::vector<CompileOutcome> outcomes(request.instances.size());
+  const std::uint64_t ticket = submit(std::move(request));
+  while (std::optional<Finished> finished = next())
+    if (finished->ticket == ticket)
+      outcomes[finished->instance] = std::move(finished->outcome);
+  return outcomes;
+}
+
+Result<CompiledKernel> compile_kernel(const std::string& source, const std::string& instance,
+                                      const std::vector<std::string>& options, const std::string& architecture,
+                                      const std::string& file_name) {
+  static std::mutex mutex;
+  static std::unique_ptr<Compiler> compiler;
+  const std::lock_guard lock(mutex);
+  if (!compiler) {
+    LATHE_TRY(compiler, Compiler::create());
+  }
+  std::vector<CompileOutcome> outcomes = compiler->compile({source, file_name, options, architecture, {instance}});
+  if (!outcomes[0].ok())
+    return Error{outcomes[0].message, "", ""};
+  return std::move(outcomes[0].kernel);
+}
+
+} // namespace lathe

@@ -1,0 +1,2 @@
+// Stand-in for a standard header that NVRTC lacks.
+#include "cstdint"
