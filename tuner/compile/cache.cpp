@@ -20,7 +20,9 @@ fs::path place(const fs::path& folder, const std::string& hash, const char* suff
   return folder / "cubins" / hash.substr(0, 2) / (hash + suffix);
 }
 
-void mark_used(const fs::path& path) { ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }
+void mark_used(const fs::path& path) {
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+}
 
 void remove_quietly(const fs::path& path) {
   std::error_code ignored;

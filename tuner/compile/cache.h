@@ -1,6 +1,7 @@
-// Compiled kernels on disk, by content: an index entry for every (source, headers, options, architecture, NVRTC
-// version, instance) names the cubin that holds it; cubins are named by their own hash. Files appear whole (written
-// aside and renamed), are checked when read, and may vanish at any time, so that several processes can share a folder.
+// Compiled kernels on disk, by content: an index entry for every (source, headers, options, architecture,
+// NVRTC version, instance) names the cubin that holds it; cubins are named by their own hash. Files appear
+// whole (written aside and renamed), are checked when read, and may vanish at any time, so that several
+// processes can share a folder.
 #pragma once
 
 #include "tuner/compile/compile.h"

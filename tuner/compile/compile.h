@@ -1,5 +1,6 @@
-// CUDA C++ to machine code by NVRTC, in worker processes: a compiler that crashes or never ends costs one kernel.
-// Needs the CUDA 13 toolkit (its NVRTC library and headers), found at run time; needs no device and no driver.
+// CUDA C++ to machine code by NVRTC, in worker processes: a compiler that crashes or never ends costs one
+// kernel. Needs the CUDA 13 toolkit (its NVRTC library and headers), found at run time; needs no device and
+// no driver.
 #pragma once
 
 #include "tuner/base/result.h"
@@ -17,14 +18,16 @@ namespace lathe {
 
 // One translation unit and the kernels wanted from it.
 struct CompileRequest {
-  std::string source;                  // its whole text
-  std::string file_name = "kernel.cu"; // for messages; if absolute, its folder is searched for quoted includes
-  // Of NVRTC or nvcc; what means nothing to NVRTC (-O3, -Xcompiler, --expt-relaxed-constexpr, ...) is left out.
-  // Added always: the architecture, --device-as-default-execution-space, -std=c++17 when no -std is given, Lathe's
-  // stand-ins for the standard headers that NVRTC lacks, and the toolkit's include folders.
+  std::string source; // its whole text
+  std::string file_name =
+      "kernel.cu"; // for messages; if absolute, its folder is searched for quoted includes
+  // Of NVRTC or nvcc; what means nothing to NVRTC (-O3, -Xcompiler, --expt-relaxed-constexpr, ...) is left
+  // out. Added always: the architecture, --device-as-default-execution-space, -std=c++17 when no -std is
+  // given, Lathe's stand-ins for the standard headers that NVRTC lacks, and the toolkit's include folders.
   std::vector<std::string> options;
   std::string architecture = "sm_90";
-  std::vector<std::string> instances; // C++ name expressions: "act_and_mul<float, 128>", or "scale" for a plain function
+  std::vector<std::string>
+      instances; // C++ name expressions: "act_and_mul<float, 128>", or "scale" for a plain function
 };
 
 struct CompiledKernel {
@@ -45,16 +48,16 @@ struct CompileOutcome {
 };
 
 struct CompilerOptions {
-  int jobs = 0;                            // worker processes; 0: one a core
-  std::filesystem::path cache_folder;      // empty: $XDG_CACHE_HOME/lathe or ~/.cache/lathe
+  int jobs = 0;                       // worker processes; 0: one a core
+  std::filesystem::path cache_folder; // empty: $XDG_CACHE_HOME/lathe or ~/.cache/lathe
   bool use_cache = true;
-  std::uint64_t cache_limit = 2ull << 30;  // bytes; the least recently used go first
-  double time_limit_s = 120;               // of one kernel
-  int batch = 16;                          // instances compiled together at most; they share one front-end pass
+  std::uint64_t cache_limit = 2ull << 30; // bytes; the least recently used go first
+  double time_limit_s = 120;              // of one kernel
+  int batch = 16; // instances compiled together at most; they share one front-end pass
 };
 
-// The pool. Not thread-safe: one user at a time. Instances of a request are compiled in batches; a batch that fails,
-// crashes or never ends is split until the faulty instance stands alone.
+// The pool. Not thread-safe: one user at a time. Instances of a request are compiled in batches; a batch that
+// fails, crashes or never ends is split until the faulty instance stands alone.
 class Compiler {
 public:
   // Fails when the toolkit or Lathe's compile helper is not found, saying where was looked.
@@ -72,7 +75,8 @@ public:
   virtual std::optional<Finished> next() = 0;
   // Drops what is queued or being compiled.
   virtual void cancel() = 0;
-  // submit() and next() for one request: one outcome an instance, in their order. Only when nothing else is queued.
+  // submit() and next() for one request: one outcome an instance, in their order. Only when nothing else is
+  // queued.
   std::vector<CompileOutcome> compile(CompileRequest request);
 
   virtual std::string nvrtc_version() const = 0; // "13.0"
@@ -83,20 +87,23 @@ public:
   virtual Load load() const = 0;
 };
 
-// One kernel, synchronously, by one worker of its own (a process-wide pool of one a core, with the user's cache).
+// One kernel, synchronously, by one worker of its own (a process-wide pool of one a core, with the user's
+// cache).
 Result<CompiledKernel> compile_kernel(const std::string& source, const std::string& instance,
-                                      const std::vector<std::string>& options, const std::string& architecture,
+                                      const std::vector<std::string>& options,
+                                      const std::string& architecture,
                                       const std::string& file_name = "kernel.cu");
 
-// What a cubin says about one kernel. Equal images of two kernels mean equal code: everything that names the kernel
-// itself (mangled names, symbol numbers) is left out of it.
+// What a cubin says about one kernel. Equal images of two kernels mean equal code: everything that names the
+// kernel itself (mangled names, symbol numbers) is left out of it.
 struct KernelImage {
-  std::string text;        // machine code: the bytes of .text.<entry>
-  std::string relocations; // of the code, one a line: "offset type symbol+addend", the kernel's own name as "<entry>"
-  std::string info;        // .nv.info.<entry> with symbol numbers zeroed: parameters, launch bounds, barriers, ...
-  std::string constants;   // contents of the kernel's literal banks (.nv.constant1 and up)
+  std::string text; // machine code: the bytes of .text.<entry>
+  std::string
+      relocations; // of the code, one a line: "offset type symbol+addend", the kernel's own name as "<entry>"
+  std::string info; // .nv.info.<entry> with symbol numbers zeroed: parameters, launch bounds, barriers, ...
+  std::string constants;            // contents of the kernel's literal banks (.nv.constant1 and up)
   std::uint64_t constant_bytes = 0; // size of .nv.constant0: the parameter bank
-  std::uint64_t shared_bytes = 0;   // static shared memory
+  std::uint64_t shared_bytes = 0;   // static shared memory, with what the driver reserves of it
   int registers = 0;
   bool operator==(const KernelImage&) const = default;
 };

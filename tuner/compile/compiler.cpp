@@ -28,8 +28,8 @@ std::string first_error(const std::string& log) {
   return log.substr(0, log.find('\n'));
 }
 
-// Joins the pool of helpers, the cache and the splitting of batches. One thread runs the pool, so that compilers
-// never wait for the caller.
+// Joins the pool of helpers, the cache and the splitting of batches. One thread runs the pool, so that
+// compilers never wait for the caller.
 class PooledCompiler final : public Compiler {
 public:
   PooledCompiler(CompilerOptions options, CudaToolkit toolkit, std::unique_ptr<CompilePool> pool)
@@ -75,7 +75,8 @@ public:
 
     std::vector<std::size_t> missing;
     for (std::size_t i = 0; i < shared->request.instances.size(); ++i) {
-      if (std::optional<CompiledKernel> kernel = shared->cacheable ? cache_.find(key(*shared, i)) : std::nullopt) {
+      if (std::optional<CompiledKernel> kernel =
+              shared->cacheable ? cache_.find(key(*shared, i)) : std::nullopt) {
         CompileOutcome outcome;
         outcome.kernel = std::move(*kernel);
         finish(*shared, i, std::move(outcome));
@@ -85,10 +86,13 @@ public:
     }
     // Three batches a worker balance the load; larger ones save front-end passes.
     const std::size_t even = (missing.size() + 3 * pool_->size() - 1) / (3 * pool_->size());
-    const std::size_t batch = std::clamp<std::size_t>(even, 1, static_cast<std::size_t>(std::max(1, options_.batch)));
+    const std::size_t batch =
+        std::clamp<std::size_t>(even, 1, static_cast<std::size_t>(std::max(1, options_.batch)));
     for (std::size_t at = 0; at < missing.size(); at += batch)
-      queue_.push_back({shared, {missing.begin() + static_cast<std::ptrdiff_t>(at),
-                                 missing.begin() + static_cast<std::ptrdiff_t>(std::min(missing.size(), at + batch))}});
+      queue_.push_back(
+          {shared,
+           {missing.begin() + static_cast<std::ptrdiff_t>(at),
+            missing.begin() + static_cast<std::ptrdiff_t>(std::min(missing.size(), at + batch))}});
     lock.unlock();
     pool_->wake();
     return ticket;
@@ -171,7 +175,8 @@ private:
           Batch batch = std::move(queue_.front());
           queue_.pop_front();
           batch.generation = generation_;
-          CompileJob job{batch.request->request.source, batch.request->request.file_name, batch.request->options, {}};
+          CompileJob job{
+              batch.request->request.source, batch.request->request.file_name, batch.request->options, {}};
           for (const std::size_t i : batch.instances)
             job.instances.push_back(batch.request->request.instances[i]);
           running.emplace(++last_job, std::move(batch));
@@ -258,15 +263,16 @@ std::vector<CompileOutcome> Compiler::compile(CompileRequest request) {
 }
 
 Result<CompiledKernel> compile_kernel(const std::string& source, const std::string& instance,
-                                      const std::vector<std::string>& options, const std::string& architecture,
-                                      const std::string& file_name) {
+                                      const std::vector<std::string>& options,
+                                      const std::string& architecture, const std::string& file_name) {
   static std::mutex mutex;
   static std::unique_ptr<Compiler> compiler;
   const std::lock_guard lock(mutex);
   if (!compiler) {
     LATHE_TRY(compiler, Compiler::create());
   }
-  std::vector<CompileOutcome> outcomes = compiler->compile({source, file_name, options, architecture, {instance}});
+  std::vector<CompileOutcome> outcomes =
+      compiler->compile({source, file_name, options, architecture, {instance}});
   if (!outcomes[0].ok())
     return Error{outcomes[0].message, "", ""};
   return std::move(outcomes[0].kernel);

@@ -1,5 +1,5 @@
-// Reads cubins: 64-bit ELF files with NVIDIA's sections. The attribute numbers of .nv.info are those that cuobjdump
-// prints as EIATTR_*.
+// Reads cubins: 64-bit ELF files with NVIDIA's sections. The attribute numbers of .nv.info are those that
+// cuobjdump prints as EIATTR_*.
 #include "tuner/compile/compile.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ struct Section {
 };
 
 Error malformed(const std::string& why) {
-  return {"cannot read the compiled kernel", "the cubin is damaged: " + why, "delete the cubin cache and run again"};
+  return {"cannot read the compiled kernel", "the cubin is damaged: " + why,
+          "delete the cubin cache and run again"};
 }
 
 template <class T> bool read_at(std::string_view bytes, std::uint64_t offset, T& value) {
@@ -81,15 +82,17 @@ public:
     return nullptr;
   }
 
-  // Name of symbol number `index` of the symbol table in section `table`; a section symbol has its section's name.
+  // Name of symbol number `index` of the symbol table in section `table`; a section symbol has its section's
+  // name.
   std::string_view symbol_name(std::size_t table, std::uint64_t index) const {
     Elf64_Sym symbol;
     if (table >= sections_.size() || !read_at(sections_[table].data, index * sizeof symbol, symbol))
       return {};
     if (ELF64_ST_TYPE(symbol.st_info) == STT_SECTION && symbol.st_shndx < sections_.size())
       return sections_[symbol.st_shndx].name;
-    return sections_[table].link < sections_.size() ? text_at(sections_[sections_[table].link].data, symbol.st_name)
-                                                    : std::string_view{};
+    return sections_[table].link < sections_.size()
+               ? text_at(sections_[sections_[table].link].data, symbol.st_name)
+               : std::string_view{};
   }
 
 private:
@@ -101,11 +104,13 @@ struct Attribute {
   std::size_t offset, size; // of the value
 };
 
-// .nv.info is a list of (format, number, value); format 4 has a 16-bit size before its value, the others 2 bytes.
+// .nv.info is a list of (format, number, value); format 4 has a 16-bit size before its value, the others 2
+// bytes.
 std::vector<Attribute> attributes(std::string_view info) {
   std::vector<Attribute> found;
   for (std::size_t at = 0; at + 4 <= info.size();) {
-    Attribute attribute{static_cast<std::uint8_t>(info[at]), static_cast<std::uint8_t>(info[at + 1]), at + 2, 2};
+    Attribute attribute{static_cast<std::uint8_t>(info[at]), static_cast<std::uint8_t>(info[at + 1]), at + 2,
+                        2};
     at += 4;
     if (attribute.format == 4) {
       std::uint16_t size = 0;
@@ -138,8 +143,9 @@ std::string relocations_of(const Cubin& cubin, const Section& text, std::string_
       Elf64_Rela relocation{};
       std::memcpy(&relocation, section.data.data() + at, step);
       const std::string symbol(cubin.symbol_name(section.link, ELF64_R_SYM(relocation.r_info)));
-      lines.push_back(std::to_string(relocation.r_offset) + " " + std::to_string(ELF64_R_TYPE(relocation.r_info)) +
-                      " " + replace_all(symbol, entry, "<entry>") + "+" + std::to_string(relocation.r_addend));
+      lines.push_back(std::to_string(relocation.r_offset) + " " +
+                      std::to_string(ELF64_R_TYPE(relocation.r_info)) + " " +
+                      replace_all(symbol, entry, "<entry>") + "+" + std::to_string(relocation.r_addend));
     }
   }
   std::sort(lines.begin(), lines.end());
@@ -150,7 +156,8 @@ std::string relocations_of(const Cubin& cubin, const Section& text, std::string_
 }
 
 Error no_entry(std::string_view entry) {
-  return {"cannot find kernel " + std::string(entry) + " in the compiled code", "the cubin has no section for it", ""};
+  return {"cannot find kernel " + std::string(entry) + " in the compiled code",
+          "the cubin has no section for it", ""};
 }
 
 } // namespace

@@ -1,6 +1,6 @@
-// What Lathe and its compile helper say to each other on the control socket (a local stream socket): first the
-// helper's hello as a frame (opened: bool, its version or the error: text), then one descriptor a byte one way and
-// HelperMessages the other.
+// What Lathe and its compile helper say to each other on the control socket (a local stream socket): first
+// the helper's hello as a frame (opened: bool, its version or the error: text), then one descriptor a byte
+// one way and HelperMessages the other.
 #pragma once
 
 namespace lathe {

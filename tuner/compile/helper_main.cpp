@@ -1,6 +1,7 @@
-// lathe-compiler: opens NVRTC once and forks a worker for every socket that Lathe hands it (argument: the library).
-// A fork shares the loaded library, so replacing a worker takes milliseconds. Descriptor 3 is the control socket:
-// Lathe sends a descriptor, the helper answers with the worker's process id, and later with how each worker ended.
+// lathe-compiler: opens NVRTC once and forks a worker for every socket that Lathe hands it (argument: the
+// library). A fork shares the loaded library, so replacing a worker takes milliseconds. Descriptor 3 is the
+// control socket: Lathe sends a descriptor, the helper answers with the worker's process id, and later with
+// how each worker ended.
 #include "tuner/compile/helper.h"
 #include "tuner/compile/message.h"
 #include "tuner/compile/nvrtc.h"
@@ -19,7 +20,8 @@ namespace {
 
 using namespace lathe;
 
-// Serves batches until Lathe closes the socket. The alarm ends a compilation that outlives its limit and Lathe.
+// Serves batches until Lathe closes the socket. The alarm ends a compilation that outlives its limit and
+// Lathe.
 [[noreturn]] void serve(const Nvrtc& nvrtc, int socket) {
   while (std::optional<std::string> frame = receive_frame(socket)) {
     MessageReader message(*frame);

@@ -13,10 +13,12 @@ constexpr std::uint64_t LARGEST_FRAME = 1ull << 32; // a longer one is a damaged
 
 using Clock = std::chrono::steady_clock;
 
-bool receive_exactly(int descriptor, char* data, std::size_t size, std::optional<Clock::time_point> deadline) {
+bool receive_exactly(int descriptor, char* data, std::size_t size,
+                     std::optional<Clock::time_point> deadline) {
   while (size > 0) {
     if (deadline) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - Clock::now()).count();
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - Clock::now()).count();
       pollfd watched{descriptor, POLLIN, 0};
       const int ready = left < 0 ? 0 : ::poll(&watched, 1, static_cast<int>(left) + 1);
       if (ready == 0)
@@ -65,7 +67,8 @@ std::optional<std::string> receive_frame(int descriptor, int deadline_ms) {
   if (deadline_ms >= 0)
     deadline = Clock::now() + std::chrono::milliseconds(deadline_ms);
   std::uint64_t size = 0;
-  if (!receive_exactly(descriptor, reinterpret_cast<char*>(&size), sizeof size, deadline) || size > LARGEST_FRAME)
+  if (!receive_exactly(descriptor, reinterpret_cast<char*>(&size), sizeof size, deadline) ||
+      size > LARGEST_FRAME)
     return std::nullopt;
   std::string payload(size, '\0');
   if (!receive_exactly(descriptor, payload.data(), size, deadline))

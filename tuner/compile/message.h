@@ -66,8 +66,8 @@ private:
 
 // Sends one frame, blocking; false when the other end is gone. Never raises SIGPIPE on sockets.
 bool send_frame(int descriptor, std::string_view payload);
-// Receives one frame, blocking; nothing at the end of the stream, on a damaged frame, or when `deadline_ms` (of
-// waiting in all; negative: none) passes.
+// Receives one frame, blocking; nothing at the end of the stream, on a damaged frame, or when `deadline_ms`
+// (of waiting in all; negative: none) passes.
 std::optional<std::string> receive_frame(int descriptor, int deadline_ms = -1);
 
 // Collects what a descriptor has to offer without blocking and hands out whole frames.

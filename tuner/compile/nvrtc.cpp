@@ -112,7 +112,8 @@ KernelResources resources_of(std::string_view cubin, std::string_view log, const
     resources.constant_bytes = static_cast<int>(image->constant_bytes);
     // .nv.info's EIATTR_MAX_THREADS: what __launch_bounds__ promised (format 4, number 5, three integers).
     for (std::size_t at = 0; at + 16 <= image->info.size(); at += 4)
-      if (image->info[at] == 4 && image->info[at + 1] == 5 && image->info[at + 2] == 12 && image->info[at + 3] == 0) {
+      if (image->info[at] == 4 && image->info[at + 1] == 5 && image->info[at + 2] == 12 &&
+          image->info[at + 3] == 0) {
         std::int32_t extent[3];
         std::memcpy(extent, image->info.data() + at + 4, sizeof extent);
         const std::int64_t threads = std::int64_t{extent[0]} * extent[1] * extent[2];
@@ -120,15 +121,24 @@ KernelResources resources_of(std::string_view cubin, std::string_view log, const
           resources.max_threads = static_cast<int>(threads);
       }
   }
-  // "ptxas info    : Function properties for <entry>\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"
-  if (const std::size_t at = log.find("Function properties for " + entry + "\n"); at != std::string_view::npos) {
+  // "ptxas info    : Function properties for <entry>\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes
+  // spill loads"
+  if (const std::size_t at = log.find("Function properties for " + entry + "\n");
+      at != std::string_view::npos) {
     const std::string line(log.substr(log.find('\n', at) + 1, 120));
     int stack = 0, stores = 0, loads = 0;
-    if (std::sscanf(line.c_str(), " %d bytes stack frame, %d bytes spill stores, %d bytes spill loads", &stack, &stores,
-                    &loads) == 3) {
+    if (std::sscanf(line.c_str(), " %d bytes stack frame, %d bytes spill stores, %d bytes spill loads",
+                    &stack, &stores, &loads) == 3) {
       resources.stack_bytes = stack;
       resources.spill_bytes = stores + loads;
     }
+    // "ptxas info    : Used 33 registers, used 1 barriers, 256 bytes smem": without what the driver reserves,
+    // which the section's size includes from sm_90 on.
+    const std::string_view report = log.substr(at, log.find("Compiling entry function", at) - at);
+    resources.static_shared = 0;
+    if (const std::size_t smem = report.find(" bytes smem"); smem != std::string_view::npos)
+      resources.static_shared =
+          std::atoi(std::string(report.substr(report.rfind(' ', smem - 1) + 1, 12)).c_str());
   }
   return resources;
 }

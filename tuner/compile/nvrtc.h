@@ -8,15 +8,15 @@ namespace lathe {
 // A batch as the helper receives it.
 struct CompileJob {
   std::string source, file_name;
-  std::vector<std::string> options;   // final
+  std::vector<std::string> options; // final
   std::vector<std::string> instances;
 };
 
 struct CompileReply {
   bool compiled = false;
   std::string cubin, log;
-  std::vector<std::string> entries;         // one an instance
-  std::vector<KernelResources> resources;   // likewise
+  std::vector<std::string> entries;       // one an instance
+  std::vector<KernelResources> resources; // likewise
   double seconds = 0;
 };
 

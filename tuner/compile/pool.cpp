@@ -37,7 +37,8 @@ std::string ending_of(int status) {
 class HelperPool final : public CompilePool {
 public:
   HelperPool(std::filesystem::path program, std::filesystem::path nvrtc, std::size_t workers)
-      : program_(std::move(program)), nvrtc_(std::move(nvrtc)), workers_(workers), wake_(::eventfd(0, EFD_CLOEXEC)) {}
+      : program_(std::move(program)), nvrtc_(std::move(nvrtc)), workers_(workers),
+        wake_(::eventfd(0, EFD_CLOEXEC)) {}
 
   ~HelperPool() override {
     for (Worker& worker : workers_)
@@ -153,7 +154,8 @@ public:
         Event event;
         event.job = worker.job;
         event.kind = CompileOutcome::Kind::timeout;
-        event.ending = "the compiler did not end within " + std::to_string(static_cast<int>(std::ceil(worker.limit_s))) + " s";
+        event.ending = "the compiler did not end within " +
+                       std::to_string(static_cast<int>(std::ceil(worker.limit_s))) + " s";
         retire(worker);
         drop(worker, true);
         events.push_back(std::move(event));
@@ -257,7 +259,8 @@ private:
         control_ = -1;
         return;
       }
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
       if (started_ != 0 || left <= 0)
         return;
       pollfd watched{control_, POLLIN, 0};
@@ -329,7 +332,8 @@ private:
 
 Result<std::unique_ptr<CompilePool>> CompilePool::create(const std::filesystem::path& nvrtc, int jobs) {
   LATHE_TRY(const std::filesystem::path program, sibling_executable("lathe-compiler"));
-  const std::size_t workers = jobs > 0 ? static_cast<std::size_t>(jobs) : std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t workers =
+      jobs > 0 ? static_cast<std::size_t>(jobs) : std::max(1u, std::thread::hardware_concurrency());
   auto pool = std::make_unique<HelperPool>(program, nvrtc, workers);
   LATHE_CHECK(pool->start_helper());
   return std::unique_ptr<CompilePool>(std::move(pool));

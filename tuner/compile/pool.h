@@ -5,7 +5,8 @@
 
 namespace lathe {
 
-// Used by one thread, but for wake(). Workers are started when there is work for them and replaced when they die.
+// Used by one thread, but for wake(). Workers are started when there is work for them and replaced when they
+// die.
 class CompilePool {
 public:
   static Result<std::unique_ptr<CompilePool>> create(const std::filesystem::path& nvrtc, int jobs);

@@ -42,28 +42,74 @@ std::optional<CudaToolkit> toolkit_at(const fs::path& home) {
   return toolkit;
 }
 
-// nvcc's options that only concern the host compiler or the driver of the compilation: with a separate value, and
-// without.
-constexpr std::array WITH_VALUE{"-Xcompiler", "--compiler-options", "-gencode", "--generate-code", "-arch", "-code",
-                                "--gpu-architecture", "--gpu-code", "-o", "--output-file", "-x", "--x", "-ccbin",
-                                "--compiler-bindir", "-Xlinker", "--linker-options", "-Xcudafe", "--threads", "-t",
-                                "-MF", "-MT", "-MQ", "-L", "-l", "-Xfatbin", "-Xnvlink"};
-constexpr std::array WITHOUT_VALUE{"-c", "--compile", "-dc", "--device-c", "-MD", "-MMD", "-MP", "-shared", "--shared",
-                                   "--expt-relaxed-constexpr", "-expt-relaxed-constexpr", "--expt-extended-lambda",
-                                   "-expt-extended-lambda", "--extended-lambda", "-extended-lambda", "-g", "-pthread",
-                                   "--forward-unknown-to-host-compiler", "-forward-unknown-to-host-compiler", "-pipe",
-                                   "-w", "-v", "-keep", "--keep", "-cuda", "-ptx", "-cubin", "-m64", "--verbose"};
+// nvcc's options that only concern the host compiler or the driver of the compilation: with a separate value,
+// and without.
+constexpr std::array WITH_VALUE{"-Xcompiler",
+                                "--compiler-options",
+                                "-gencode",
+                                "--generate-code",
+                                "-arch",
+                                "-code",
+                                "--gpu-architecture",
+                                "--gpu-code",
+                                "-o",
+                                "--output-file",
+                                "-x",
+                                "--x",
+                                "-ccbin",
+                                "--compiler-bindir",
+                                "-Xlinker",
+                                "--linker-options",
+                                "-Xcudafe",
+                                "--threads",
+                                "-t",
+                                "-MF",
+                                "-MT",
+                                "-MQ",
+                                "-L",
+                                "-l",
+                                "-Xfatbin",
+                                "-Xnvlink"};
+constexpr std::array WITHOUT_VALUE{"-c",
+                                   "--compile",
+                                   "-dc",
+                                   "--device-c",
+                                   "-MD",
+                                   "-MMD",
+                                   "-MP",
+                                   "-shared",
+                                   "--shared",
+                                   "--expt-relaxed-constexpr",
+                                   "-expt-relaxed-constexpr",
+                                   "--expt-extended-lambda",
+                                   "-expt-extended-lambda",
+                                   "--extended-lambda",
+                                   "-extended-lambda",
+                                   "-g",
+                                   "-pthread",
+                                   "--forward-unknown-to-host-compiler",
+                                   "-forward-unknown-to-host-compiler",
+                                   "-pipe",
+                                   "-w",
+                                   "-v",
+                                   "-keep",
+                                   "--keep",
+                                   "-cuda",
+                                   "-ptx",
+                                   "-cubin",
+                                   "-m64",
+                                   "--verbose"};
 
 bool is_host_only(const std::string& option) {
   return std::find(WITHOUT_VALUE.begin(), WITHOUT_VALUE.end(), option) != WITHOUT_VALUE.end() ||
          option.starts_with("-O") || option.starts_with("-W") || option.starts_with("-f") ||
          option.starts_with("-m64") || option.starts_with("-L") || option.starts_with("-l") ||
          option.starts_with("-rdc") || option.starts_with("--relocatable-device-code") ||
-         option.starts_with("-gencode=") || option.starts_with("--generate-code=") || option.starts_with("-arch=") ||
-         option.starts_with("-code=") || option.starts_with("--gpu-") || option.starts_with("-Xcompiler=") ||
-         option.starts_with("--compiler-options=") || option.starts_with("-std=gnu") ||
-         option.starts_with("--threads=") || option.starts_with("--cuda-") || option.starts_with("--diag") ||
-         option.starts_with("-diag");
+         option.starts_with("-gencode=") || option.starts_with("--generate-code=") ||
+         option.starts_with("-arch=") || option.starts_with("-code=") || option.starts_with("--gpu-") ||
+         option.starts_with("-Xcompiler=") || option.starts_with("--compiler-options=") ||
+         option.starts_with("-std=gnu") || option.starts_with("--threads=") ||
+         option.starts_with("--cuda-") || option.starts_with("--diag") || option.starts_with("-diag");
 }
 
 // -fmad and -ftz look like the host's -f options, but are the device compiler's.
@@ -161,7 +207,8 @@ Result<CudaToolkit> find_cuda_toolkit() {
     }
     looked += (looked.empty() ? "" : ", ") + home.string();
   }
-  return Error{"cannot find the CUDA 13 toolkit", std::string("neither ") + LIBRARY + " nor its headers are under " + looked,
+  return Error{"cannot find the CUDA 13 toolkit",
+               std::string("neither ") + LIBRARY + " nor its headers are under " + looked,
                "install it, or set LATHE_CUDA_HOME to its folder"};
 }
 
@@ -182,8 +229,9 @@ Result<ProgramOptions> program_options(const CompileRequest& request, const Cuda
       folders.push_back(option.substr(option.starts_with("-isystem") ? 8 : 7));
     } else if (option.starts_with("-I")) {
       folders.push_back(option.substr(2));
-    } else if (option == "-D" || option == "-U" || option == "-include" || option == "-std" || option == "--std" ||
-               option == "-Xptxas" || option == "--ptxas-options" || option == "-maxrregcount") {
+    } else if (option == "-D" || option == "-U" || option == "-include" || option == "-std" ||
+               option == "--std" || option == "-Xptxas" || option == "--ptxas-options" ||
+               option == "-maxrregcount") {
       if (last)
         return usage_error("cannot compile with option " + option, "its value is missing", "give one");
       has_standard |= option == "-std" || option == "--std";
@@ -216,6 +264,7 @@ Result<ProgramOptions> program_options(const CompileRequest& request, const Cuda
     folders.insert(folders.begin(), file.parent_path().string());
   LATHE_TRY(const fs::path stand_ins, shipped_file("nvrtc_std/cstdint"));
   folders.push_back(stand_ins.parent_path().string());
+  result.options.push_back("--pre-include=lathe_prelude.h");
   for (const std::string& folder : folders) {
     result.options.push_back("-I" + folder);
     result.search.emplace_back(folder);
@@ -236,10 +285,12 @@ std::optional<std::string> included_text(const std::string& source, const std::v
 Result<fs::path> sibling_executable(const std::string& name) {
   const fs::path folder = executable_folder();
   std::error_code failure;
-  for (const fs::path& candidate : {folder / name, folder / "../libexec/lathe" / name, folder / "../bin" / name})
+  for (const fs::path& candidate :
+       {folder / name, folder / "../libexec/lathe" / name, folder / "../bin" / name})
     if (fs::exists(candidate, failure))
       return fs::weakly_canonical(candidate, failure);
-  return Error{"cannot find Lathe's helper " + name, "it is not beside " + folder.string(), "install Lathe again"};
+  return Error{"cannot find Lathe's helper " + name, "it is not beside " + folder.string(),
+               "install Lathe again"};
 }
 
 } // namespace lathe

@@ -1,4 +1,5 @@
-// Limits by compute capability: CUDA C++ Programming Guide 13.0, "Technical specifications per compute capability".
+// Limits by compute capability: CUDA C++ Programming Guide 13.0, "Technical specifications per compute
+// capability".
 #include "tuner/device/device.h"
 
 #include <array>
@@ -52,7 +53,8 @@ Result<DeviceInfo> known_device(const std::string& architecture) {
     device.l2_bytes = static_cast<std::uint64_t>(known.l2_mib) << 20;
     return device;
   }
-  return usage_error("unknown GPU architecture " + architecture, "CUDA 13 compiles for " + names, "name one of them");
+  return usage_error("unknown GPU architecture " + architecture, "CUDA 13 compiles for " + names,
+                     "name one of them");
 }
 
 std::string DeviceInfo::architecture() const {

@@ -11,7 +11,8 @@
 
 namespace lathe {
 
-Occupancy occupancy(const DeviceInfo& device, const KernelResources& kernel, int threads_per_block, int dynamic_shared) {
+Occupancy occupancy(const DeviceInfo& device, const KernelResources& kernel, int threads_per_block,
+                    int dynamic_shared) {
   cudaOccDeviceProp properties;
   properties.computeMajor = device.compute_major;
   // What the header does not know by its minor number obeys the rules of its family's first member.
