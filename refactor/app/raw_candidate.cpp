@@ -1,0 +1,381 @@
+#include "refactor/app/raw_candidate.h"
+
+#include "tuner/compile/compile.h"
+
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+#include <map>
+#include <regex>
+
+namespace lathe::refactor {
+namespace {
+
+// Types that are tried for a type parameter when nothing says which are in use: those of inference kernels.
+const std::vector<std::string> usual_dtypes{"bf16", "f16", "f32"};
+
+bool is_word(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
+}
+
+// Replaces whole identifiers.
+std::string substitute(const std::string& text, const std::map<std::string, std::string>& names) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    if (!is_word(text[i])) {
+      result += text[i++];
+      continue;
+    }
+    std::size_t end = i;
+    while (end < text.size() && is_word(text[end]))
+      ++end;
+    const std::string word = text.substr(i, end - i);
+    const auto found = names.find(word);
+    result += found == names.end() ? word : found->second;
+    i = end;
+  }
+  return result;
+}
+
+// "16 / sizeof(T)" -> "16 / sizeof_T": C++ to the expression language.
+std::string without_sizeof(const std::string& text) {
+  static const std::regex pattern(R"(sizeof\s*\(\s*(\w+)\s*\))");
+  return std::regex_replace(text, pattern, "sizeof_$1");
+}
+
+bool is_type_parameter(const TemplateParameter& parameter) {
+  return parameter.type == "typename" || parameter.type == "class";
+}
+
+class Builder {
+public:
+  Builder(const KernelInfo& kernel, const ExtractedKernel& extracted, const WorkloadFacts& facts,
+          const LaunchOverride& launch, const std::string& architecture)
+      : kernel_(kernel), extracted_(extracted), facts_(facts), launch_(launch), architecture_(architecture) {}
+
+  Result<RawCandidate> build() {
+    LATHE_CHECK(choose_site());
+    name_types();
+    LATHE_CHECK(geometry());
+    LATHE_CHECK(choose_dtypes());
+    LATHE_CHECK(arguments());
+    collect_dimensions();
+    result_.candidate.text = extracted_.text;
+    result_.candidate.kernel = extracted_.kernel;
+    return std::move(result_);
+  }
+
+private:
+  Status choose_site();
+  void name_types();
+  Status geometry();
+  Status choose_dtypes();
+  Status arguments();
+  void collect_dimensions();
+  Result<Argument> scalar(const KernelParameter& parameter);
+  Result<Argument> buffer(const KernelParameter& parameter);
+  std::string in_kernel_terms(const std::string& host_expression) const {
+    return substitute(host_expression, names_);
+  }
+  std::string type_list(const std::map<std::string, std::string>& cxx) const;
+
+  const KernelInfo& kernel_;
+  const ExtractedKernel& extracted_;
+  const WorkloadFacts& facts_;
+  const LaunchOverride& launch_;
+  const std::string& architecture_;
+  LaunchSite site_;
+  bool has_site_ = false;
+  std::map<std::string, std::string> names_; // launcher's spelling -> the specification's
+  std::vector<std::string> data_types_;      // type parameters that are element types
+  RawCandidate result_;
+};
+
+Status Builder::choose_site() {
+  const bool overridden = !launch_.grid.empty() && !launch_.block.empty();
+  if (launch_.site > static_cast<int>(kernel_.launches.size()))
+    return usage_error(fmt::format("no launch site {} of {}", launch_.site, kernel_.name),
+                       fmt::format("it has {}", kernel_.launches.size()),
+                       "lathe templatize --list shows them");
+  std::string why = kernel_.launches.empty() ? "nothing in this file launches it" : "";
+  for (std::size_t i = 0; i < kernel_.launches.size() && !has_site_; ++i) {
+    const LaunchSite& site = kernel_.launches[i];
+    if (launch_.site != 0 && launch_.site != static_cast<int>(i) + 1)
+      continue;
+    if (site.unreadable.empty() || overridden) {
+      site_ = site;
+      has_site_ = true;
+    } else if (why.empty()) {
+      why = site.location + ": " + site.unreadable.front();
+    }
+  }
+  if (has_site_ || overridden)
+    return Done{};
+  return Error{"cannot read how " + kernel_.name + " is launched", why,
+               "give it with --grid and --block (and --shared), such as --grid num_tokens --block 256"};
+}
+
+void Builder::name_types() {
+  for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
+    const TemplateParameter& parameter = kernel_.template_parameters[i];
+    const std::string argument = i < site_.template_arguments.size() ? site_.template_arguments[i] : "";
+    if (is_type_parameter(parameter) && dtype_of_type(argument).empty()) {
+      const bool plain = !argument.empty() && std::all_of(argument.begin(), argument.end(), is_word);
+      // A launcher's own type parameter, or none known: an element type to be bound. Anything else is kept as
+      // written.
+      if (argument.empty() || plain) {
+        data_types_.push_back(parameter.name);
+        if (plain && argument != parameter.name) {
+          names_[argument] = parameter.name;
+          names_["sizeof_" + argument] = "sizeof_" + parameter.name;
+        }
+      }
+    } else if (!is_type_parameter(parameter) && !argument.empty()) {
+      names_.emplace(parameter.name, "(" + substitute(without_sizeof(argument), names_) + ")");
+    }
+  }
+}
+
+Status Builder::geometry() {
+  const auto triple = [&](const std::string& given, const std::array<std::string, 3>& read,
+                          std::array<Expression, 3>& into) -> Status {
+    std::array<std::string, 3> texts = read;
+    if (!given.empty()) {
+      texts = {"1", "1", "1"};
+      std::size_t axis = 0, depth = 0, begin = 0;
+      for (std::size_t i = 0; i <= given.size(); ++i) {
+        if (i < given.size() && (given[i] == '(' || given[i] == ')'))
+          depth += given[i] == '(' ? 1 : -1;
+        if (i != given.size() && (given[i] != ',' || depth != 0))
+          continue;
+        if (axis == 3)
+          return usage_error("cannot use '" + given + "'", "a launch has at most three axes");
+        texts[axis++] = given.substr(begin, i - begin);
+        begin = i + 1;
+      }
+    }
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      LATHE_TRY(into[axis], Expression::parse(in_kernel_terms(texts[axis])));
+    }
+    return Done{};
+  };
+  LaunchGeometry& launch = result_.candidate.launch;
+  LATHE_CHECK(triple(launch_.grid, site_.grid, launch.grid));
+  LATHE_CHECK(triple(launch_.block, site_.block, launch.block));
+  LATHE_TRY(launch.shared_bytes,
+            Expression::parse(in_kernel_terms(launch_.shared.empty() ? site_.shared_bytes : launch_.shared)));
+  return Done{};
+}
+
+// The template argument list with {T} for element types, or with the C++ types of `cxx` filled in.
+std::string Builder::type_list(const std::map<std::string, std::string>& cxx) const {
+  if (kernel_.template_parameters.empty())
+    return "";
+  std::string list;
+  for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
+    const TemplateParameter& parameter = kernel_.template_parameters[i];
+    std::string argument = i < site_.template_arguments.size() ? site_.template_arguments[i] : "";
+    const bool is_data =
+        std::find(data_types_.begin(), data_types_.end(), parameter.name) != data_types_.end();
+    if (is_data)
+      argument = parameter.name;
+    if (argument.empty())
+      argument = parameter.default_argument;
+    std::map<std::string, std::string> spelled = names_;
+    for (const auto& [from, to] : names_)
+      if (std::find(data_types_.begin(), data_types_.end(), to) != data_types_.end())
+        spelled[from] = cxx.contains(to) ? cxx.at(to) : "{" + to + "}";
+    for (const std::string& type : data_types_)
+      spelled[type] = cxx.contains(type) ? cxx.at(type) : "{" + type + "}";
+    list += (i == 0 ? "" : ", ") + substitute(argument, spelled);
+  }
+  return "<" + list + ">";
+}
+
+Status Builder::choose_dtypes() {
+  Candidate& candidate = result_.candidate;
+  for (const std::string& type : data_types_) {
+    const auto given = facts_.types.find(type);
+    candidate.types.push_back({type, given != facts_.types.end() ? given->second : usual_dtypes});
+  }
+  for (const auto& [name, dtypes] : facts_.types)
+    if (std::find(data_types_.begin(), data_types_.end(), name) == data_types_.end())
+      return usage_error("no type parameter '" + name + "' of " + kernel_.name, "");
+  candidate.instance = extracted_.kernel + type_list({});
+  // Where nothing says which types are in use, those that compile are taken.
+  for (TypeParameter& type : candidate.types) {
+    if (facts_.types.contains(type.name))
+      continue;
+    std::vector<std::string> compiling;
+    std::string first_error;
+    for (const std::string& dtype : type.dtypes) {
+      std::map<std::string, std::string> cxx;
+      for (const TypeParameter& other : candidate.types)
+        cxx[other.name] = dtype_cxx(other.name == type.name ? dtype : other.dtypes.front());
+      const auto compiled =
+          compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx), {"-std=c++17"}, architecture_);
+      if (compiled.ok())
+        compiling.push_back(dtype);
+      else if (first_error.empty())
+        first_error = compiled.error().sentence();
+    }
+    if (compiling.empty())
+      return Error{"cannot find types for " + type.name + " of " + kernel_.name,
+                   "none of bf16, f16 and f32 compiles: " + first_error,
+                   "give them with --types " + type.name + "=..."};
+    type.dtypes = compiling;
+  }
+  return Done{};
+}
+
+Result<Argument> Builder::scalar(const KernelParameter& parameter) {
+  Argument argument;
+  argument.name = parameter.name;
+  argument.is_buffer = false;
+  argument.dtype = dtype_of_type(parameter.type);
+  if (argument.dtype.empty() &&
+      std::find(data_types_.begin(), data_types_.end(), parameter.type) != data_types_.end())
+    argument.dtype = parameter.type;
+  if (argument.dtype.empty())
+    return Error{"cannot tune " + kernel_.name,
+                 "parameter '" + parameter.name + "' of type " + parameter.type +
+                     " is neither a pointer nor a number",
+                 "pass its members as parameters of their own"};
+  const auto given = facts_.arguments.find(parameter.name);
+  if (given != facts_.arguments.end() && given->second.value) {
+    LATHE_TRY(argument.value, Expression::parse(*given->second.value));
+    return argument;
+  }
+  const auto passed = site_.arguments.find(parameter.name);
+  const std::string text = passed == site_.arguments.end() ? "" : in_kernel_terms(passed->second);
+  if (parameter.is_integer) {
+    auto parsed = Expression::parse(text.empty() ? parameter.name : text);
+    if (!parsed.ok())
+      parsed = Expression::parse(parameter.name);
+    LATHE_TRY(argument.value, std::move(parsed));
+    return argument;
+  }
+  auto constant = text.empty() ? Result<Expression>(Error{}) : Expression::parse(text);
+  if (constant.ok() && constant->names().empty()) {
+    argument.value = *constant;
+    return argument;
+  }
+  // A run-time number that no size determines: any typical value serves for tuning.
+  const bool is_epsilon = parameter.name.find("eps") != std::string::npos;
+  argument.value = Expression(Value{is_epsilon ? 1e-6 : 1.0});
+  result_.assumptions.push_back(fmt::format("{} = {} (say otherwise with --argument {}=VALUE)",
+                                            parameter.name, is_epsilon ? "1e-6" : "1.0", parameter.name));
+  return argument;
+}
+
+Result<Argument> Builder::buffer(const KernelParameter& parameter) {
+  Argument argument;
+  argument.name = parameter.name;
+  argument.direction = parameter.is_const_pointee ? Direction::in : Direction::inout;
+  const bool is_data =
+      std::find(data_types_.begin(), data_types_.end(), parameter.element) != data_types_.end();
+  argument.dtype = is_data ? parameter.element : dtype_of_type(parameter.element);
+  if (argument.dtype.empty() && parameter.element == "void")
+    argument.dtype = "u8";
+  if (argument.dtype.empty())
+    return Error{"cannot tune " + kernel_.name,
+                 "parameter '" + parameter.name + "' points to " + parameter.element + ", which has no dtype",
+                 "see docs/specification.md for the element types"};
+  const bool is_real =
+      is_data || argument.dtype[0] == 'f' || argument.dtype[0] == 'b' || argument.dtype[0] == 'e';
+  if (!is_real)
+    argument.fill.kind = Fill::Kind::zero;             // indices: any other content could point outside
+  argument.count = Expression(Value{std::int64_t{0}}); // inferred by a traced run unless given
+  const auto given = facts_.arguments.find(parameter.name);
+  if (given != facts_.arguments.end()) {
+    if (given->second.count) {
+      LATHE_TRY(argument.count, Expression::parse(*given->second.count));
+    }
+    argument.direction = given->second.direction.value_or(argument.direction);
+    argument.fill = given->second.fill.value_or(argument.fill);
+  }
+  return argument;
+}
+
+Status Builder::arguments() {
+  for (const auto& [name, ignored] : facts_.arguments)
+    if (std::none_of(kernel_.parameters.begin(), kernel_.parameters.end(),
+                     [&, &wanted = name](const KernelParameter& p) { return p.name == wanted; }))
+      return usage_error("no parameter '" + name + "' of " + kernel_.name, "");
+  for (const KernelParameter& parameter : kernel_.parameters) {
+    LATHE_TRY(Argument argument, parameter.is_pointer ? buffer(parameter) : scalar(parameter));
+    result_.candidate.arguments.push_back(std::move(argument));
+  }
+  return Done{};
+}
+
+// Every name that the geometry and the scalars leave open.
+void Builder::collect_dimensions() {
+  Candidate& candidate = result_.candidate;
+  std::vector<std::string>& dimensions = candidate.dimensions;
+  const auto add = [&](const Expression& expression) {
+    for (const std::string& name : expression.names())
+      if (!name.starts_with("sizeof_") && !name.starts_with("device.") &&
+          std::find(dimensions.begin(), dimensions.end(), name) == dimensions.end())
+        dimensions.push_back(name);
+  };
+  for (const Expression& expression : candidate.launch.grid)
+    add(expression);
+  for (const Argument& argument : candidate.arguments) {
+    if (!argument.is_buffer)
+      add(argument.value);
+    else
+      add(argument.count);
+  }
+  for (const Expression& expression : candidate.launch.block)
+    add(expression);
+  add(candidate.launch.shared_bytes);
+}
+
+} // namespace
+
+std::string dtype_of_type(std::string type) {
+  static const std::map<std::string, std::string> known{{"float", "f32"},
+                                                        {"double", "f64"},
+                                                        {"half", "f16"},
+                                                        {"__half", "f16"},
+                                                        {"nv_half", "f16"},
+                                                        {"__nv_bfloat16", "bf16"},
+                                                        {"nv_bfloat16", "bf16"},
+                                                        {"__nv_fp8_e4m3", "e4m3"},
+                                                        {"__nv_fp8_e5m2", "e5m2"},
+                                                        {"bool", "bool"},
+                                                        {"char", "i8"},
+                                                        {"signed char", "i8"},
+                                                        {"int8_t", "i8"},
+                                                        {"unsigned char", "u8"},
+                                                        {"uint8_t", "u8"},
+                                                        {"short", "i16"},
+                                                        {"int16_t", "i16"},
+                                                        {"unsigned short", "u16"},
+                                                        {"uint16_t", "u16"},
+                                                        {"int", "i32"},
+                                                        {"int32_t", "i32"},
+                                                        {"unsigned", "u32"},
+                                                        {"unsigned int", "u32"},
+                                                        {"uint", "u32"},
+                                                        {"uint32_t", "u32"},
+                                                        {"long", "i64"},
+                                                        {"long long", "i64"},
+                                                        {"int64_t", "i64"},
+                                                        {"unsigned long", "u64"},
+                                                        {"unsigned long long", "u64"},
+                                                        {"uint64_t", "u64"},
+                                                        {"size_t", "u64"}};
+  for (const std::string prefix : {"const ", "volatile "})
+    if (type.starts_with(prefix))
+      type = type.substr(prefix.size());
+  if (type.starts_with("std::"))
+    type = type.substr(5);
+  while (!type.empty() && type.back() == ' ')
+    type.pop_back();
+  const auto found = known.find(type);
+  return found == known.end() ? "" : found->second;
+}
+
+} // namespace lathe::refactor

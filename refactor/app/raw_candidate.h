@@ -1,0 +1,31 @@
+// From a parsed kernel and one of its launches to the raw candidate that the rules start from.
+#pragma once
+
+#include "refactor/app/workload_file.h"
+#include "refactor/rewrite/rewrite.h"
+
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// What the command line supplies where the source has no readable launch.
+struct LaunchOverride {
+  std::string grid, block, shared; // "x[, y[, z]]" expressions; empty: as read
+  int site = 0;                    // which launch site to take, 0: the first readable one
+};
+
+struct RawCandidate {
+  Candidate candidate;
+  std::vector<std::string> assumptions; // sentences: what was guessed and how to say it better
+};
+
+// Fails, naming the flag that helps, where the launch cannot be read. `facts` wins over what the source says.
+Result<RawCandidate> make_raw_candidate(const KernelInfo& kernel, const ExtractedKernel& extracted,
+                                        const WorkloadFacts& facts, const LaunchOverride& launch,
+                                        const std::string& architecture);
+
+// "const __nv_bfloat16" -> "bf16", "uint32_t" -> "u32"; empty for what has no dtype.
+std::string dtype_of_type(std::string type);
+
+} // namespace lathe::refactor

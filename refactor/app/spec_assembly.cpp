@@ -1,0 +1,106 @@
+#include "refactor/app/spec_assembly.h"
+
+#include "tuner/base/hash.h"
+
+#include <fmt/format.h>
+
+namespace lathe::refactor {
+namespace {
+
+bool contains_any(const std::string& text, std::initializer_list<const char*> words) {
+  for (const char* word : words)
+    if (text.find(word) != std::string::npos)
+      return true;
+  return false;
+}
+
+// Every input read once, every output written once: the DRAM minimum when the kernel touches each element.
+Expression minimal_bytes(const std::vector<Argument>& arguments, const std::vector<TypeParameter>& types) {
+  std::string text;
+  for (const Argument& argument : arguments) {
+    if (!argument.is_buffer)
+      continue;
+    std::string size;
+    for (const TypeParameter& type : types)
+      if (type.name == argument.dtype)
+        size = "sizeof_" + type.name;
+    if (size.empty())
+      size = std::to_string(dtype_size(argument.dtype));
+    const char* transfers = argument.direction == Direction::inout ? "2 * " : "";
+    text += fmt::format("{}{}({}) * {}", text.empty() ? "" : " + ", transfers, argument.count.text(), size);
+  }
+  auto parsed = Expression::parse(text.empty() ? "0" : text);
+  return parsed.ok() ? *parsed : Expression();
+}
+
+} // namespace
+
+OutputPaths OutputPaths::under(const std::filesystem::path& folder, const std::string& name) {
+  const std::filesystem::path templates = folder / "templates" / name;
+  return {templates / (name + ".cuh"), templates / (name + ".raw.cuh"),
+          folder / "search_spaces" / (name + ".json"), templates / "certificate.json"};
+}
+
+std::vector<Problem> usual_problems(const std::vector<std::string>& dimensions,
+                                    std::vector<std::string>& assumptions) {
+  std::vector<Problem> problems(1);
+  for (const std::string& name : dimensions) {
+    std::vector<std::int64_t> sizes{4096};
+    if (contains_any(name, {"head_size", "head_dim", "headdim"}))
+      sizes = {128};
+    else if (contains_any(name, {"head"}))
+      sizes = {32};
+    else if (contains_any(name, {"group"}))
+      sizes = {128};
+    else if (contains_any(name, {"token", "batch", "row", "num_", "seq"}) || name == "n" || name == "m")
+      sizes = {1, 64, 4096};
+    std::vector<Problem> next;
+    std::string list;
+    for (const std::int64_t size : sizes) {
+      list += (list.empty() ? "" : ", ") + std::to_string(size);
+      for (Problem problem : problems) {
+        problem.dimensions[name] = size;
+        next.push_back(std::move(problem));
+      }
+    }
+    problems = std::move(next);
+    assumptions.push_back(name + " = " + list + " (say otherwise with --problem or a workload file)");
+  }
+  return problems;
+}
+
+Result<TuningSpec> assemble_spec(const std::string& name, const Candidate& raw, const Candidate& tuned,
+                                 const WorkloadFacts& facts, const OutputPaths& paths,
+                                 const Provenance& provenance) {
+  TuningSpec spec;
+  spec.name = name;
+  spec.path = paths.spec_file;
+  spec.dimensions = raw.dimensions;
+  spec.types = raw.types;
+  spec.knobs = tuned.knobs;
+  spec.conditions = tuned.conditions;
+  spec.arguments = raw.arguments;
+  spec.problems = facts.problems;
+  for (Problem& problem : spec.problems)
+    if (problem.label.empty())
+      for (const std::string& dimension : spec.dimensions)
+        if (const auto value = problem.dimensions.find(dimension); value != problem.dimensions.end())
+          problem.label += fmt::format("{}{}={}", problem.label.empty() ? "" : " ", dimension, value->second);
+  const std::vector<std::string> options{"-std=c++17"};
+  spec.kernel = {paths.template_file, tuned.instance, options, tuned.launch};
+  spec.reference = {paths.raw_file, raw.instance, options, raw.launch};
+  spec.cpu_reference = facts.cpu_reference;
+  spec.tolerances = facts.tolerances;
+  spec.cost.bytes = minimal_bytes(raw.arguments, raw.types);
+  if (facts.bytes) {
+    LATHE_TRY(spec.cost.bytes, Expression::parse(*facts.bytes));
+  }
+  if (facts.operations) {
+    LATHE_TRY(spec.cost.operations, Expression::parse(*facts.operations));
+  }
+  spec.provenance = provenance;
+  spec.template_hash = content_hash(tuned.text);
+  return spec;
+}
+
+} // namespace lathe::refactor

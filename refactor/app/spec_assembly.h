@@ -1,0 +1,28 @@
+// The tuning specification of a rewritten kernel.
+#pragma once
+
+#include "refactor/app/raw_candidate.h"
+
+#include <filesystem>
+#include <string>
+
+namespace lathe::refactor {
+
+// Where the products of one templatize run go.
+struct OutputPaths {
+  std::filesystem::path template_file, raw_file, spec_file, certificate_file;
+  // <folder>/templates/<name>/<name>.cuh and .raw.cuh, certificate.json; <folder>/search_spaces/<name>.json
+  static OutputPaths under(const std::filesystem::path& folder, const std::string& name);
+};
+
+// Sizes for a kernel that comes without a workload: guesses by the dimensions' names, each said in
+// `assumptions`.
+std::vector<Problem> usual_problems(const std::vector<std::string>& dimensions,
+                                    std::vector<std::string>& assumptions);
+
+// `raw` is the candidate before the rules, `tuned` after. Nothing is written.
+Result<TuningSpec> assemble_spec(const std::string& name, const Candidate& raw, const Candidate& tuned,
+                                 const WorkloadFacts& facts, const OutputPaths& paths,
+                                 const Provenance& provenance);
+
+} // namespace lathe::refactor
