@@ -38,5 +38,7 @@ template <typename T, unsigned N> struct aligned_vector {
       reinterpret_cast<chunk*>(target)[i] = bits[i];
   }
   __device__ __forceinline__ T& operator[](unsigned i) { return reinterpret_cast<T*>(bits)[i]; }
-  __device__ __forceinline__ const T& operator[](unsigned i) const { return reinterpret_cast<const T*>(bits)[i]; }
+  __device__ __forceinline__ const T& operator[](unsigned i) const {
+    return reinterpret_cast<const T*>(bits)[i];
+  }
 };

@@ -1,18 +1,21 @@
 // Row by row: x = input + residual; residual = x; input = x / sqrt(mean(x^2) + eps) * (bias + weight).
 //
-// One block a row, (32, warps) threads with warps = ceil(min(1024, d / vector) / 32), 16-byte accesses, x kept in fp32
-// in dynamic shared memory between the two passes, as production launches it.
+// One block a row, (32, warps) threads with warps = ceil(min(1024, d / vector) / 32), 16-byte accesses, x
+// kept in fp32 in dynamic shared memory between the two passes, as production launches it.
 #include "aligned_vector.cuh"
 
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
 
-__host__ __device__ __forceinline__ constexpr uint32_t ceil_div(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+__host__ __device__ __forceinline__ constexpr uint32_t ceil_div(uint32_t a, uint32_t b) {
+  return (a + b - 1) / b;
+}
 
 template <uint32_t VEC_SIZE, typename T>
-__global__ void fused_add_rmsnorm_kernel(T* __restrict__ input, T* __restrict__ residual, const T* __restrict__ weight,
-                                         const uint32_t d, const uint32_t input_stride, const uint32_t residual_stride,
+__global__ void fused_add_rmsnorm_kernel(T* __restrict__ input, T* __restrict__ residual,
+                                         const T* __restrict__ weight, const uint32_t d,
+                                         const uint32_t input_stride, const uint32_t residual_stride,
                                          const float weight_bias, const float eps) {
   const uint32_t row = blockIdx.x;
   const uint32_t lane = threadIdx.x;
@@ -79,19 +82,21 @@ __global__ void fused_add_rmsnorm_kernel(T* __restrict__ input, T* __restrict__ 
 }
 
 template <typename T>
-void fused_add_rmsnorm(T* input, T* residual, const T* weight, int num_tokens, int d, float eps, cudaStream_t stream) {
+void fused_add_rmsnorm(T* input, T* residual, const T* weight, int num_tokens, int d, float eps,
+                       cudaStream_t stream) {
   const uint32_t block_size = std::min<uint32_t>(1024u, d / (16 / sizeof(T)));
   const uint32_t num_warps = ceil_div(block_size, 32);
   const dim3 grid(num_tokens);
   const dim3 block(32, num_warps);
   const uint32_t shared_bytes = (ceil_div(num_warps, 4) * 4 + d) * sizeof(float);
   constexpr uint32_t VEC_SIZE = 16 / sizeof(T);
-  cudaFuncSetAttribute(fused_add_rmsnorm_kernel<VEC_SIZE, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  cudaFuncSetAttribute(fused_add_rmsnorm_kernel<VEC_SIZE, T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       shared_bytes);
   fused_add_rmsnorm_kernel<VEC_SIZE, T>
       <<<grid, block, shared_bytes, stream>>>(input, residual, weight, d, d, d, 0.f, eps);
 }
 
-template void fused_add_rmsnorm<__nv_bfloat16>(__nv_bfloat16*, __nv_bfloat16*, const __nv_bfloat16*, int, int, float,
-                                               cudaStream_t);
+template void fused_add_rmsnorm<__nv_bfloat16>(__nv_bfloat16*, __nv_bfloat16*, const __nv_bfloat16*, int, int,
+                                               float, cudaStream_t);
 template void fused_add_rmsnorm<__half>(__half*, __half*, const __half*, int, int, float, cudaStream_t);
 template void fused_add_rmsnorm<float>(float*, float*, const float*, int, int, float, cudaStream_t);

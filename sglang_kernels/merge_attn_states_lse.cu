@@ -1,14 +1,16 @@
-// Merges two partial attention results of the same queries by their log-sum-exps (arXiv 2501.01005, section 2.2).
+// Merges two partial attention results of the same queries by their log-sum-exps (arXiv 2501.01005,
+// section 2.2).
 //
-// One thread a 16-byte pack of a head, 128 threads a block over num_tokens * num_heads * head_size / pack, fp32
-// arithmetic, as production launches it. An infinite lse counts as an empty part.
+// One thread a 16-byte pack of a head, 128 threads a block over num_tokens * num_heads * head_size / pack,
+// fp32 arithmetic, as production launches it. An infinite lse counts as an empty part.
 #include "aligned_vector.cuh"
 
 #include <cstdint>
 
 template <typename T, const unsigned NUM_THREADS>
-__global__ void merge_attn_states_kernel(T* output, float* output_lse, const T* prefix_output, const float* prefix_lse,
-                                         const T* suffix_output, const float* suffix_lse, const unsigned num_tokens,
+__global__ void merge_attn_states_kernel(T* output, float* output_lse, const T* prefix_output,
+                                         const float* prefix_lse, const T* suffix_output,
+                                         const float* suffix_lse, const unsigned num_tokens,
                                          const unsigned num_heads, const unsigned head_size) {
   const unsigned pack_size = 16 / sizeof(T);
   const unsigned threads_per_head = head_size / pack_size;
@@ -55,13 +57,15 @@ void merge_attn_states_lse(T* output, float* output_lse, const T* prefix_output,
   const unsigned total_threads = num_tokens * num_heads * (head_size / pack_size);
   const dim3 block(NUM_THREADS);
   const dim3 grid((total_threads + NUM_THREADS - 1) / NUM_THREADS);
-  merge_attn_states_kernel<T, NUM_THREADS><<<grid, block, 0, stream>>>(
-      output, output_lse, prefix_output, prefix_lse, suffix_output, suffix_lse, num_tokens, num_heads, head_size);
+  merge_attn_states_kernel<T, NUM_THREADS><<<grid, block, 0, stream>>>(output, output_lse, prefix_output,
+                                                                       prefix_lse, suffix_output, suffix_lse,
+                                                                       num_tokens, num_heads, head_size);
 }
 
 template void merge_attn_states_lse<__nv_bfloat16>(__nv_bfloat16*, float*, const __nv_bfloat16*, const float*,
-                                                   const __nv_bfloat16*, const float*, int, int, int, cudaStream_t);
-template void merge_attn_states_lse<__half>(__half*, float*, const __half*, const float*, const __half*, const float*,
-                                            int, int, int, cudaStream_t);
-template void merge_attn_states_lse<float>(float*, float*, const float*, const float*, const float*, const float*, int,
-                                           int, int, cudaStream_t);
+                                                   const __nv_bfloat16*, const float*, int, int, int,
+                                                   cudaStream_t);
+template void merge_attn_states_lse<__half>(__half*, float*, const __half*, const float*, const __half*,
+                                            const float*, int, int, int, cudaStream_t);
+template void merge_attn_states_lse<float>(float*, float*, const float*, const float*, const float*,
+                                           const float*, int, int, int, cudaStream_t);

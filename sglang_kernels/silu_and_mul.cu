@@ -1,13 +1,16 @@
-// out[t, i] = silu(input[t, i]) * input[t, d + i]: the gated activation of a transformer's feed-forward layer.
+// out[t, i] = silu(input[t, i]) * input[t, d + i]: the gated activation of a transformer's feed-forward
+// layer.
 //
-// One block a token, min(d / vector, 1024) threads, 16-byte accesses, fp32 arithmetic, and a scalar loop over the last
-// d % (threads * vector) columns, as production launches it.
+// One block a token, min(d / vector, 1024) threads, 16-byte accesses, fp32 arithmetic, and a scalar loop over
+// the last d % (threads * vector) columns, as production launches it.
 #include "aligned_vector.cuh"
 
 #include <algorithm>
 #include <cstdint>
 
-__device__ __forceinline__ float silu(float x) { return x / (1.0f + expf(-x)); }
+__device__ __forceinline__ float silu(float x) {
+  return x / (1.0f + expf(-x));
+}
 
 template <typename T, float (*Activation)(float)>
 __global__ void act_and_mul_kernel(T* __restrict__ out, const T* __restrict__ input, const int d) {
@@ -42,8 +45,7 @@ __global__ void act_and_mul_kernel(T* __restrict__ out, const T* __restrict__ in
   }
 }
 
-template <typename T>
-void silu_and_mul(T* out, const T* input, int num_tokens, int d, cudaStream_t stream) {
+template <typename T> void silu_and_mul(T* out, const T* input, int num_tokens, int d, cudaStream_t stream) {
   const uint32_t vec_size = 16 / sizeof(T);
   const dim3 grid(num_tokens);
   const dim3 block(std::min<uint32_t>(d / vec_size, 1024u));
