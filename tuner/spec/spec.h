@@ -6,8 +6,10 @@
 #include "tuner/expression/expression.h"
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,19 +35,23 @@ struct Condition {
 };
 
 struct LaunchGeometry {
-  std::array<Expression, 3> grid;  // blocks
-  std::array<Expression, 3> block; // threads
-  Expression shared_bytes;         // dynamic shared memory
+  static std::array<Expression, 3> ones() {
+    const Expression one(Value{std::int64_t{1}});
+    return {one, one, one};
+  }
+  std::array<Expression, 3> grid = ones();  // blocks
+  std::array<Expression, 3> block = ones(); // threads
+  Expression shared_bytes;                  // dynamic shared memory
 };
 
 enum class Direction { in, out, inout };
 
-// How a buffer is filled before a run: element values are functions of (seed, index) so that the host executor and
-// the GPU see the same data.
+// How a buffer is filled before a run: element values are functions of (seed, index) so that the host
+// executor and the GPU see the same data.
 struct Fill {
   enum class Kind { normal, uniform, integer, zero, permutation } kind = Kind::normal;
-  double low = -1, high = 1;   // uniform
-  double mean = 0, spread = 1; // normal
+  double low = -1, high = 1;            // uniform
+  double mean = 0, spread = 1;          // normal
   Expression integer_low, integer_high; // integer: inclusive bounds
 };
 
@@ -62,8 +68,8 @@ struct Argument {
 };
 
 struct TypeParameter {
-  std::string name;                 // "T"
-  std::vector<std::string> dtypes;  // in use, the first is tuned by default: {"bf16", "f16", "f32"}
+  std::string name;                // "T"
+  std::vector<std::string> dtypes; // in use, the first is tuned by default: {"bf16", "f16", "f32"}
 };
 
 enum class ProblemRole { tune, select, report };
@@ -107,38 +113,45 @@ struct TuningSpec {
   std::vector<Condition> conditions;
   std::vector<Argument> arguments;
   std::vector<Problem> problems;
-  KernelSource kernel;    // the template
-  KernelSource reference; // the raw kernel with its own launch; file empty when there is none (plain T1)
+  KernelSource kernel;       // the template
+  KernelSource reference;    // the raw kernel with its own launch; file empty when there is none (plain T1)
   std::string cpu_reference; // name of a built-in CPU reference, or empty
   std::map<std::string, Tolerance> tolerances; // by dtype
   CostModel cost;
   Provenance provenance;
   std::string template_hash; // content_hash of the template file when the specification was written
+  // What the reader went on from: sentences for the user, never written to a file.
+  std::vector<std::string> warnings;
 
   const Knob* find_knob(std::string_view name) const;
 };
 
-// Reads and validates a T1 file with or without the "Lathe" key, or a constraint-space-1 file. Errors name the file,
-// the line, the field and the remedy. `check_template`: also fail when the template file is missing or its hash is
-// not the specification's.
+// Reads and validates a T1 file with or without the "Lathe" key, or a constraint-space-1 file. Errors name
+// the file, the line, the field and the remedy. `check_template`: also fail when the template file is missing
+// or its hash is not the specification's.
 struct ReadOptions {
   bool check_template = true;
 };
 Result<TuningSpec> read_spec(const std::filesystem::path& path, ReadOptions options = {});
-Result<TuningSpec> parse_spec(std::string_view text, const std::filesystem::path& path, ReadOptions options = {});
+Result<TuningSpec> parse_spec(std::string_view text, const std::filesystem::path& path,
+                              ReadOptions options = {});
 
-// The specification as T1-superset JSON; paths are written relative to `path`'s folder. parse_spec reads it back equal.
+// The specification as T1-superset JSON; paths are written relative to `path`'s folder. parse_spec reads it
+// back equal.
 std::string format_spec(const TuningSpec& spec, const std::filesystem::path& path);
 Status write_spec(const TuningSpec& spec, const std::filesystem::path& path);
 
 // Bytes of one element; 0 for an unknown dtype.
 int dtype_size(std::string_view dtype);
+// Every dtype, in the order of Argument::dtype's comment.
+std::vector<std::string> dtype_names();
 // The C++ spelling in CUDA sources: "bf16" -> "__nv_bfloat16".
 std::string dtype_cxx(std::string_view dtype);
 std::string_view to_string(KnobKind kind);
 std::optional<KnobKind> parse_knob_kind(std::string_view text);
 
-// A specification bound to one problem and one choice of types: every expression has a value except those over knobs.
+// A specification bound to one problem and one choice of types: every expression has a value except those
+// over knobs.
 struct Workload {
   const TuningSpec* spec = nullptr;
   Problem problem;
@@ -155,7 +168,7 @@ struct Workload {
     bool is_buffer;
     std::size_t buffer; // index into buffers
     std::string dtype;
-    Value value;        // scalars
+    Value value; // scalars
   };
   std::vector<Buffer> buffers;
   std::vector<Parameter> parameters;
@@ -180,11 +193,13 @@ struct Launch {
   std::uint32_t shared_bytes = 0;
 };
 
-// The geometry with the knobs' values filled in; fails when a number is not positive or over the device's limits.
+// The geometry with the knobs' values filled in; fails when a number is not positive or over the device's
+// limits.
 Result<Launch> bind_launch(const LaunchGeometry& geometry, const Workload& workload, const KnobValues& knobs);
 // The knobs' default values for this workload (what the raw kernel does).
 Result<KnobValues> default_knobs(const Workload& workload);
 // The kernel instance as a C++ name expression.
-Result<std::string> bind_instance(const KernelSource& source, const Workload& workload, const KnobValues& knobs);
+Result<std::string> bind_instance(const KernelSource& source, const Workload& workload,
+                                  const KnobValues& knobs);
 
 } // namespace lathe
