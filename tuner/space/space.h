@@ -31,7 +31,7 @@ enum class Neighbourhood {
 
 struct ValidCount {
   double value = 0;
-  bool exact = true;        // false: estimated by sampling
+  bool exact = true; // false: estimated by sampling
   double standard_error = 0;
 };
 
@@ -42,9 +42,10 @@ struct SpaceOptions {
 // Immutable and safe to share between threads.
 class Space {
 public:
-  // Conditions may mention parameters and the names that `constants` knows. A condition whose evaluation fails for a
-  // point (division by zero, overflow) makes that point invalid. Errors: no parameter, an empty or duplicate value
-  // list, a condition over an unknown name, no valid point at all (names a condition that excludes everything).
+  // Conditions may mention parameters and the names that `constants` knows. A condition whose evaluation
+  // fails for a point (division by zero, overflow) makes that point invalid. Errors: no parameter, an empty
+  // or duplicate value list, a condition over an unknown name, no valid point at all (names a condition that
+  // excludes everything).
   static Result<Space> build(std::vector<Parameter> parameters, const std::vector<Expression>& conditions,
                              const Lookup& constants = {}, SpaceOptions options = {});
   ~Space();
@@ -58,8 +59,9 @@ public:
 
   bool contains(const Point& point) const;
   std::optional<std::uint64_t> index_of(const Point& point) const;
-  Point point(std::uint64_t index) const; // 0 <= index < valid_count; order: lexicographic in declaration order
-  Point sample(Random& random) const;     // uniform over the valid points
+  Point
+  point(std::uint64_t index) const;   // 0 <= index < valid_count; order: lexicographic in declaration order
+  Point sample(Random& random) const; // uniform over the valid points
   std::vector<Point> neighbours(const Point& point, Neighbourhood neighbourhood) const;
   // A valid point near `point` (which may be invalid); itself when valid.
   Point repair(const Point& point, Random& random) const;
