@@ -83,6 +83,9 @@ TermId Bounds::possible(TermId id, int level) {
     const TermId if_false = possible(term.c, level);
     if (known(term.a, level))
       return pool_.apply(Op::choose, term.a, if_true, if_false);
+    // Only one of the two will be evaluated: the failure of the other would say nothing.
+    if (pool_[if_true].may_fail || pool_[if_false].may_fail)
+      return always();
     return pool_.apply(Op::logical_or, if_true, if_false);
   }
   case Op::less:

@@ -14,7 +14,8 @@ class Bounds {
 public:
   Bounds(TermPool& pool, const std::vector<int>& level_of) : pool_(pool), level_of_(level_of) {}
 
-  // True for every partial assignment that some completion makes `boolean` true.
+  // True for every partial assignment that some completion makes `boolean` true; fails only where `boolean`
+  // fails for every completion.
   TermId possible(TermId boolean, int level);
   int level_of(TermId term);
 

@@ -88,7 +88,8 @@ Domain make_domain(const Parameter& parameter, const std::vector<std::string>& t
 }
 
 Result<std::vector<BoundCondition>> resolve(const std::vector<Expression>& conditions,
-                                         const std::vector<Parameter>& parameters, const Lookup& constants) {
+                                            const std::vector<Parameter>& parameters,
+                                            const Lookup& constants) {
   std::unordered_map<std::string_view, std::int32_t> positions;
   for (std::size_t i = 0; i < parameters.size(); ++i)
     positions.emplace(parameters[i].name, static_cast<std::int32_t>(i));
@@ -128,7 +129,7 @@ bool filter(Problem& problem, std::int32_t parameter, const std::vector<TermId>&
   return !domain.indices.empty();
 }
 
-std::vector<Component> components_of(const Problem& problem, const std::vector<Conjunct>& conjuncts) {
+std::vector<Component> components_of(const Problem& problem, const std::vector<TermId>& conjuncts) {
   const std::size_t parameters = problem.model.parameters.size();
   std::vector<std::size_t> parent(parameters);
   std::iota(parent.begin(), parent.end(), std::size_t{0});
@@ -138,8 +139,8 @@ std::vector<Component> components_of(const Problem& problem, const std::vector<C
     return i;
   };
   std::vector<std::size_t> first;
-  for (const Conjunct& conjunct : conjuncts) {
-    const std::vector<std::int32_t> mentioned = problem.pool->parameters_of(conjunct.term);
+  for (const TermId conjunct : conjuncts) {
+    const std::vector<std::int32_t> mentioned = problem.pool->parameters_of(conjunct);
     first.push_back(static_cast<std::size_t>(mentioned[0]));
     for (const std::int32_t parameter : mentioned)
       parent[find(static_cast<std::size_t>(parameter))] = find(first.back());
@@ -160,14 +161,6 @@ std::vector<Component> components_of(const Problem& problem, const std::vector<C
 }
 
 } // namespace
-
-Error contradiction(const Problem& problem, std::size_t condition, bool alone) {
-  return usage_error(
-      "tuning space",
-      "no configuration is valid: condition \"" + problem.conditions[condition].expression.text() +
-          (alone ? "\" excludes every value" : "\" excludes everything that the conditions before it leave"),
-      "relax the condition or add values");
-}
 
 Result<std::unique_ptr<Problem>> make_problem(std::vector<Parameter> parameters,
                                               const std::vector<Expression>& conditions,
@@ -196,17 +189,18 @@ Result<std::unique_ptr<Problem>> make_problem(std::vector<Parameter> parameters,
   // parameter.
   while (true) {
     problem->pool = std::make_unique<TermPool>(model);
-    std::vector<Conjunct> conjuncts;
-    std::vector<std::vector<Conjunct>> alone(model.parameters.size());
-    for (std::size_t i = 0; i < problem->conditions.size(); ++i) {
-      const BoundCondition& condition = problem->conditions[i];
-      for (const Conjunct& conjunct : normalize(*problem->pool, condition.expression, i,
-                                                condition.parameter_of_slot, condition.constant_of_slot)) {
-        if (problem->pool->is_true(conjunct.term))
+    std::vector<TermId> conjuncts;
+    std::vector<std::vector<TermId>> alone(model.parameters.size());
+    for (const BoundCondition& condition : problem->conditions) {
+      for (const TermId conjunct : normalize(*problem->pool, condition.expression,
+                                             condition.parameter_of_slot, condition.constant_of_slot)) {
+        if (problem->pool->is_true(conjunct))
           continue;
-        if (problem->pool->is_never_true(conjunct.term))
-          return contradiction(*problem, i, true);
-        const std::vector<std::int32_t> mentioned = problem->pool->parameters_of(conjunct.term);
+        if (problem->pool->is_never_true(conjunct)) {
+          problem->contradictory = true;
+          return problem;
+        }
+        const std::vector<std::int32_t> mentioned = problem->pool->parameters_of(conjunct);
         if (mentioned.size() == 1)
           alone[static_cast<std::size_t>(mentioned[0])].push_back(conjunct);
         else
@@ -215,10 +209,12 @@ Result<std::unique_ptr<Problem>> make_problem(std::vector<Parameter> parameters,
     }
     bool shrunk = false;
     for (std::size_t i = 0; i < alone.size(); ++i)
-      for (const Conjunct& conjunct : alone[i]) {
+      for (const TermId conjunct : alone[i]) {
         const std::size_t before = model.domains[i].indices.size();
-        if (!filter(*problem, static_cast<std::int32_t>(i), {conjunct.term}))
-          return contradiction(*problem, conjunct.condition, false);
+        if (!filter(*problem, static_cast<std::int32_t>(i), {conjunct})) {
+          problem->contradictory = true;
+          return problem;
+        }
         shrunk = shrunk || model.domains[i].indices.size() != before;
       }
     if (shrunk)

@@ -15,7 +15,7 @@ namespace lathe::space {
 // A connected component of parameters and conjuncts, in declaration order.
 struct Component {
   std::vector<std::int32_t> parameters;
-  std::vector<Conjunct> conjuncts;
+  std::vector<TermId> conjuncts;
 };
 
 // Conditions over parameters, with every name resolved.
@@ -30,15 +30,13 @@ struct Problem {
   std::vector<BoundCondition> conditions;
   std::vector<Component> components;
   std::unique_ptr<TermPool> pool; // over `model`
+  bool contradictory = false;     // some domain is empty; nothing else is filled in then
 };
 
-// Checks and simplifies. Errors as Space::build() promises.
+// Checks and simplifies. Errors as Space::build() promises, but for contradictions.
 Result<std::unique_ptr<Problem>> make_problem(std::vector<Parameter> parameters,
                                               const std::vector<Expression>& conditions,
                                               const Lookup& constants);
-
-// "condition ... excludes everything", for Space::build().
-Error contradiction(const Problem& problem, std::size_t condition, bool alone);
 
 // Finds a value in a list, whatever the type that it is written in: 1, 1.0 and true are the same value.
 class ValueIndex {

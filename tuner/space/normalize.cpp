@@ -73,6 +73,8 @@ private:
       const Result<bool> holds = value.ok() ? lathe::truth(*value) : Result<bool>(value.error());
       return holds.ok() ? pool_.constant(*holds == wanted ? 1 : 0) : pool_.fail();
     }
+    for (const std::int32_t parameter : generic.parameters)
+      pool_.variable(parameter); // operands come before what uses them
     return pool_.add_generic(std::move(generic));
   }
 
@@ -381,14 +383,11 @@ private:
 
 } // namespace
 
-std::vector<Conjunct> normalize(TermPool& pool, const Expression& condition, std::size_t number,
-                                const std::vector<std::int32_t>& parameter_of_slot,
-                                const std::vector<Value>& constant_of_slot) {
-  std::vector<TermId> terms;
-  Normalizer(pool, condition, parameter_of_slot, constant_of_slot).split(condition.root(), true, terms);
-  std::vector<Conjunct> conjuncts;
-  for (const TermId term : terms)
-    conjuncts.push_back({term, number});
+std::vector<TermId> normalize(TermPool& pool, const Expression& condition,
+                              const std::vector<std::int32_t>& parameter_of_slot,
+                              const std::vector<Value>& constant_of_slot) {
+  std::vector<TermId> conjuncts;
+  Normalizer(pool, condition, parameter_of_slot, constant_of_slot).split(condition.root(), true, conjuncts);
   return conjuncts;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 namespace lathe {
 
@@ -102,60 +103,81 @@ Space& Space::operator=(Space&&) noexcept = default;
 
 namespace {
 
-std::vector<space::TermId> terms_of(const std::vector<space::Conjunct>& conjuncts, std::size_t below) {
-  std::vector<space::TermId> terms;
-  for (const space::Conjunct& conjunct : conjuncts)
-    if (conjunct.condition < below)
-      terms.push_back(conjunct.term);
-  return terms;
+enum class Outcome { built, empty, too_large };
+
+Result<Outcome> build_groups(const std::vector<Parameter>& parameters,
+                             const std::vector<Expression>& conditions, const Lookup& constants,
+                             const space::SolverLimits& limits,
+                             std::vector<Space::Implementation::Group>& groups) {
+  LATHE_TRY(const std::unique_ptr<space::Problem> problem,
+            space::make_problem(parameters, conditions, constants));
+  if (problem->contradictory)
+    return Outcome::empty;
+  for (const Component& component : problem->components) {
+    Space::Implementation::Group group;
+    group.parameters = component.parameters;
+    for (const std::int32_t parameter : group.parameters)
+      group.sizes.push_back(parameters[static_cast<std::size_t>(parameter)].values.size());
+    const space::Program program(*problem->pool, component.conjuncts, component.parameters);
+    std::optional<Diagram> diagram = enumerate(program, limits);
+    if (!diagram)
+      return Outcome::too_large;
+    if (diagram->total() == 0)
+      return Outcome::empty;
+    group.diagram = *std::move(diagram);
+    groups.push_back(std::move(group));
+  }
+  return Outcome::built;
 }
 
-// The first condition that, with those before it, leaves nothing of a component.
-std::size_t culprit(space::Problem& problem, const Component& component, const space::SolverLimits& limits) {
-  const std::size_t conditions = problem.conditions.size();
-  for (std::size_t below = 1; below < conditions; ++below) {
-    const std::vector<space::TermId> terms = terms_of(component.conjuncts, below);
-    const space::Program program(*problem.pool, terms, component.parameters);
-    const std::optional<Diagram> diagram = enumerate(program, limits);
-    if (diagram && diagram->total() == 0)
-      return below - 1;
+// The first condition that, with those before it, leaves no point. More conditions leave fewer points,
+// therefore bisection finds it.
+Error contradiction(const std::vector<Parameter>& parameters, const std::vector<Expression>& conditions,
+                    const Lookup& constants, const space::SolverLimits& limits) {
+  const auto is_empty = [&](std::span<const Expression> tried) {
+    std::vector<Space::Implementation::Group> groups;
+    const Result<Outcome> outcome =
+        build_groups(parameters, {tried.begin(), tried.end()}, constants, limits, groups);
+    return outcome.ok() && *outcome == Outcome::empty;
+  };
+  const std::span<const Expression> all = conditions;
+  std::size_t fine = 0;
+  std::size_t empty = conditions.size();
+  while (fine + 1 < empty) {
+    const std::size_t middle = (fine + empty) / 2;
+    (is_empty(all.first(middle)) ? empty : fine) = middle;
   }
-  return component.conjuncts.back().condition;
+  const bool alone = is_empty(all.subspan(empty - 1, 1));
+  return usage_error(
+      "tuning space",
+      "no configuration is valid: condition \"" + conditions[empty - 1].text() +
+          (alone ? "\" holds for none" : "\" excludes all that the conditions before it leave"),
+      "relax the condition or add values");
 }
 
 } // namespace
 
 Result<Space> Space::build(std::vector<Parameter> parameters, const std::vector<Expression>& conditions,
                            const Lookup& constants, SpaceOptions options) {
-  LATHE_TRY(const std::unique_ptr<space::Problem> problem,
-            space::make_problem(std::move(parameters), conditions, constants));
   auto built = std::make_unique<Implementation>();
   space::SolverLimits limits;
   limits.bytes = options.memory_limit_bytes;
   limits.steps = std::numeric_limits<std::uint64_t>::max();
-  built->place_of.resize(problem->model.parameters.size());
+  LATHE_TRY(const Outcome outcome, build_groups(parameters, conditions, constants, limits, built->groups));
+  if (outcome == Outcome::empty)
+    return contradiction(parameters, conditions, constants, limits);
+  if (outcome == Outcome::too_large)
+    return usage_error("tuning space", "it is too large to enumerate");
   built->total = 1;
-  for (const Component& component : problem->components) {
-    Implementation::Group group;
-    group.parameters = component.parameters;
-    for (std::size_t level = 0; level < group.parameters.size(); ++level) {
-      const auto parameter = static_cast<std::size_t>(group.parameters[level]);
-      group.sizes.push_back(problem->model.parameters[parameter].values.size());
-      built->place_of[parameter] = {built->groups.size(), level};
-    }
-    const space::Program program(*problem->pool, terms_of(component.conjuncts, problem->conditions.size()),
-                                 component.parameters);
-    std::optional<Diagram> diagram = enumerate(program, limits);
-    if (!diagram)
-      return usage_error("tuning space", "it is too large to enumerate");
-    if (diagram->total() == 0)
-      return contradiction(*problem, culprit(*problem, component, limits), false);
-    group.diagram = *std::move(diagram);
+  built->place_of.resize(parameters.size());
+  for (std::size_t i = 0; i < built->groups.size(); ++i) {
+    const Implementation::Group& group = built->groups[i];
+    for (std::size_t level = 0; level < group.parameters.size(); ++level)
+      built->place_of[static_cast<std::size_t>(group.parameters[level])] = {i, level};
     if (__builtin_mul_overflow(built->total, group.diagram.total(), &built->total))
       return usage_error("tuning space", "it is too large to enumerate");
-    built->groups.push_back(std::move(group));
   }
-  built->parameters = std::move(problem->model.parameters);
+  built->parameters = std::move(parameters);
   for (const Parameter& parameter : built->parameters) {
     built->value_index.emplace_back();
     for (const Value& value : parameter.values)

@@ -150,16 +150,10 @@ private:
   std::unordered_map<Term, TermId, Hash> known_;
 };
 
-// One conjunct of a condition: a boolean term, and the condition that it comes from.
-struct Conjunct {
-  TermId term = no_term;
-  std::size_t condition = 0;
-};
-
-// Translates a condition into conjuncts over the current domains. Every name must be a parameter or a
-// constant.
-std::vector<Conjunct> normalize(TermPool& pool, const Expression& condition, std::size_t number,
-                                const std::vector<std::int32_t>& parameter_of_slot,
-                                const std::vector<Value>& constant_of_slot);
+// Translates a condition into conjuncts (boolean terms) over the current domains. Every name must be a
+// parameter or a constant.
+std::vector<TermId> normalize(TermPool& pool, const Expression& condition,
+                              const std::vector<std::int32_t>& parameter_of_slot,
+                              const std::vector<Value>& constant_of_slot);
 
 } // namespace lathe::space
