@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,9 @@ struct Timing {
   double low_us = 0, high_us = 0; // 95 % confidence interval of the median
   int samples = 0;
   bool stopped_early = false; // clearly beaten by the incumbent
+  // GPU, as NVML read them while the samples were taken: never set. 0: not known.
+  int sm_mhz = 0, memory_mhz = 0;
+  std::uint64_t throttle_reasons = 0; // nvmlClocksEventReason bits
 };
 
 struct Measurement {

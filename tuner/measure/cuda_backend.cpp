@@ -1,0 +1,387 @@
+#include "tuner/measure/cuda_backend.h"
+
+#include "tuner/base/files.h"
+#include "tuner/base/hash.h"
+#include "tuner/compile/toolkit.h"
+#include "tuner/measure/cuda_protocol.h"
+#include "tuner/measure/fill.h"
+#include "tuner/measure/runner_process.h"
+#include "tuner/measure/verify.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace lathe {
+namespace {
+
+constexpr double SETUP_LIMIT_S = 300; // context creation, filling many gigabytes, timing the reference
+
+class CudaBackend final : public Backend {
+public:
+  CudaBackend(DeviceInfo device, std::vector<std::string> runner_command)
+      : device_(std::move(device)), runner_(std::move(runner_command)) {}
+
+  const DeviceInfo& device() const override { return device_; }
+  std::string_view protocol() const override {
+    return "CUDA graph replay over rotating buffers, L2 cold by rotation or a read flush, inputs restored "
+           "before every "
+           "sample, device events inside the graph, median with its 95 % interval";
+  }
+  const Timing& raw_timing() const override { return state_.raw; }
+  double copy_floor_us() const override { return state_.copy_floor_us; }
+
+  Status prepare(const Workload& workload, const MeasureOptions& options) override;
+  Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations,
+                                            double incumbent_us) override;
+  Result<Comparison> compare(const KnobValues& configuration) override;
+
+private:
+  // What a configuration becomes before it is compiled.
+  struct Plan {
+    std::string instance;
+    Launch launch;
+    std::vector<std::string> options; // macros
+  };
+
+  Result<Plan> plan(const KernelSource& source, const KnobValues& knobs) const;
+  CompileRequest request_for(const KernelSource& source, const std::string& text,
+                             std::vector<std::string> options) const;
+  Result<CompiledKernel> compile_one(CompileRequest request);
+  RunnerTiming timing(double incumbent_us) const;
+  Status start_runner(bool measure);
+  // False when the kernel cannot launch; then the measurement says why.
+  bool fits(const CompiledKernel& kernel, const Launch& launch, Measurement& measurement) const;
+  Status run(const CompiledKernel& kernel, const Launch& launch, double incumbent_us,
+             Measurement& measurement);
+
+  DeviceInfo device_;
+  RunnerProcess runner_;
+  std::unique_ptr<Compiler> compiler_;
+  const Workload* workload_ = nullptr;
+  MeasureOptions options_;
+  std::string kernel_text_; // the template's source
+  SetupRequest setup_;
+  SetupReply state_;
+};
+
+RunnerKernel runner_kernel(const CompiledKernel& kernel, const Launch& launch) {
+  return {*kernel.cubin, kernel.cubin_hash, kernel.entry, launch};
+}
+
+std::array<std::uint8_t, 8> scalar_bytes(element::DType dtype, const Value& value) {
+  std::uint64_t bits = 0;
+  if (const auto* integer = std::get_if<std::int64_t>(&value); integer && !element::is_real(dtype))
+    bits = static_cast<std::uint64_t>(*integer);
+  else if (integer)
+    bits = element::encode(dtype, static_cast<double>(*integer));
+  else if (const auto* real = std::get_if<double>(&value))
+    bits = element::encode(dtype, *real);
+  else if (const auto* truth = std::get_if<bool>(&value))
+    bits = element::encode(dtype, *truth ? 1 : 0);
+  std::array<std::uint8_t, 8> bytes{};
+  std::memcpy(bytes.data(), &bits, sizeof bits); // little-endian: the low bytes are the narrow value
+  return bytes;
+}
+
+Result<CudaBackend::Plan> CudaBackend::plan(const KernelSource& source, const KnobValues& knobs) const {
+  Plan result;
+  LATHE_TRY(result.instance, bind_instance(source, *workload_, knobs));
+  LATHE_TRY(result.launch, bind_launch(source.launch, *workload_, knobs));
+  const std::vector<Knob>& declared = workload_->spec->knobs;
+  for (std::size_t i = 0; i < declared.size() && i < knobs.size(); ++i)
+    if (declared[i].is_macro)
+      result.options.push_back("-D" + declared[i].name + "=" + to_string(knobs[i]));
+  return result;
+}
+
+CompileRequest CudaBackend::request_for(const KernelSource& source, const std::string& text,
+                                        std::vector<std::string> options) const {
+  CompileRequest request;
+  request.source = text;
+  request.file_name = source.file.string();
+  request.options = source.compile_options;
+  for (const std::string& folder : options_.include_folders)
+    request.options.push_back("-I" + folder);
+  request.options.insert(request.options.end(), options.begin(), options.end());
+  request.architecture = device_.architecture();
+  return request;
+}
+
+Result<CompiledKernel> CudaBackend::compile_one(CompileRequest request) {
+  std::vector<CompileOutcome> outcomes = compiler_->compile(std::move(request));
+  if (!outcomes[0].ok())
+    return Error{outcomes[0].message, "", ""};
+  return std::move(outcomes[0].kernel);
+}
+
+RunnerTiming CudaBackend::timing(double incumbent_us) const {
+  RunnerTiming result;
+  result.min_samples = std::max(1, options_.min_samples);
+  result.max_samples = options_.max_samples;
+  result.target_interval = options_.target_interval;
+  result.time_limit_s = options_.time_limit_s;
+  // A configuration a thousand times slower than the raw kernel need not be waited for.
+  if (state_.raw.median_us > 0)
+    result.time_limit_s = std::min(result.time_limit_s, std::max(1.0, 1e-3 * state_.raw.median_us));
+  result.incumbent_us = incumbent_us;
+  return result;
+}
+
+Status CudaBackend::start_runner(bool measure) {
+  LATHE_CHECK(runner_.start());
+  setup_.measure = measure;
+  const RunnerProcess::Answer answer = runner_.ask(encode(setup_), SETUP_LIMIT_S);
+  if (answer.kind != RunnerProcess::Answer::Kind::reply)
+    return Error{"cannot prepare " + device_.name,
+                 answer.kind == RunnerProcess::Answer::Kind::timeout
+                     ? "the runner did not answer within " + std::to_string(static_cast<int>(SETUP_LIMIT_S)) +
+                           " s"
+                     : "the runner ended with " + answer.ending,
+                 "check nvidia-smi and run again"};
+  std::optional<SetupReply> reply = decode_setup_reply(answer.reply);
+  if (!reply || !reply->ok) {
+    runner_.stop();
+    return Error{"cannot prepare " + workload_->key() + " on " + device_.name,
+                 reply ? reply->error : "damaged answer", ""};
+  }
+  if (measure)
+    state_ = *reply;
+  return Done{};
+}
+
+Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& options) {
+  const bool same_compiler =
+      compiler_ && options.cache_folder == options_.cache_folder && options.jobs == options_.jobs;
+  workload_ = &workload;
+  options_ = options;
+  state_ = {};
+  if (!same_compiler) {
+    CompilerOptions compiler_options;
+    compiler_options.jobs = options.jobs;
+    compiler_options.cache_folder = options.cache_folder;
+    compiler_options.time_limit_s = std::max(1.0, options.time_limit_s);
+    LATHE_TRY(compiler_, Compiler::create(compiler_options));
+  }
+  const TuningSpec& spec = *workload.spec;
+  LATHE_TRY(kernel_text_, read_file(spec.kernel.file));
+
+  // Lathe's own kernels.
+  LATHE_TRY(const std::filesystem::path utilities, shipped_file("runner/gpu_utilities.cu"));
+  CompileRequest own;
+  LATHE_TRY(own.source, read_file(utilities));
+  own.file_name = utilities.string();
+  // The folder as shipped: the file itself may be a link into another one.
+  own.options = {"-I" + utilities.parent_path().string(), "--fmad=false"};
+  own.architecture = device_.architecture();
+  own.instances = {"lathe_fill"};
+  LATHE_TRY(const CompiledKernel own_kernels, compile_one(std::move(own)));
+
+  // The reference: the raw kernel, or the template at its defaults where a specification has none.
+  const bool has_reference = !spec.reference.file.empty();
+  const KernelSource& source = has_reference ? spec.reference : spec.kernel;
+  LATHE_TRY(const KnobValues defaults, default_knobs(workload));
+  std::string text = kernel_text_;
+  if (has_reference) {
+    LATHE_TRY(text, read_file(source.file));
+  }
+  LATHE_TRY(Plan raw, plan(source, defaults));
+  CompileRequest request = request_for(source, text, raw.options);
+  request.instances = {raw.instance};
+  LATHE_TRY(const CompiledKernel reference, compile_one(std::move(request)));
+  Measurement refused;
+  if (!fits(reference, raw.launch, refused))
+    return Error{"the raw kernel cannot be launched on " + device_.name, refused.reason,
+                 "tune a smaller problem"};
+
+  setup_ = {};
+  setup_.utilities = *own_kernels.cubin;
+  setup_.reference = runner_kernel(reference, raw.launch);
+  setup_.bytes = workload.bytes;
+  setup_.operations = workload.operations;
+  setup_.seed = options.seed;
+  for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
+    const Workload::Buffer& buffer = workload.buffers[i];
+    const std::optional<element::DType> dtype = element_type(buffer.dtype);
+    if (!dtype)
+      return Error{"cannot fill " + buffer.name, "dtype " + buffer.dtype + " is unknown",
+                   "see docs/specification.md"};
+    const Tolerance tolerance = tolerance_for(spec.tolerances, buffer.dtype);
+    setup_.buffers.push_back({buffer.name, *dtype, buffer.direction, buffer.count,
+                              plan_fill(buffer, options.seed, i), tolerance.relative, tolerance.absolute});
+  }
+  for (const Workload::Parameter& parameter : workload.parameters) {
+    RunnerParameter wanted;
+    wanted.is_buffer = parameter.is_buffer;
+    wanted.buffer = parameter.buffer;
+    if (!parameter.is_buffer) {
+      const std::optional<element::DType> dtype = element_type(parameter.dtype);
+      if (!dtype)
+        return Error{"cannot pass a kernel parameter", "dtype " + parameter.dtype + " is unknown",
+                     "see docs/specification.md"};
+      wanted.value = scalar_bytes(*dtype, parameter.value);
+    }
+    setup_.parameters.push_back(wanted);
+  }
+  setup_.timing = timing(0);
+  return start_runner(true);
+}
+
+bool CudaBackend::fits(const CompiledKernel& kernel, const Launch& launch, Measurement& measurement) const {
+  measurement.resources = kernel.resources;
+  const std::int64_t threads = std::int64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  const std::int64_t shared = std::int64_t{kernel.resources.static_shared} + launch.shared_bytes;
+  std::string why;
+  if (threads > std::min(device_.max_threads_per_block, kernel.resources.max_threads))
+    why = std::to_string(threads) + " threads a block, and " +
+          std::to_string(std::min(device_.max_threads_per_block, kernel.resources.max_threads)) +
+          " are the most";
+  else if (shared > device_.shared_per_block_optin)
+    why = std::to_string(shared) + " bytes of shared memory, and " +
+          std::to_string(device_.shared_per_block_optin) + " are the most";
+  else {
+    const Occupancy found = occupancy(device_, kernel.resources, static_cast<int>(threads),
+                                      static_cast<int>(launch.shared_bytes));
+    measurement.occupancy = found.fraction;
+    if (found.blocks_per_sm == 0)
+      why = "no block fits on a multiprocessor: limited by " + found.limited_by;
+  }
+  if (why.empty())
+    return true;
+  measurement.outcome = Outcome::resource_limit;
+  measurement.reason = why;
+  return false;
+}
+
+Status CudaBackend::run(const CompiledKernel& kernel, const Launch& launch, double incumbent_us,
+                        Measurement& measurement) {
+  if (!runner_.running())
+    LATHE_CHECK(start_runner(false));
+  EvaluateRequest request{runner_kernel(kernel, launch), timing(incumbent_us), state_.floor_us};
+  // The runner ends its own waiting first: several waits of one limit each.
+  const double limit_s = 6 * request.timing.time_limit_s + 10;
+  const RunnerProcess::Answer answer = runner_.ask(encode(request), limit_s);
+  std::optional<EvaluateReply> reply;
+  if (answer.kind == RunnerProcess::Answer::Kind::reply)
+    reply = decode_evaluate_reply(answer.reply);
+  if (reply) {
+    measurement.outcome = reply->outcome;
+    measurement.reason = reply->reason;
+    measurement.timing = reply->timing;
+    measurement.error = reply->error;
+    measurement.run_seconds = reply->run_seconds;
+    if (reply->last_words)
+      runner_.stop();
+  } else if (answer.kind == RunnerProcess::Answer::Kind::timeout) {
+    measurement.outcome = Outcome::timeout;
+    measurement.reason =
+        "the runner did not answer within " + std::to_string(static_cast<int>(limit_s)) + " s";
+  } else {
+    runner_.stop();
+    measurement.outcome = Outcome::crashed;
+    measurement.reason =
+        "the runner ended with " + (answer.ending.empty() ? "a damaged answer" : answer.ending);
+  }
+  return Done{};
+}
+
+Result<std::vector<Measurement>> CudaBackend::evaluate(std::span<const KnobValues> configurations,
+                                                       double incumbent_us) {
+  if (!workload_ || !compiler_)
+    return Error{"cannot measure", "no problem was prepared", ""};
+  std::vector<Measurement> measurements(configurations.size());
+  std::vector<Plan> plans(configurations.size());
+  // One program for all configurations that differ in template arguments alone; macros make programs of their
+  // own.
+  std::map<std::vector<std::string>, std::vector<std::size_t>> programs;
+  for (std::size_t i = 0; i < configurations.size(); ++i) {
+    Result<Plan> planned = plan(workload_->spec->kernel, configurations[i]);
+    if (!planned.ok()) {
+      measurements[i].outcome = Outcome::resource_limit;
+      measurements[i].reason = planned.error().sentence();
+      continue;
+    }
+    plans[i] = std::move(*planned);
+    programs[plans[i].options].push_back(i);
+  }
+  std::map<std::uint64_t, std::vector<std::size_t>> members; // by ticket
+  for (const auto& [options, indices] : programs) {
+    CompileRequest request = request_for(workload_->spec->kernel, kernel_text_, options);
+    for (const std::size_t i : indices)
+      request.instances.push_back(plans[i].instance);
+    members[compiler_->submit(std::move(request))] = indices;
+  }
+  // The compilers work on while the device measures what is ready.
+  while (std::optional<Compiler::Finished> finished = compiler_->next()) {
+    const std::size_t i = members.at(finished->ticket)[finished->instance];
+    Measurement& measurement = measurements[i];
+    if (!finished->outcome.ok()) {
+      measurement.outcome = finished->outcome.kind == CompileOutcome::Kind::error     ? Outcome::compile_error
+                            : finished->outcome.kind == CompileOutcome::Kind::timeout ? Outcome::timeout
+                                                                                      : Outcome::crashed;
+      measurement.reason = finished->outcome.message;
+      continue;
+    }
+    const CompiledKernel& kernel = finished->outcome.kernel;
+    measurement.compile_seconds = kernel.seconds;
+    if (!fits(kernel, plans[i].launch, measurement))
+      continue;
+    if (Status status = run(kernel, plans[i].launch, incumbent_us, measurement); !status.ok()) {
+      compiler_->cancel();
+      return status.error();
+    }
+    if (measurement.outcome == Outcome::ok &&
+        (incumbent_us <= 0 || measurement.timing.median_us < incumbent_us))
+      incumbent_us = measurement.timing.median_us;
+  }
+  return measurements;
+}
+
+Result<Comparison> CudaBackend::compare(const KnobValues& configuration) {
+  if (!workload_ || !compiler_)
+    return Error{"cannot measure", "no problem was prepared", ""};
+  LATHE_TRY(const Plan wanted, plan(workload_->spec->kernel, configuration));
+  CompileRequest request = request_for(workload_->spec->kernel, kernel_text_, wanted.options);
+  request.instances = {wanted.instance};
+  LATHE_TRY(const CompiledKernel kernel, compile_one(std::move(request)));
+  Measurement refused;
+  if (!fits(kernel, wanted.launch, refused))
+    return Error{"cannot launch " + wanted.instance, refused.reason, ""};
+  if (!runner_.running())
+    LATHE_CHECK(start_runner(false));
+  CompareRequest comparison{runner_kernel(kernel, wanted.launch), timing(0)};
+  comparison.timing.time_limit_s = options_.time_limit_s;
+  const RunnerProcess::Answer answer = runner_.ask(encode(comparison), 6 * options_.time_limit_s + 10);
+  std::optional<CompareReply> reply;
+  if (answer.kind == RunnerProcess::Answer::Kind::reply)
+    reply = decode_compare_reply(answer.reply);
+  if (!reply || reply->last_words)
+    runner_.stop();
+  if (!reply)
+    return Error{
+        "cannot compare " + wanted.instance + " with the raw kernel",
+        answer.ending.empty() ? "the runner did not answer" : "the runner ended with " + answer.ending, ""};
+  if (!reply->ok)
+    return Error{"cannot compare " + wanted.instance + " with the raw kernel", reply->error, ""};
+  return reply->comparison;
+}
+
+} // namespace
+
+std::unique_ptr<Backend> make_backend_with_runner(DeviceInfo device,
+                                                  std::vector<std::string> runner_command) {
+  return std::make_unique<CudaBackend>(std::move(device), std::move(runner_command));
+}
+
+Result<std::unique_ptr<Backend>> make_cuda_backend(int index) {
+  LATHE_TRY(std::vector<DeviceInfo> devices, list_cuda_devices());
+  if (index < 0 || static_cast<std::size_t>(index) >= devices.size())
+    return Error{"there is no device " + std::to_string(index),
+                 std::to_string(devices.size()) + " are visible, the first is 0", "see lathe devices",
+                 Failure::no_device};
+  LATHE_TRY(const std::filesystem::path runner, sibling_executable("lathe-runner"));
+  return make_backend_with_runner(devices[static_cast<std::size_t>(index)],
+                                  {runner.string(), std::to_string(index)});
+}
+
+} // namespace lathe

@@ -1,0 +1,43 @@
+// The child process that owns a device's context, seen from Lathe.
+#pragma once
+
+#include "tuner/base/result.h"
+
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace lathe {
+
+class RunnerProcess {
+public:
+  // command[0] is the program's path; the child's end of the socket is descriptor 3.
+  explicit RunnerProcess(std::vector<std::string> command) : command_(std::move(command)) {}
+  RunnerProcess(const RunnerProcess&) = delete;
+  RunnerProcess& operator=(const RunnerProcess&) = delete;
+  ~RunnerProcess() { stop(); }
+
+  bool running() const { return socket_ >= 0; }
+  Status start();
+  // Kills it if it runs.
+  void stop();
+
+  struct Answer {
+    enum class Kind { reply, timeout, died } kind = Kind::died;
+    std::string reply;  // when there is one
+    std::string ending; // died: "signal 9 (Killed)"
+  };
+  // Sends a request and waits for its reply. After a timeout or a death the process is gone: start() again.
+  Answer ask(const std::string& request, double limit_s);
+
+private:
+  std::string reap(bool kill);
+
+  std::vector<std::string> command_;
+  int socket_ = -1;
+  pid_t pid_ = 0;
+  std::vector<pid_t> dying_; // killed, but still held by the driver
+};
+
+} // namespace lathe

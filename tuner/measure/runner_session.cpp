@@ -1,0 +1,385 @@
+#include "tuner/measure/runner_session.h"
+
+#include "tuner/measure/verify.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lathe {
+namespace {
+
+constexpr std::uint64_t ALIGNMENT = 512;
+constexpr std::size_t MOST_SETS = 256;
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+std::uint64_t poison_of(int dtype, std::byte poison) {
+  std::uint64_t bits = 0;
+  for (int i = 0; i < element::size_of(dtype); ++i)
+    bits = bits << 8 | std::to_integer<std::uint64_t>(poison);
+  return bits;
+}
+
+} // namespace
+
+Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& device, SetupRequest request,
+                                                             SetupReply& reply) {
+  std::unique_ptr<RunnerSession> session(new RunnerSession(device));
+  session->request_ = std::move(request);
+  const auto prepare = [&]() -> DeviceStatus {
+    LATHE_STEP(session->load_utilities());
+    LATHE_STEP(session->allocate());
+    LATHE_STEP(session->run_reference());
+    const SetupRequest& wanted = session->request_;
+    if (!wanted.measure)
+      return {};
+    CUfunction function = nullptr;
+    LATHE_STEP(device.load(wanted.reference, function));
+    Replay replay;
+    double error = 0, first_us = 0;
+    LATHE_STEP(
+        session->verify(function, wanted.reference.launch, wanted.timing.time_limit_s, error, first_us));
+    LATHE_STEP(session->capture(
+        session->nodes_for(first_us),
+        [&](std::size_t set) { return session->launch(function, wanted.reference.launch, set); }, replay));
+    const DeviceStatus timed = session->time(replay, wanted.timing, reply.raw);
+    session->release(replay);
+    LATHE_STEP(timed);
+    LATHE_STEP(session->measure_copies(reply));
+    reply.floor_us = session->physics_floor_us(reply.copy_bytes_per_second, reply.raw.median_us);
+    return {};
+  };
+  const DeviceStatus status = prepare();
+  if (!status.ok())
+    return Error{"the raw kernel cannot be run on this device", status.reason, ""};
+  return session;
+}
+
+std::uint64_t RunnerSession::bytes_of(std::size_t buffer) const {
+  const RunnerBuffer& wanted = request_.buffers[buffer];
+  return wanted.count * static_cast<std::uint64_t>(element::size_of(wanted.dtype));
+}
+
+element::FillPlan RunnerSession::plan(std::size_t set, std::size_t buffer) const {
+  element::FillPlan result = request_.buffers[buffer].fill;
+  if (set > 0) // the first set holds what the host executor would
+    result.key = element::mix(result.key ^ element::mix(set));
+  return result;
+}
+
+DeviceStatus RunnerSession::load_utilities() {
+  LATHE_DEVICE(device_.cuda().cuModuleLoadData(&utilities_, request_.utilities.data()),
+               "loading Lathe's kernels failed");
+  LATHE_DEVICE(device_.cuda().cuEventCreate(&begin_, CU_EVENT_DEFAULT), "creating an event failed");
+  LATHE_DEVICE(device_.cuda().cuEventCreate(&end_, CU_EVENT_DEFAULT), "creating an event failed");
+  return {};
+}
+
+DeviceStatus RunnerSession::utility(const char* name, std::uint64_t elements, std::vector<void*> arguments) {
+  CUfunction function = nullptr;
+  LATHE_DEVICE(device_.cuda().cuModuleGetFunction(&function, utilities_, name),
+               "loading Lathe's kernels failed");
+  Launch geometry;
+  geometry.block[0] = 256;
+  geometry.grid[0] = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      (elements + 255) / 256, 1, static_cast<std::uint64_t>(device_.multiprocessors()) * 16));
+  return device_.launch(function, geometry, arguments);
+}
+
+DeviceStatus RunnerSession::fill(std::size_t set, std::size_t buffer) {
+  element::FillPlan wanted = plan(set, buffer);
+  CUdeviceptr data = sets_[set].data[buffer];
+  return utility("lathe_fill", wanted.count, {&wanted, &data});
+}
+
+DeviceStatus RunnerSession::allocate() {
+  const std::uint64_t l2 = std::max<std::uint64_t>(device_.l2_bytes(), 1 << 20);
+  std::vector<std::uint64_t> offsets;
+  std::uint64_t reference_bytes = 0;
+  for (std::size_t i = 0; i < request_.buffers.size(); ++i) {
+    const RunnerBuffer& buffer = request_.buffers[i];
+    set_bytes_ += GUARD_BYTES;
+    offsets.push_back(
+        set_bytes_); // a multiple of the alignment; the band behind follows the last byte at once
+    set_bytes_ = round_up(set_bytes_ + bytes_of(i) + GUARD_BYTES, ALIGNMENT);
+    moved_bytes_ += bytes_of(i) * (buffer.direction == Direction::inout ? 2 : 1);
+    restores_ |= buffer.direction == Direction::inout;
+    if (buffer.direction != Direction::in)
+      reference_bytes += 2 * bytes_of(i);
+  }
+  flush_bytes_ = round_up(2 * l2, ALIGNMENT);
+  LATHE_DEVICE(flush_.allocate(device_.cuda(), flush_bytes_), "allocating memory failed");
+  LATHE_DEVICE(device_.cuda().cuMemsetD8Async(flush_.address(), 0, flush_bytes_, device_.stream()),
+               "clearing failed");
+
+  // Enough sets that a replay of one launch each lasts long enough, at a guess of the device's speed, and
+  // that large ones exceed the L2 together.
+  const double guessed_us = std::max(1.5, static_cast<double>(moved_bytes_) / 4e6);
+  std::size_t wanted = static_cast<std::size_t>(std::ceil(REPLAY_US / guessed_us));
+  wanted = std::max<std::size_t>(wanted, std::min<std::uint64_t>(2 * l2 / set_bytes_ + 1, 32));
+  const std::uint64_t free = device_.free_bytes() / 10 * 8;
+  if (free < set_bytes_ + reference_bytes) {
+    DeviceStatus status;
+    status.outcome = Outcome::resource_limit;
+    status.reason = "its buffers need " + std::to_string((set_bytes_ + reference_bytes) >> 20) +
+                    " MiB and the device has " + std::to_string(free >> 20) +
+                    " MiB free: use a smaller problem";
+    return status;
+  }
+  // Some room stays for the large copy that measures the device's bandwidth.
+  const std::uint64_t room = (free - reference_bytes) / 4 * 3 / set_bytes_;
+  wanted = std::clamp<std::size_t>(std::min<std::uint64_t>(wanted, room), room >= 2 ? 2 : 1, MOST_SETS);
+  sets_exceed_l2_ = wanted * set_bytes_ >= 2 * l2 && wanted >= 2;
+
+  std::vector<std::uint64_t> bands;
+  for (std::size_t s = 0; s < wanted; ++s) {
+    Set set;
+    LATHE_DEVICE(set.memory.allocate(device_.cuda(), set_bytes_), "allocating memory failed");
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      set.data.push_back(set.memory.address() + offsets[i]);
+      bands.push_back(set.data[i] - GUARD_BYTES);
+      bands.push_back(set.data[i] + bytes_of(i));
+    }
+    sets_.push_back(std::move(set));
+  }
+  band_count_ = bands.size();
+  LATHE_DEVICE(bands_.allocate(device_.cuda(), bands.size() * sizeof bands[0]), "allocating memory failed");
+  LATHE_DEVICE(device_.cuda().cuMemcpyHtoDAsync(bands_.address(), bands.data(),
+                                                bands.size() * sizeof bands[0], device_.stream()),
+               "copying failed");
+  found_.resize(2 * request_.buffers.size() + 2);
+  LATHE_DEVICE(findings_.allocate(device_.cuda(), found_.size() * sizeof found_[0]),
+               "allocating memory failed");
+
+  CUdeviceptr address = bands_.address();
+  unsigned band_bytes = GUARD_BYTES;
+  LATHE_STEP(utility("lathe_set_guards", band_count_ * GUARD_BYTES, {&address, &band_count_, &band_bytes}));
+  for (std::size_t s = 0; s < sets_.size(); ++s)
+    for (std::size_t i = 0; i < request_.buffers.size(); ++i)
+      LATHE_STEP(fill(s, i));
+  if (restores_)
+    LATHE_STEP(capture(
+        static_cast<int>(sets_.size()),
+        [&](std::size_t set) -> DeviceStatus {
+          for (std::size_t i = 0; i < request_.buffers.size(); ++i)
+            if (request_.buffers[i].direction == Direction::inout)
+              LATHE_STEP(fill(set, i));
+          return {};
+        },
+        restore_));
+  return device_.wait(60);
+}
+
+DeviceStatus RunnerSession::reset(std::size_t set, std::byte poison) {
+  for (std::size_t i = 0; i < request_.buffers.size(); ++i) {
+    const RunnerBuffer& buffer = request_.buffers[i];
+    if (buffer.direction == Direction::inout)
+      LATHE_STEP(fill(set, i));
+    if (buffer.direction == Direction::out)
+      LATHE_DEVICE(device_.cuda().cuMemsetD8Async(sets_[set].data[i], std::to_integer<unsigned char>(poison),
+                                                  bytes_of(i), device_.stream()),
+                   "poisoning an output failed");
+  }
+  return {};
+}
+
+DeviceStatus RunnerSession::launch(CUfunction function, const Launch& geometry, std::size_t set) {
+  std::vector<void*> arguments;
+  for (RunnerParameter& parameter : request_.parameters)
+    arguments.push_back(parameter.is_buffer ? static_cast<void*>(&sets_[set].data[parameter.buffer])
+                                            : static_cast<void*>(parameter.value.data()));
+  return device_.launch(function, geometry, arguments);
+}
+
+DeviceStatus RunnerSession::clear_findings() {
+  std::fill(found_.begin(), found_.end(), Finding{0, 0, ~0ull, 0, 0});
+  LATHE_DEVICE(device_.cuda().cuMemcpyHtoDAsync(findings_.address(), found_.data(),
+                                                found_.size() * sizeof found_[0], device_.stream()),
+               "copying failed");
+  return {};
+}
+
+DeviceStatus RunnerSession::read_findings(std::size_t count) {
+  LATHE_STEP(device_.wait(60));
+  LATHE_DEVICE(device_.cuda().cuMemcpyDtoH(found_.data(), findings_.address(), count * sizeof found_[0]),
+               "copying failed");
+  return {};
+}
+
+DeviceStatus RunnerSession::run_reference() {
+  CUfunction function = nullptr;
+  LATHE_STEP(device_.load(request_.reference, function));
+  magnitudes_.assign(request_.buffers.size(), 0);
+  for (std::size_t check = 0; check < 2; ++check) {
+    const std::size_t set = check_set(check);
+    LATHE_STEP(reset(set, POISONS[check]));
+    LATHE_STEP(launch(function, request_.reference.launch, set));
+    LATHE_STEP(device_.wait(request_.timing.time_limit_s));
+    LATHE_STEP(clear_findings());
+    reference_[check].resize(request_.buffers.size());
+    for (std::size_t i = 0; i < request_.buffers.size(); ++i) {
+      const RunnerBuffer& buffer = request_.buffers[i];
+      if (buffer.direction == Direction::in)
+        continue;
+      LATHE_DEVICE(reference_[check][i].allocate(device_.cuda(), bytes_of(i)), "allocating memory failed");
+      CUdeviceptr kept = reference_[check][i].address();
+      LATHE_DEVICE(device_.cuda().cuMemcpyDtoDAsync(kept, sets_[set].data[i], bytes_of(i), device_.stream()),
+                   "copying failed");
+      int dtype = buffer.dtype;
+      std::uint64_t poison = poison_of(dtype, POISONS[check]), count = buffer.count;
+      CUdeviceptr finding = findings_.address() + i * sizeof(Finding);
+      LATHE_STEP(utility("lathe_magnitude", count, {&dtype, &kept, &poison, &count, &finding}));
+    }
+    LATHE_STEP(read_findings(request_.buffers.size()));
+    for (std::size_t i = 0; i < request_.buffers.size(); ++i)
+      if (found_[i].used > 0)
+        magnitudes_[i] =
+            std::max(magnitudes_[i], std::sqrt(found_[i].sum / static_cast<double>(found_[i].used)));
+  }
+  return {};
+}
+
+DeviceStatus RunnerSession::judge(std::size_t check, double& error) {
+  const std::size_t set = check_set(check), buffers = request_.buffers.size();
+  LATHE_STEP(clear_findings());
+  for (std::size_t i = 0; i < buffers; ++i) {
+    const RunnerBuffer& buffer = request_.buffers[i];
+    CUdeviceptr finding = findings_.address() + i * sizeof(Finding), data = sets_[set].data[i];
+    if (buffer.direction == Direction::in) {
+      element::FillPlan original = plan(set, i);
+      LATHE_STEP(utility("lathe_check_fill", buffer.count, {&original, &data, &finding}));
+    } else {
+      element::ErrorRule rule{buffer.dtype, buffer.relative, buffer.absolute, magnitudes_[i]};
+      CUdeviceptr reference = reference_[check][i].address();
+      std::uint64_t count = buffer.count;
+      LATHE_STEP(utility("lathe_compare", count, {&rule, &data, &reference, &count, &finding}));
+    }
+  }
+  CUdeviceptr bands = bands_.address(), finding = findings_.address() + buffers * sizeof(Finding);
+  unsigned band_bytes = GUARD_BYTES;
+  LATHE_STEP(utility("lathe_check_guards", band_count_ * GUARD_BYTES,
+                     {&bands, &band_count_, &band_bytes, &finding}));
+  LATHE_STEP(read_findings(buffers + 1));
+
+  DeviceStatus status;
+  if (found_[buffers].failures > 0) {
+    const std::uint64_t band = found_[buffers].first / GUARD_BYTES,
+                        offset = found_[buffers].first % GUARD_BYTES;
+    const std::uint64_t buffer = band / 2 % buffers;
+    status.reason = "the kernel wrote outside " + request_.buffers[buffer].name + ", " +
+                    (band % 2 ? std::to_string(offset) + " bytes past its end"
+                              : std::to_string(GUARD_BYTES - offset) + " bytes before its start");
+    // The bands are mended for the next configuration.
+    LATHE_STEP(utility("lathe_set_guards", band_count_ * GUARD_BYTES, {&bands, &band_count_, &band_bytes}));
+  }
+  for (std::size_t i = 0; i < buffers; ++i) {
+    const RunnerBuffer& buffer = request_.buffers[i];
+    if (buffer.direction != Direction::in)
+      error = std::max(error, std::bit_cast<double>(found_[i].worst));
+    if (found_[i].failures == 0)
+      continue;
+    if (buffer.direction == Direction::in) {
+      if (status.reason.empty())
+        status.reason = "the kernel changed its input " + buffer.name + " (element " +
+                        std::to_string(found_[i].first) + ")";
+      LATHE_STEP(fill(set, i));
+      continue;
+    }
+    if (!status.reason.empty())
+      continue;
+    const auto size = static_cast<std::size_t>(element::size_of(buffer.dtype));
+    std::uint64_t out = 0, reference = 0;
+    LATHE_DEVICE(device_.cuda().cuMemcpyDtoH(&out, sets_[set].data[i] + found_[i].first * size, size),
+                 "copying failed");
+    LATHE_DEVICE(device_.cuda().cuMemcpyDtoH(&reference,
+                                             reference_[check][i].address() + found_[i].first * size, size),
+                 "copying failed");
+    status.reason = describe_difference(buffer.name, static_cast<element::DType>(buffer.dtype),
+                                        {error, found_[i].failures, found_[i].first}, out, reference,
+                                        buffer.count, POISONS[check]);
+  }
+  if (!status.reason.empty())
+    status.outcome = Outcome::wrong_result;
+  return status;
+}
+
+DeviceStatus RunnerSession::verify(CUfunction function, const Launch& geometry, double limit_s, double& error,
+                                   double& first_us) {
+  for (std::size_t check = 0; check < 2; ++check) {
+    LATHE_STEP(reset(check_set(check), POISONS[check]));
+    LATHE_DEVICE(device_.cuda().cuEventRecord(begin_, device_.stream()), "recording an event failed");
+    LATHE_STEP(launch(function, geometry, check_set(check)));
+    LATHE_DEVICE(device_.cuda().cuEventRecord(end_, device_.stream()), "recording an event failed");
+    LATHE_STEP(device_.wait(limit_s));
+    float milliseconds = 0;
+    LATHE_DEVICE(device_.cuda().cuEventElapsedTime(&milliseconds, begin_, end_), "reading a time failed");
+    first_us = 1e3 * static_cast<double>(milliseconds);
+    LATHE_STEP(judge(check, error));
+  }
+  return {};
+}
+
+DeviceStatus RunnerSession::verify_replay(const Replay& replay, CUfunction function, const Launch& geometry,
+                                          double limit_s, double& error) {
+  if (restores_)
+    LATHE_DEVICE(device_.cuda().cuGraphLaunch(restore_.graph, device_.stream()),
+                 "restoring the buffers failed");
+  for (std::size_t check = 0; check < 2; ++check)
+    LATHE_STEP(reset(check_set(check), POISONS[check]));
+  LATHE_DEVICE(device_.cuda().cuGraphLaunch(replay.graph, device_.stream()), "the launch failed");
+  if (static_cast<std::size_t>(replay.nodes) < sets_.size() && sets_.size() > 1)
+    LATHE_STEP(launch(function, geometry, check_set(1))); // a short replay does not reach the last set
+  LATHE_STEP(device_.wait(limit_s));
+  // With inout buffers, a replay that visits a set more than once leaves what the reference never saw.
+  if (restores_ && static_cast<std::size_t>(replay.nodes) > sets_.size())
+    return {};
+  for (std::size_t check = sets_.size() > 1 ? 0 : 1; check < 2; ++check) {
+    DeviceStatus status = judge(check, error);
+    if (status.outcome == Outcome::wrong_result)
+      status.reason += ", in a timed call though not when verified before";
+    LATHE_STEP(std::move(status));
+  }
+  return {};
+}
+
+EvaluateReply RunnerSession::evaluate(const EvaluateRequest& request) {
+  const RunnerDevice::Clock::time_point start = RunnerDevice::Clock::now();
+  EvaluateReply reply;
+  Replay replay;
+  const auto run = [&]() -> DeviceStatus {
+    CUfunction function = nullptr;
+    LATHE_STEP(device_.load(request.kernel, function));
+    const double limit_s = request.timing.time_limit_s;
+    double first_us = 0;
+    LATHE_STEP(verify(function, request.kernel.launch, limit_s, reply.error, first_us));
+    LATHE_STEP(capture(
+        nodes_for(first_us), [&](std::size_t set) { return launch(function, request.kernel.launch, set); },
+        replay));
+    LATHE_STEP(time(replay, request.timing, reply.timing));
+    LATHE_STEP(verify_replay(replay, function, request.kernel.launch, limit_s, reply.error));
+    if (request.floor_us > 0 && reply.timing.median_us < request.floor_us) {
+      DeviceStatus status;
+      status.outcome = Outcome::under_floor;
+      char text[160];
+      std::snprintf(
+          text, sizeof text,
+          "%.3f us is less than the %.3f us that moving or computing the cost model's amounts takes here",
+          reply.timing.median_us, request.floor_us);
+      status.reason = text;
+      return status;
+    }
+    return {};
+  };
+  const DeviceStatus status = run();
+  reply.outcome = status.outcome;
+  reply.reason = status.reason;
+  reply.last_words = status.context_lost;
+  if (!reply.last_words)
+    release(replay);
+  reply.run_seconds = std::chrono::duration<double>(RunnerDevice::Clock::now() - start).count();
+  return reply;
+}
+
+} // namespace lathe

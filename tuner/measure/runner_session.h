@@ -1,0 +1,110 @@
+// One problem on the runner's device: rotating buffer sets with guard bands, the reference's outputs,
+// verification, and timing by graph replay.
+#pragma once
+
+#include "tuner/measure/fill.h"
+#include "tuner/measure/runner_device.h"
+
+#include <functional>
+
+// Return from a function of DeviceStatus when a driver call or a step failed.
+#define LATHE_DEVICE(call, action)                                                                           \
+  do {                                                                                                       \
+    DeviceStatus device_status = device_.status_of(call, action);                                            \
+    if (!device_status.ok())                                                                                 \
+      return device_status;                                                                                  \
+  } while (false)
+#define LATHE_STEP(expression)                                                                               \
+  do {                                                                                                       \
+    DeviceStatus device_status = (expression);                                                               \
+    if (!device_status.ok())                                                                                 \
+      return device_status;                                                                                  \
+  } while (false)
+
+namespace lathe {
+
+class RunnerSession {
+public:
+  // Allocates, fills, runs and, when asked to, times the reference and the copy floor.
+  static Result<std::unique_ptr<RunnerSession>> create(RunnerDevice& device, SetupRequest request,
+                                                       SetupReply& reply);
+
+  EvaluateReply evaluate(const EvaluateRequest& request);
+  CompareReply compare(const CompareRequest& request);
+
+private:
+  // A replay should last this long: short enough for ten thousand configurations, long against an event's
+  // resolution of half a microsecond.
+  static constexpr double REPLAY_US = 250;
+
+  struct Set {
+    DeviceMemory memory;
+    std::vector<CUdeviceptr> data; // a buffer each
+  };
+  // A captured sequence of launches over the sets, with event records at both ends inside the graph: a sample
+  // has no launch latency in it.
+  struct Replay {
+    CUgraphExec graph = nullptr;
+    CUevent begin = nullptr, end = nullptr;
+    int nodes = 0;
+  };
+  struct Finding { // as in gpu_utilities.cu
+    std::uint64_t worst, failures, first;
+    double sum;
+    std::uint64_t used;
+  };
+
+  explicit RunnerSession(RunnerDevice& device) : device_(device) {}
+
+  DeviceStatus load_utilities();
+  DeviceStatus allocate();
+  DeviceStatus run_reference();
+  DeviceStatus utility(const char* name, std::uint64_t elements, std::vector<void*> arguments);
+  DeviceStatus fill(std::size_t set, std::size_t buffer);
+  DeviceStatus clear_findings();
+  DeviceStatus read_findings(std::size_t count);
+  DeviceStatus flush();
+
+  // Restores the set's inout buffers and poisons its outputs.
+  DeviceStatus reset(std::size_t set, std::byte poison);
+  DeviceStatus launch(CUfunction function, const Launch& geometry, std::size_t set);
+  // Compares the set's outputs with the reference's of check number `check`, and looks at inputs and guards.
+  DeviceStatus judge(std::size_t check, double& error);
+  // Two runs, poisoned differently, of different data; `first_us` is the time of the first, roughly.
+  DeviceStatus verify(CUfunction function, const Launch& geometry, double limit_s, double& error,
+                      double& first_us);
+  // After timing: the calls that were timed are judged too.
+  DeviceStatus verify_replay(const Replay& replay, CUfunction function, const Launch& geometry,
+                             double limit_s, double& error);
+
+  int nodes_for(double estimate_us) const;
+  DeviceStatus capture(int nodes, const std::function<DeviceStatus(std::size_t set)>& enqueue,
+                       Replay& replay);
+  void release(Replay& replay);
+  // Microseconds a launch of one replay.
+  DeviceStatus sample(const Replay& replay, double limit_s, double& us);
+  DeviceStatus time(const Replay& replay, const RunnerTiming& timing, Timing& result);
+  DeviceStatus measure_copies(SetupReply& reply);
+  double physics_floor_us(double bytes_per_second, double raw_us) const;
+
+  element::FillPlan plan(std::size_t set, std::size_t buffer) const;
+  std::size_t check_set(std::size_t check) const { return check == 0 ? 0 : sets_.size() - 1; }
+  std::uint64_t bytes_of(std::size_t buffer) const;
+
+  RunnerDevice& device_;
+  SetupRequest request_;
+  CUmodule utilities_ = nullptr;
+  std::vector<Set> sets_;
+  std::uint64_t set_bytes_ = 0, moved_bytes_ = 0;
+  bool restores_ = false; // there are inout buffers
+  bool sets_exceed_l2_ = false;
+  DeviceMemory flush_, findings_, bands_;
+  std::uint64_t flush_bytes_ = 0, band_count_ = 0;
+  std::vector<DeviceMemory> reference_[2]; // by check; a buffer each, empty for inputs
+  std::vector<double> magnitudes_;         // a buffer each
+  std::vector<Finding> found_;
+  Replay restore_; // fills every inout buffer again
+  CUevent begin_ = nullptr, end_ = nullptr;
+};
+
+} // namespace lathe

@@ -1,0 +1,259 @@
+#include "tuner/measure/runner_session.h"
+
+#include "tuner/measure/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+namespace lathe {
+namespace {
+
+constexpr double BEATEN =
+    1.15; // slower than the incumbent by this factor in every sample: not worth more samples
+constexpr double FLOOR_MARGIN = 1.2; // reads alone are faster than a copy; clocks may boost
+// Floating-point operations a multiprocessor and clock that no GPU of CUDA 13 exceeds: four times the dense
+// 8-bit rate of compute capability 9.0 and 10.0 (8192 and 16384).
+constexpr double MOST_OPERATIONS = 65536;
+
+} // namespace
+
+int RunnerSession::nodes_for(double estimate_us) const {
+  const double wanted = std::ceil(REPLAY_US / std::max(0.5, estimate_us));
+  const auto sets = static_cast<double>(sets_.size());
+  if (!sets_exceed_l2_) // a second visit to a set would find it in the L2
+    return static_cast<int>(
+        std::clamp(estimate_us > 10 * REPLAY_US ? 1.0 : wanted, std::min(2.0, sets), sets));
+  const double rounds = std::clamp(std::floor(wanted / sets), 1.0, 8.0);
+  return static_cast<int>(restores_ ? std::clamp(wanted, std::min(2.0, sets), sets) : rounds * sets);
+}
+
+DeviceStatus RunnerSession::capture(int nodes, const std::function<DeviceStatus(std::size_t set)>& enqueue,
+                                    Replay& replay) {
+  const CudaDriver& cuda = device_.cuda();
+  if (!replay.begin) {
+    LATHE_DEVICE(cuda.cuEventCreate(&replay.begin, CU_EVENT_DEFAULT), "creating an event failed");
+    LATHE_DEVICE(cuda.cuEventCreate(&replay.end, CU_EVENT_DEFAULT), "creating an event failed");
+  }
+  replay.nodes = nodes;
+  LATHE_DEVICE(cuda.cuStreamBeginCapture(device_.stream(), CU_STREAM_CAPTURE_MODE_RELAXED),
+               "capturing failed");
+  const auto enqueue_all = [&]() -> DeviceStatus {
+    LATHE_DEVICE(cuda.cuEventRecordWithFlags(replay.begin, device_.stream(), CU_EVENT_RECORD_EXTERNAL),
+                 "recording an event failed");
+    for (int node = 0; node < nodes; ++node)
+      LATHE_STEP(enqueue(static_cast<std::size_t>(node) % sets_.size()));
+    LATHE_DEVICE(cuda.cuEventRecordWithFlags(replay.end, device_.stream(), CU_EVENT_RECORD_EXTERNAL),
+                 "recording an event failed");
+    return {};
+  };
+  const DeviceStatus enqueued = enqueue_all();
+  CUgraph graph = nullptr;
+  const CUresult ended = cuda.cuStreamEndCapture(device_.stream(), &graph);
+  LATHE_STEP(enqueued);
+  LATHE_DEVICE(ended, "capturing failed");
+  const CUresult instantiated = cuda.cuGraphInstantiate(&replay.graph, graph, 0);
+  cuda.cuGraphDestroy(graph);
+  LATHE_DEVICE(instantiated, "building a graph failed");
+  LATHE_DEVICE(cuda.cuGraphUpload(replay.graph, device_.stream()), "uploading a graph failed");
+  return {};
+}
+
+void RunnerSession::release(Replay& replay) {
+  if (replay.graph)
+    device_.cuda().cuGraphExecDestroy(replay.graph);
+  for (CUevent event : {replay.begin, replay.end})
+    if (event)
+      device_.cuda().cuEventDestroy(event);
+  replay = {};
+}
+
+DeviceStatus RunnerSession::flush() {
+  CUdeviceptr data = flush_.address(), sink = findings_.address() + (found_.size() - 1) * sizeof(Finding);
+  std::uint64_t count = flush_bytes_ / 16;
+  return utility("lathe_flush", count, {&data, &count, &sink});
+}
+
+DeviceStatus RunnerSession::sample(const Replay& replay, double limit_s, double& us) {
+  const CudaDriver& cuda = device_.cuda();
+  if (restores_)
+    LATHE_DEVICE(cuda.cuGraphLaunch(restore_.graph, device_.stream()), "restoring the buffers failed");
+  if (restores_ || !sets_exceed_l2_)
+    LATHE_STEP(flush());
+  LATHE_DEVICE(cuda.cuGraphLaunch(replay.graph, device_.stream()), "the launch failed");
+  LATHE_STEP(device_.wait(limit_s));
+  float milliseconds = 0;
+  LATHE_DEVICE(cuda.cuEventElapsedTime(&milliseconds, replay.begin, replay.end), "reading a time failed");
+  us = 1e3 * static_cast<double>(milliseconds) / replay.nodes;
+  return {};
+}
+
+DeviceStatus RunnerSession::time(const Replay& replay, const RunnerTiming& timing, Timing& result) {
+  LATHE_DEVICE(device_.cuda().cuCtxResetPersistingL2Cache(), "resetting the L2 cache failed");
+  const RunnerDevice::Clock::time_point start = RunnerDevice::Clock::now();
+  const auto spent = [&] {
+    return std::chrono::duration<double>(RunnerDevice::Clock::now() - start).count();
+  };
+  double warm_up = 0;
+  LATHE_STEP(sample(replay, timing.time_limit_s, warm_up));
+  ClockReading clocks;
+  std::vector<double> samples;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    samples.clear();
+    result = {};
+    const auto least = static_cast<std::size_t>(std::max(1, timing.min_samples));
+    const auto most = static_cast<std::size_t>(std::max(timing.min_samples, timing.max_samples));
+    while (samples.size() < most) {
+      double us = 0;
+      LATHE_STEP(sample(replay, timing.time_limit_s, us));
+      samples.push_back(us);
+      const double best = *std::min_element(samples.begin(), samples.end());
+      if (timing.incumbent_us > 0 && samples.size() >= 2 && best > BEATEN * timing.incumbent_us) {
+        result.stopped_early = true;
+        break;
+      }
+      if (samples.size() >= least &&
+          (relative_half_width(median_interval(samples)) <= timing.target_interval ||
+           spent() > timing.time_limit_s / 2))
+        break;
+    }
+    clocks = device_.clocks();
+    if (!clocks.slowed_down())
+      break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200)); // let it cool, then measure again
+  }
+  const bool stopped_early = result.stopped_early;
+  result = timing_of(samples);
+  result.stopped_early = stopped_early;
+  result.sm_mhz = clocks.sm_mhz;
+  result.memory_mhz = clocks.memory_mhz;
+  result.throttle_reasons = clocks.throttle_reasons;
+  return {};
+}
+
+CompareReply RunnerSession::compare(const CompareRequest& request) {
+  CompareReply reply;
+  Replay raw, tuned;
+  const auto run = [&]() -> DeviceStatus {
+    CUfunction reference = nullptr, candidate = nullptr;
+    LATHE_STEP(device_.load(request_.reference, reference));
+    LATHE_STEP(device_.load(request.kernel, candidate));
+    const double limit_s = request.timing.time_limit_s;
+    double error = 0, raw_us = 0, tuned_us = 0;
+    LATHE_STEP(verify(reference, request_.reference.launch, limit_s, error, raw_us));
+    LATHE_STEP(verify(candidate, request.kernel.launch, limit_s, error, tuned_us));
+    LATHE_STEP(capture(
+        nodes_for(raw_us), [&](std::size_t set) { return launch(reference, request_.reference.launch, set); },
+        raw));
+    LATHE_STEP(capture(
+        nodes_for(tuned_us), [&](std::size_t set) { return launch(candidate, request.kernel.launch, set); },
+        tuned));
+    LATHE_DEVICE(device_.cuda().cuCtxResetPersistingL2Cache(), "resetting the L2 cache failed");
+
+    const RunnerDevice::Clock::time_point start = RunnerDevice::Clock::now();
+    std::vector<double> raw_us_all, tuned_us_all, ratios, noise;
+    const int most = std::max(request.timing.min_samples, request.timing.max_samples);
+    for (int round = -1; round < most; ++round) { // the first is the warm-up
+      // raw, tuned, raw: a slow drift of the clocks is the same for both, and the two raws are the A/A pair.
+      double before = 0, between = 0, after = 0;
+      LATHE_STEP(sample(raw, limit_s, before));
+      LATHE_STEP(sample(tuned, limit_s, between));
+      LATHE_STEP(sample(raw, limit_s, after));
+      if (round < 0)
+        continue;
+      raw_us_all.insert(raw_us_all.end(), {before, after});
+      tuned_us_all.push_back(between);
+      ratios.push_back(std::sqrt(before * after) / between);
+      noise.push_back(before / after);
+      const double spent = std::chrono::duration<double>(RunnerDevice::Clock::now() - start).count();
+      if (round + 1 >= std::max(10, request.timing.min_samples) &&
+          (relative_half_width(median_interval(ratios)) <= request.timing.target_interval / 4 ||
+           spent > limit_s / 2))
+        break;
+    }
+    const ClockReading clocks = device_.clocks();
+    Comparison& comparison = reply.comparison;
+    comparison.raw = timing_of(raw_us_all);
+    comparison.tuned = timing_of(tuned_us_all);
+    for (Timing* timing : {&comparison.raw, &comparison.tuned}) {
+      timing->sm_mhz = clocks.sm_mhz;
+      timing->memory_mhz = clocks.memory_mhz;
+      timing->throttle_reasons = clocks.throttle_reasons;
+    }
+    const MedianInterval ratio = median_interval(ratios), band = median_interval(noise);
+    comparison.ratio = ratio.median;
+    comparison.ratio_low = ratio.low;
+    comparison.ratio_high = ratio.high;
+    comparison.noise_band = std::max(std::abs(band.low - 1), std::abs(band.high - 1));
+    return verify_replay(tuned, candidate, request.kernel.launch, limit_s, error);
+  };
+  const DeviceStatus status = run();
+  reply.ok = status.ok();
+  reply.error = status.reason;
+  reply.last_words = status.context_lost;
+  if (!reply.last_words) {
+    release(raw);
+    release(tuned);
+  }
+  return reply;
+}
+
+DeviceStatus RunnerSession::measure_copies(SetupReply& reply) {
+  const CudaDriver& cuda = device_.cuda();
+  // Times copies of `bytes` by the same protocol as kernels, over `pairs` pairs of places.
+  const auto copies = [&](std::uint64_t bytes, int pairs, double& us) -> DeviceStatus {
+    const std::uint64_t place = (bytes + 511) / 512 * 512;
+    DeviceMemory memory;
+    LATHE_DEVICE(memory.allocate(cuda, 2 * place * static_cast<std::uint64_t>(pairs)),
+                 "allocating memory failed");
+    Replay replay;
+    std::uint64_t next = 0;
+    LATHE_STEP(capture(
+        pairs,
+        [&](std::size_t) -> DeviceStatus {
+          const CUdeviceptr from = memory.address() + 2 * place * next++;
+          LATHE_DEVICE(cuda.cuMemcpyDtoDAsync(from + place, from, bytes, device_.stream()), "copying failed");
+          return {};
+        },
+        replay));
+    Timing timing;
+    RunnerTiming wanted = request_.timing;
+    wanted.incumbent_us = 0;
+    const DeviceStatus status = time(replay, wanted, timing);
+    release(replay);
+    us = timing.median_us;
+    return status;
+  };
+  const std::uint64_t room = device_.free_bytes() / 2;
+  const std::uint64_t large = std::min<std::uint64_t>(512ull << 20, room / 2);
+  double us = 0;
+  LATHE_STEP(copies(large, 1, us));
+  reply.copy_bytes_per_second = us > 0 ? 2e6 * static_cast<double>(large) / us : 0;
+
+  const double moved = request_.bytes > 0 ? request_.bytes : static_cast<double>(moved_bytes_);
+  const auto bytes = static_cast<std::uint64_t>(std::max(1.0, moved / 2));
+  const double guessed_us = std::max(1.0, moved / 4e6);
+  const double wanted = std::max(std::ceil(REPLAY_US / guessed_us),
+                                 std::min(32.0, 2 * static_cast<double>(device_.l2_bytes()) / moved + 1));
+  const double fits = static_cast<double>(room) / (2 * static_cast<double>(bytes) + 1024);
+  if (fits < 1)
+    return {}; // no room to measure it: unknown
+  return copies(bytes, static_cast<int>(std::clamp(wanted, 1.0, std::min(fits, 256.0))), reply.copy_floor_us);
+}
+
+double RunnerSession::physics_floor_us(double bytes_per_second, double raw_us) const {
+  double floor = 0;
+  if (request_.bytes > 0 && bytes_per_second > 0) {
+    // What the last launches of a replay wrote may still be in the L2 when the clock stops.
+    const double nodes = std::max(1, nodes_for(raw_us));
+    const double bytes = request_.bytes - static_cast<double>(device_.l2_bytes()) / nodes;
+    floor = std::max(floor, 1e6 * bytes / (FLOOR_MARGIN * bytes_per_second));
+  }
+  if (request_.operations > 0 && device_.clock_hz() > 0)
+    floor = std::max(floor, 1e6 * request_.operations /
+                                (MOST_OPERATIONS * device_.multiprocessors() * device_.clock_hz()));
+  // A cost model that the raw kernel itself beats is wrong, and no evidence against anyone.
+  return floor < raw_us ? floor : 0;
+}
+
+} // namespace lathe
