@@ -28,7 +28,8 @@ struct ParseOptions {
 // One translation unit, parsed in CUDA device mode (docs/frontend.md states the flags).
 class ParsedSource {
 public:
-  static Result<std::unique_ptr<ParsedSource>> parse(const std::filesystem::path& file, const ParseOptions& options);
+  static Result<std::unique_ptr<ParsedSource>> parse(const std::filesystem::path& file,
+                                                     const ParseOptions& options);
   virtual ~ParsedSource() = default;
   virtual clang::ASTUnit& ast() = 0;
   virtual const std::filesystem::path& file() const = 0;
@@ -36,26 +37,30 @@ public:
   virtual const std::vector<std::string>& command() const = 0; // for the certificate
   // Diagnostics of error level, "file:line: message".
   virtual const std::vector<std::string>& errors() const = 0;
+  // Lathe's own headers that took part in the parse ("lathe_torch.h for ATen/ATen.h"), and changes made to
+  // the copy of the text that Clang reads, each a sentence: part of what a certificate trusts.
+  virtual const std::vector<std::string>& stand_ins() const = 0;
 };
 
 // A place that launches a kernel, with its host expressions turned into Lathe expressions over the launcher's
 // integer parameters, sizeof_<T> and the kernel's template parameters.
 struct LaunchSite {
-  std::string launcher;                   // function that holds it; "file:line" of the launch
+  std::string launcher; // function that holds it; "file:line" of the launch
   std::string location;
   std::vector<std::string> template_arguments; // as written: {"T", "256"}
-  std::vector<std::string> dimensions;    // integer parameters of the launcher that the expressions use
+  std::vector<std::string> dimensions;         // integer parameters of the launcher that the expressions use
   std::array<std::string, 3> grid{"1", "1", "1"}, block{"1", "1", "1"};
   std::string shared_bytes = "0";
-  // Kernel parameter name -> host expression passed for it ("" where unreadable), and launcher pointers passed on.
+  // Kernel parameter name -> host expression passed for it ("" where unreadable), and launcher pointers
+  // passed on.
   std::map<std::string, std::string> arguments;
-  std::vector<std::string> unreadable;    // what could not be turned into an expression, each a sentence
+  std::vector<std::string> unreadable; // what could not be turned into an expression, each a sentence
 };
 
 struct KernelParameter {
   std::string name, type; // type as written
   bool is_pointer = false, is_const_pointee = false, is_restrict = false, is_integer = false, is_real = false;
-  std::string element;    // pointee type, unqualified
+  std::string element; // pointee type, unqualified
 };
 
 struct TemplateParameter {
@@ -65,7 +70,7 @@ struct TemplateParameter {
 
 struct KernelInfo {
   std::string name, qualified_name;
-  std::string location; // file:line
+  std::string location;                             // file:line
   const clang::FunctionDecl* declaration = nullptr; // the template pattern, owned by the ParsedSource
   std::vector<TemplateParameter> template_parameters;
   std::vector<KernelParameter> parameters;

@@ -1,0 +1,145 @@
+#include "refactor/frontend/fixups.h"
+
+#include <cctype>
+#include <filesystem>
+#include <fmt/format.h>
+#include <optional>
+
+namespace lathe::refactor {
+namespace {
+
+bool is_word(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
+}
+
+struct Insertion {
+  std::size_t at = 0;
+  std::string text, what;
+};
+
+// Every bare special register of the asm string that `at` lies in.
+std::vector<Insertion> escape_registers(const std::string& text, std::size_t at) {
+  std::vector<Insertion> found;
+  std::size_t begin = text.rfind('"', at), end = at;
+  if (begin == std::string::npos)
+    return found;
+  while (end < text.size() && text[end] != '"')
+    end += text[end] == '\\' ? 2 : 1;
+  for (std::size_t i = begin; i + 1 < end && i + 1 < text.size(); ++i) {
+    if (text[i] != '%')
+      continue;
+    if (text[i + 1] == '%')
+      ++i;
+    else if (std::isalpha(static_cast<unsigned char>(text[i + 1])) && i + 2 < text.size() &&
+             is_word(text[i + 2]))
+      found.push_back({i, "%", "a register name in asm is written with %%"});
+  }
+  return found;
+}
+
+// `template` before the member name of the first "::name<" or ".name<" at or after `at` on the same
+// statement.
+std::vector<Insertion> add_template(const std::string& text, std::size_t at) {
+  // The error stands at the start of the reference or at the member's name; look for the last qualified name
+  // before the argument list that the reference ends in.
+  for (std::size_t i = at; i < text.size() && text[i] != ';' && text[i] != '{' && text[i] != '}'; ++i) {
+    if (text[i] != '<')
+      continue;
+    std::size_t name = i;
+    while (name > 0 && is_word(text[name - 1]))
+      --name;
+    if (name == i || name < 2)
+      continue;
+    const bool qualified =
+        text[name - 1] == ':' && text[name - 2] == ':' && name > 2 && text[name - 3] == '>';
+    const bool member = text[name - 1] == '.' || (text[name - 1] == '>' && text[name - 2] == '-');
+    if (qualified || member)
+      return {{name, "template ", "a dependent member template is named with `template`"}};
+  }
+  return {};
+}
+
+// `= {}` after an expression: the type is named.
+std::vector<Insertion> name_type(const std::string& text, std::size_t at) {
+  if (at >= text.size() || text[at] != '=')
+    return {};
+  std::size_t brace = at + 1;
+  while (brace < text.size() && std::isspace(static_cast<unsigned char>(text[brace])))
+    ++brace;
+  if (brace >= text.size() || text[brace] != '{')
+    return {};
+  std::size_t end = at, begin;
+  while (end > 0 && std::isspace(static_cast<unsigned char>(text[end - 1])))
+    --end;
+  begin = end;
+  int depth = 0;
+  while (begin > 0) {
+    const char before = text[begin - 1];
+    if (before == ']' || before == ')')
+      ++depth;
+    else if (before == '[' || before == '(')
+      --depth;
+    if (depth < 0 || (depth == 0 && !is_word(before) && before != '.' && before != ']' && before != '[' &&
+                      before != '(' && before != ')'))
+      break;
+    --begin;
+  }
+  if (begin == end)
+    return {};
+  return {{brace, "std::decay_t<decltype(" + text.substr(begin, end - begin) + ")>",
+           "the type of an empty {} is named"}};
+}
+
+std::vector<Insertion> insertions_for(const ParseError& error, const std::string& text) {
+  const auto says = [&](const char* words) { return error.message.find(words) != std::string::npos; };
+  if (says("invalid % escape in inline assembly"))
+    return escape_registers(text, error.offset);
+  if (says("reference to overloaded function could not be resolved") || says("missing 'template' keyword") ||
+      says("use 'template' keyword"))
+    return add_template(text, error.offset);
+  if (says("use of overloaded operator '=' is ambiguous"))
+    return name_type(text, error.offset);
+  return {};
+}
+
+} // namespace
+
+std::map<std::string, std::string> fix_up(const std::vector<ParseError>& errors,
+                                          clang::SourceManager& sources,
+                                          std::vector<std::string>& described) {
+  std::map<std::string, std::map<std::size_t, Insertion>> by_file;
+  for (const ParseError& error : errors) {
+    if (error.file.empty() || error.location.isInvalid())
+      continue;
+    bool invalid = false;
+    const llvm::StringRef buffer = sources.getBufferData(
+        sources.getDecomposedLoc(sources.getSpellingLoc(error.location)).first, &invalid);
+    if (invalid)
+      continue;
+    for (Insertion& insertion : insertions_for(error, buffer.str()))
+      by_file[error.file].emplace(insertion.at, std::move(insertion));
+  }
+  std::map<std::string, std::string> texts;
+  for (const auto& [file, insertions] : by_file) {
+    auto entry = sources.getFileManager().getFileRef(file);
+    if (!entry) {
+      llvm::consumeError(entry.takeError());
+      continue;
+    }
+    const auto buffer = sources.getMemoryBufferForFileOrNone(*entry);
+    if (!buffer)
+      continue;
+    std::string text = buffer->getBuffer().str();
+    for (auto last = insertions.rbegin(); last != insertions.rend(); ++last)
+      text.insert(last->first, last->second.text);
+    for (const auto& [at, insertion] : insertions)
+      described.push_back(
+          fmt::format("{}:{}: {}", std::filesystem::path(file).filename().string(),
+                      1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
+                      insertion.what));
+    texts[file] = std::move(text);
+  }
+  return texts;
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,19 @@
+// Spellings that nvcc and NVRTC accept and Clang 19 does not, changed in the copy that Clang reads. The
+// changed text means the same to all three.
+#pragma once
+
+#include "refactor/frontend/parsed_source.h"
+
+#include <map>
+
+namespace lathe::refactor {
+
+// For each file that can be helped, its new text; `described` gets a sentence for each change. Only errors
+// are acted on: a file that parses is never changed.
+//   asm("mov.u32 %0, %laneid;" ...)   ->  "%%laneid"
+//   Cast<T>::to<N>(x), x.sum<N>()     ->  Cast<T>::template to<N>(x)
+//   value = {};                       ->  value = decltype(value){};
+std::map<std::string, std::string> fix_up(const std::vector<ParseError>& errors,
+                                          clang::SourceManager& sources, std::vector<std::string>& described);
+
+} // namespace lathe::refactor

@@ -1,0 +1,221 @@
+#include "refactor/frontend/parsed_source.h"
+
+#include "refactor/frontend/command.h"
+#include "refactor/frontend/fixups.h"
+
+#include <clang/AST/ASTConsumer.h>
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/FrontendAction.h>
+#include <clang/Frontend/Utils.h>
+#include <clang/Lex/PPCallbacks.h>
+#include <clang/Lex/Preprocessor.h>
+#include <clang/Lex/PreprocessorOptions.h>
+#include <clang/Serialization/PCHContainerOperations.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+#include <fmt/format.h>
+
+namespace lathe::refactor {
+namespace {
+
+namespace fs = std::filesystem;
+using clang::SourceLocation;
+
+// Fix-ups uncover further errors; each round parses again.
+constexpr int FIX_UP_ROUNDS = 3;
+
+class ErrorCollector final : public clang::DiagnosticConsumer {
+public:
+  explicit ErrorCollector(ParseRecord& record) : record_(record) {}
+
+  void HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& info) override {
+    DiagnosticConsumer::HandleDiagnostic(level, info);
+    llvm::SmallString<160> message;
+    info.FormatDiagnostic(message);
+    if (level == clang::DiagnosticsEngine::Note) {
+      if (collecting_ && message.starts_with("in instantiation of"))
+        record_.errors.back().in_instantiation = true;
+      return;
+    }
+    collecting_ = level >= clang::DiagnosticsEngine::Error;
+    if (!collecting_)
+      return;
+    ParseError error;
+    error.message = message.str().str();
+    error.text = error.message;
+    if (info.hasSourceManager() && info.getLocation().isValid()) {
+      clang::SourceManager& sources = info.getSourceManager();
+      error.location = info.getLocation();
+      const SourceLocation spelling = sources.getSpellingLoc(error.location);
+      error.file = sources.getFilename(spelling).str();
+      error.offset = sources.getFileOffset(spelling);
+      const clang::PresumedLoc place = sources.getPresumedLoc(sources.getExpansionLoc(error.location));
+      if (place.isValid())
+        error.text = fmt::format("{}:{}: {}", place.getFilename(), place.getLine(), error.message);
+    }
+    record_.errors.push_back(std::move(error));
+  }
+
+private:
+  ParseRecord& record_;
+  bool collecting_ = false;
+};
+
+class PreprocessorRecorder final : public clang::PPCallbacks {
+public:
+  PreprocessorRecorder(ParseRecord& record, clang::SourceManager& sources)
+      : record_(record), sources_(sources) {}
+
+  bool FileNotFound(llvm::StringRef name) override {
+    if (std::find(record_.missing.begin(), record_.missing.end(), name.str()) == record_.missing.end())
+      record_.missing.push_back(name.str());
+    return true;
+  }
+  void InclusionDirective(SourceLocation hash, const clang::Token&, llvm::StringRef name, bool angled,
+                          clang::CharSourceRange, clang::OptionalFileEntryRef file, llvm::StringRef,
+                          llvm::StringRef, const clang::Module*, bool,
+                          clang::SrcMgr::CharacteristicKind kind) override {
+    if (sources_.isInSystemHeader(hash))
+      return;
+    const std::string spelled = angled ? fmt::format("<{}>", name.str()) : fmt::format("\"{}\"", name.str());
+    record_.inclusions.push_back(
+        {hash, spelled, file ? file->getName().str() : "", kind != clang::SrcMgr::C_User});
+  }
+  void MacroExpands(const clang::Token& name, const clang::MacroDefinition& definition, clang::SourceRange,
+                    const clang::MacroArgs*) override {
+    record(name, definition);
+  }
+  void Defined(const clang::Token& name, const clang::MacroDefinition& definition,
+               clang::SourceRange) override {
+    record(name, definition);
+  }
+  void Ifdef(SourceLocation, const clang::Token& name, const clang::MacroDefinition& definition) override {
+    record(name, definition);
+  }
+  void Ifndef(SourceLocation, const clang::Token& name, const clang::MacroDefinition& definition) override {
+    record(name, definition);
+  }
+
+private:
+  void record(const clang::Token& name, const clang::MacroDefinition& definition) {
+    const SourceLocation place = sources_.getExpansionLoc(name.getLocation());
+    if (!sources_.isInSystemHeader(place))
+      record_.macro_uses.push_back(
+          {place, name.getIdentifierInfo()->getName().str(), definition.getMacroInfo()});
+  }
+
+  ParseRecord& record_;
+  clang::SourceManager& sources_;
+};
+
+class ParseAction final : public clang::ASTFrontendAction {
+public:
+  explicit ParseAction(ParseRecord& record) : record_(record) {}
+
+protected:
+  bool BeginSourceFileAction(clang::CompilerInstance& compiler) override {
+    compiler.getPreprocessor().addPPCallbacks(
+        std::make_unique<PreprocessorRecorder>(record_, compiler.getSourceManager()));
+    return true;
+  }
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance&, llvm::StringRef) override {
+    return std::make_unique<clang::ASTConsumer>();
+  }
+
+private:
+  ParseRecord& record_;
+};
+
+struct Attempt {
+  std::unique_ptr<ParseRecord> record = std::make_unique<ParseRecord>();
+  std::unique_ptr<clang::DiagnosticConsumer> consumer;
+  std::unique_ptr<clang::ASTUnit> unit;
+};
+
+Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
+                        const std::map<std::string, std::string>& texts) {
+  Attempt result;
+  result.consumer = std::make_unique<ErrorCollector>(*result.record);
+  const auto diagnostics = clang::CompilerInstance::createDiagnostics(
+      new clang::DiagnosticOptions, result.consumer.get(), /*ShouldOwnClient=*/false);
+  std::vector<const char*> arguments;
+  for (const std::string& argument : command.arguments)
+    arguments.push_back(argument.c_str());
+  arguments.push_back("-fsyntax-only");
+  const std::string name = file.string();
+  arguments.push_back(name.c_str());
+  clang::CreateInvocationOptions how;
+  how.Diags = diagnostics;
+  how.RecoverOnError = true;
+  std::shared_ptr<clang::CompilerInvocation> invocation = clang::createInvocation(arguments, how);
+  if (!invocation)
+    return Error{"cannot parse " + name,
+                 result.record->errors.empty() ? "Clang rejects the flags"
+                                               : result.record->errors.front().message,
+                 "check the flags after --"};
+  invocation->getFrontendOpts().DisableFree = false;
+  invocation->getLangOpts().CommentOpts.ParseAllComments = false;
+  for (const auto& [path, text] : texts)
+    invocation->getPreprocessorOpts().addRemappedFile(
+        path, llvm::MemoryBuffer::getMemBufferCopy(text, path).release());
+  ParseAction action(*result.record);
+  result.unit.reset(clang::ASTUnit::LoadFromCompilerInvocationAction(
+      invocation, std::make_shared<clang::PCHContainerOperations>(), diagnostics, &action));
+  if (!result.unit)
+    return Error{
+        "cannot parse " + name,
+        result.record->errors.empty() ? "Clang gives no reason" : result.record->errors.front().message, ""};
+  return result;
+}
+
+} // namespace
+
+bool ParsedSourceImpl::is_user_file(SourceLocation location) {
+  clang::SourceManager& sources = unit_->getSourceManager();
+  const SourceLocation place = sources.getExpansionLoc(location);
+  return place.isValid() && !sources.isInSystemHeader(place) && !sources.isWrittenInBuiltinFile(place) &&
+         !sources.isWrittenInCommandLineFile(place) &&
+         !sources.getFilename(place).starts_with(stand_in_folder_.string());
+}
+
+std::string ParsedSourceImpl::place(SourceLocation location) {
+  clang::SourceManager& sources = unit_->getSourceManager();
+  const clang::PresumedLoc place = sources.getPresumedLoc(sources.getExpansionLoc(location));
+  return place.isValid() ? fmt::format("{}:{}", place.getFilename(), place.getLine()) : "unknown place";
+}
+
+Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, const ParseOptions& options) {
+  std::error_code failure;
+  const fs::path path = fs::absolute(file, failure).lexically_normal();
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, text] : options.overlay)
+    texts[fs::absolute(name, failure).lexically_normal().string()] = text;
+  if (!texts.contains(path.string()) && !fs::is_regular_file(path, failure))
+    return usage_error("cannot read " + file.string(), "no such file", "");
+  LATHE_TRY(ClangCommand command, clang_command(path, options));
+
+  auto source = std::make_unique<ParsedSourceImpl>();
+  source->file_ = path;
+  source->stand_in_folder_ = command.stand_ins;
+  LATHE_TRY(Attempt parsed, attempt(path, command, texts));
+  for (int round = 0; round < FIX_UP_ROUNDS && !parsed.record->errors.empty(); ++round) {
+    const auto fixed = fix_up(parsed.record->errors, parsed.unit->getSourceManager(), source->stand_ins_);
+    if (fixed.empty())
+      break;
+    for (const auto& [name, text] : fixed)
+      texts[name] = text;
+    LATHE_TRY(parsed, attempt(path, command, texts));
+  }
+  source->record_ = std::move(parsed.record);
+  source->consumer_ = std::move(parsed.consumer);
+  source->unit_ = std::move(parsed.unit);
+  source->command_ = std::move(command.arguments);
+  for (const ParseError& error : source->record_->errors)
+    source->error_texts_.push_back(error.text);
+  for (const Inclusion& inclusion : source->record_->inclusions)
+    if (inclusion.path.starts_with((command.stand_ins / "torch").string()))
+      source->stand_ins_.push_back("lathe_torch.h stands in for " + inclusion.name);
+  return std::unique_ptr<ParsedSource>(std::move(source));
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,192 @@
+#include "refactor/frontend/frontend.h"
+#include "tests/refactor/frontend/sources.h"
+
+#include "tuner/base/files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lathe::refactor {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Parse, TemplateInNamespaceWithDefaultsAndQualifiers) {
+  auto source = parse_text(R"(
+#include <cuda_bf16.h>
+namespace outer { namespace {
+template <typename T, unsigned N = 4>
+__global__ void __launch_bounds__(256) scale(const T* __restrict__ in, T* out, int n, float factor) {
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = T(float(in[i]) * factor * N);
+}
+} }
+__global__ void plain(unsigned char* bytes) { bytes[threadIdx.x] = 0; }
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+  auto kernel = find_kernel(*source, "scale");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().sentence();
+  EXPECT_THAT(kernel->qualified_name, HasSubstr("outer::"));
+  EXPECT_THAT(kernel->location, testing::EndsWith("input.cu:5"));
+  ASSERT_EQ(kernel->template_parameters.size(), 2u);
+  EXPECT_EQ(kernel->template_parameters[0].type, "typename");
+  EXPECT_EQ(kernel->template_parameters[1].name, "N");
+  EXPECT_EQ(kernel->template_parameters[1].type, "unsigned int");
+  EXPECT_EQ(kernel->template_parameters[1].default_argument, "4");
+  ASSERT_EQ(kernel->parameters.size(), 4u);
+  EXPECT_TRUE(kernel->parameters[0].is_pointer && kernel->parameters[0].is_const_pointee &&
+              kernel->parameters[0].is_restrict);
+  EXPECT_EQ(kernel->parameters[0].element, "T");
+  EXPECT_FALSE(kernel->parameters[1].is_const_pointee);
+  EXPECT_TRUE(kernel->parameters[2].is_integer);
+  EXPECT_TRUE(kernel->parameters[3].is_real);
+  EXPECT_TRUE(kernel->is_whole());
+}
+
+TEST(Parse, MissingHeadersAreListedAndDoNotStopIt) {
+  auto source = parse_text("#include <no/such/framework.h>\n#include \"missing_too.cuh\"\n"
+                           "__global__ void k(float* x) { x[threadIdx.x] += 1.f; }\n"
+                           "void host(framework::Tensor t) { t.go(); }\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->missing_headers(), ElementsAre("no/such/framework.h", "missing_too.cuh"));
+  EXPECT_FALSE(source->errors().empty());
+  const auto kernel = find_kernel(*source, "k");
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_TRUE(kernel->is_whole()) << kernel->unresolved.front();
+}
+
+TEST(Parse, WhatTheKernelMissesIsNamed) {
+  auto source = parse_text("__global__ void k(float* x) { x[threadIdx.x] = unknown_constant * 2.f; }\n"
+                           "template <class T> __global__ void m(T* x) { lost::helper(x); }\n");
+  ASSERT_TRUE(source);
+  auto kernel = find_kernel(*source, "k");
+  ASSERT_TRUE(kernel.ok());
+  ASSERT_FALSE(kernel->is_whole());
+  EXPECT_THAT(kernel->unresolved, testing::Contains(HasSubstr("unknown_constant")));
+  kernel = find_kernel(*source, "m");
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_FALSE(kernel->is_whole());
+}
+
+TEST(Parse, DeviceModeAndArchitecture) {
+  const std::string text =
+      "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000\n"
+      "__global__ void newest() {}\n"
+      "#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900 && __CUDACC_VER_MAJOR__ >= 13\n"
+      "__global__ void hopper() {}\n"
+      "#else\n__global__ void wrong() {}\n#endif\n";
+  auto source = parse_text(text);
+  ASSERT_TRUE(source);
+  EXPECT_TRUE(find_kernel(*source, "hopper").ok());
+  ParseOptions options;
+  options.architecture = "sm_100";
+  source = parse_text(text, options);
+  ASSERT_TRUE(source);
+  EXPECT_TRUE(find_kernel(*source, "newest").ok());
+}
+
+TEST(Parse, FlagsReachTheSource) {
+  ParseOptions options;
+  options.flags = {"-O3", "-Xcompiler", "-fPIC", "--expt-relaxed-constexpr", "-D", "WIDTH=8", "-std=c++20"};
+  auto source = parse_text("template <int N> concept Even = N % 2 == 0;\n"
+                           "template <int N> requires Even<N> __global__ void k(int (&)[WIDTH]) {}\n",
+                           options);
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+}
+
+TEST(Parse, CompileDatabase) {
+  auto folder = TemporaryFolder::create("test");
+  ASSERT_TRUE(folder.ok());
+  const auto at = folder->path();
+  ASSERT_TRUE(
+      write_file(at / "src/a.cu", "#include \"width.h\"\n__global__ void k(int* x) { x[WIDTH] = FLAG; }\n")
+          .ok());
+  ASSERT_TRUE(write_file(at / "src/b.cu", "__global__ void k() {}\n").ok());
+  ASSERT_TRUE(write_file(at / "headers/width.h", "#define WIDTH 3\n").ok());
+  ASSERT_TRUE(
+      write_file(
+          at / "build/compile_commands.json",
+          "[{\"directory\": \"" + (at / "build").string() +
+              "\", \"command\": \"/usr/local/cuda/bin/nvcc -forward-unknown-to-host-compiler -DFLAG=2 "
+              "-I../headers --generate-code=arch=compute_90,code=[sm_90] -x cu -c ../src/a.cu -o a.o\", "
+              "\"file\": \"../src/a.cu\"}]")
+          .ok());
+  ParseOptions options;
+  options.compile_database = at / "build";
+  auto source = ParsedSource::parse(at / "src/a.cu", options);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_THAT((*source)->errors(), IsEmpty());
+  const auto other = ParsedSource::parse(at / "src/b.cu", options);
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.error().failure, Failure::usage);
+  EXPECT_THAT(other.error().sentence(), HasSubstr("no compile command"));
+}
+
+TEST(Parse, RepositoryHeadersAreFoundWithoutFlags) {
+  auto folder = TemporaryFolder::create("test");
+  ASSERT_TRUE(folder.ok());
+  const auto at = folder->path();
+  ASSERT_TRUE(write_file(at / "include/utils.h", "#define WIDTH 3\n").ok());
+  ASSERT_TRUE(
+      write_file(at / "csrc/moe/a.cu", "#include \"utils.h\"\n__global__ void k(int* x) { x[WIDTH] = 1; }\n")
+          .ok());
+  auto source = ParsedSource::parse(at / "csrc/moe/a.cu", {});
+  ASSERT_TRUE(source.ok());
+  EXPECT_THAT((*source)->missing_headers(), IsEmpty());
+  EXPECT_THAT((*source)->errors(), IsEmpty());
+}
+
+TEST(Parse, SpellingsThatOnlyNvccAcceptsAreChangedInTheCopy) {
+  auto source = parse_text(R"(
+template <class T> struct Cast { template <int N> static __device__ T to(T x) { return x * N; } };
+template <class T> __global__ void k(T* x) {
+  int lane;
+  asm volatile("mov.s32 %0, %laneid;" : "=r"(lane));
+  x[lane] = Cast<T>::to<3>(x[lane]);
+}
+template __global__ void k<float>(float*);
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+  EXPECT_EQ(source->stand_ins().size(), 2u);
+  EXPECT_TRUE(find_kernel(*source, "k")->is_whole());
+}
+
+TEST(FindKernel, AmbiguousAndUnknownNamesAreSentences) {
+  auto source =
+      parse_text("namespace a { __global__ void k(float*) {} }\nnamespace b { __global__ void k(int*) {} }\n"
+                 "__global__ void over(int*) {}\n__global__ void over(float*) {}\n");
+  ASSERT_TRUE(source);
+  EXPECT_EQ(find_kernels(*source).size(), 4u);
+  auto found = find_kernel(*source, "k");
+  ASSERT_FALSE(found.ok());
+  EXPECT_THAT(found.error().sentence(), HasSubstr("a::k:1, b::k:2"));
+  EXPECT_TRUE(find_kernel(*source, "b::k").ok());
+  EXPECT_TRUE(find_kernel(*source, "over:4").ok());
+  EXPECT_TRUE(find_kernel(*source, "a::*").ok());
+  found = find_kernel(*source, "none");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().failure, Failure::usage);
+  EXPECT_THAT(found.error().sentence(), HasSubstr("it has a::k, b::k, over, over"));
+}
+
+TEST(FindKernel, DeclarationThenDefinitionIsOneKernelAndMacrosMakeKernels) {
+  auto source =
+      parse_text("template <class T> __global__ void k(T* x);\n"
+                 "template <class T> __global__ void k(T* x) { *x = 1; }\n"
+                 "#define UNARY(name, op) __global__ void name##_kernel(float* x) { *x = op(*x); }\n"
+                 "UNARY(sine, sinf)\nUNARY(exponential, expf)\n");
+  ASSERT_TRUE(source);
+  const auto kernels = find_kernels(*source);
+  ASSERT_EQ(kernels.size(), 3u);
+  EXPECT_THAT(kernels[0].location, testing::EndsWith(":2"));
+  EXPECT_EQ(kernels[1].name, "sine_kernel");
+  EXPECT_THAT(kernels[2].location, testing::EndsWith(":5"));
+}
+
+} // namespace
+} // namespace lathe::refactor
