@@ -53,7 +53,7 @@ constexpr std::string_view schema[] = {
     "lathe_version "
     "TEXT NOT NULL, is_host INTEGER NOT NULL, dimensions TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT "
     "NULL, types "
-    "TEXT NOT NULL)",
+    "TEXT NOT NULL, architecture TEXT NOT NULL)",
 };
 
 std::string utc_now() {
@@ -218,7 +218,7 @@ public:
     LATHE_TRY(const std::int64_t id, key_id(winner.key));
     LATHE_TRY(Statement insert,
               database_.prepare("INSERT OR REPLACE INTO winners VALUES "
-                                "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                                "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
     insert.integer(id).text(dump(json(winner.knob_names))).text(knobs_text(winner.knobs));
     const Comparison& comparison = winner.comparison;
     bind(insert, comparison.raw);
@@ -229,7 +229,10 @@ public:
     insert.integer(winner.evaluations).real(winner.seconds).text(winner.protocol);
     insert.text(winner.timestamp.empty() ? utc_now() : winner.timestamp).text(winner.lathe_version);
     insert.integer(winner.is_host).text(dump(json(winner.problem.dimensions)));
-    insert.text(to_string(winner.problem.role)).text(winner.problem.label).text(dump(json(winner.types)));
+    insert.text(to_string(winner.problem.role))
+        .text(winner.problem.label)
+        .text(dump(json(winner.types)))
+        .text(winner.architecture);
     LATHE_CHECK(insert.run());
     return transaction.commit();
   }
@@ -329,6 +332,7 @@ private:
     winner.problem.role = parse_role(row.next_text());
     winner.problem.label = row.next_text();
     LATHE_TRY(winner.types, (reader_.as<std::map<std::string, std::string>>(row.next_text())));
+    winner.architecture = row.next_text();
     return winner;
   }
 

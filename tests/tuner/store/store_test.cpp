@@ -152,6 +152,7 @@ StoredWinner winner(double ratio) {
   winner.is_host = true;
   winner.problem = {{{"d", 4096}, {"n", 1}}, ProblemRole::select, "one row"};
   winner.types = {{"T", "bf16"}};
+  winner.architecture = "sm_90";
   return winner;
 }
 
@@ -189,6 +190,7 @@ TEST_F(StoreTest, AWinnerReplacesTheOneBefore) {
   EXPECT_EQ(back.problem.role, ProblemRole::select);
   EXPECT_EQ(back.problem.label, "one row");
   EXPECT_EQ(back.types, expected.types);
+  EXPECT_EQ(back.architecture, "sm_90");
 }
 
 TEST(KnobsInOrder, FollowsNamesAndRefusesOtherKnobs) {
