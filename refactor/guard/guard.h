@@ -1,22 +1,33 @@
-// Judges every candidate template, whoever wrote it, against the raw kernel. Fails closed.
+// Judges every candidate template, whoever wrote it, against the raw kernel, and writes the certificate.
+// Fails closed: what a check cannot decide is undecided, never passed. docs/guard.md says what each check
+// establishes.
 #pragma once
 
 #include "refactor/rewrite/rewrite.h"
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lathe::refactor {
 
+// What a check concluded.
+//   proved     follows for everything that the check covers ("same machine code")
+//   tested     held in every run that was made; the evidence lists them
+//   reported   nothing to refuse, but something that the reader must know (a hazard of the raw kernel)
+//   undecided  could not be established
+//   failed     the template does something that the raw kernel does not, or something illegal
+//   skipped    was not asked for, or an earlier failure left nothing to look at
 enum class Verdict { proved, tested, reported, undecided, failed, skipped };
 std::string_view to_string(Verdict verdict);
 
 struct CheckResult {
-  std::string check;    // "well-formed", "interface", "identity", "effects", ...
+  std::string check; // "well-formed", "interface", "identity", "effects", ...
   Verdict verdict = Verdict::undecided;
-  std::string detail;   // what was looked at and found, one or two sentences
+  std::string detail;                // what was looked at and found, one or two sentences
   std::vector<std::string> evidence; // configurations, shapes, seeds, hashes
   double seconds = 0;
 };
@@ -27,19 +38,33 @@ struct Certificate {
   std::vector<CheckResult> checks;
   std::vector<std::string> trusted; // stand-ins, compilers, versions
   std::vector<std::string> flags;
-  bool accepted() const; // no check failed and none that must decide is undecided
+  std::uint64_t seed = 0; // that decided samples, data and schedules
+  double seconds = 0;
+  bool accepted() const; // every check was made, none failed and none is undecided
 };
 
 struct GuardOptions {
-  std::uint64_t seed = 0;   // 0: drawn from the system, secret until written into the certificate
+  std::uint64_t seed = 0; // 0: drawn from the system, secret until written into the certificate
   int sampled_configurations = 8;
   bool use_gpu = false;
   int jobs = 0;
-  double time_limit_s = 120;
+  double time_limit_s = 120; // of the differential runs; what it left out is in their evidence
   std::string architecture = "sm_90";
+  // Statements for the start of the raw kernel's body, and launch bounds for it, under which the default is
+  // meant to be identical. {NAME} stands for a knob's default, a dimension or sizeof_<T>. The guard uses a
+  // statement only when it follows from the raw kernel's own launch; it derives the usual ones (block
+  // dimensions) by itself.
+  std::vector<std::string> raw_preconditions;
+  std::string raw_launch_bounds;
+  // Compile commands' include folders and macros for files that are not self-contained.
+  std::vector<std::string> flags;
+  // Stop at the first check that fails: the rest is skipped.
+  bool stop_at_failure = false;
 };
 
-// `raw` and `spec.kernel` are self-contained files; `spec` names both.
+// `raw` and `spec.kernel` are self-contained files; `spec` names both. An Error means that there is nothing
+// to judge (a file is missing, the raw kernel itself does not compile); every fault of the template is in the
+// certificate.
 Result<Certificate> judge(const TuningSpec& spec, const GuardOptions& options);
 
 nlohmann::json to_json(const Certificate& certificate);

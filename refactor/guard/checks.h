@@ -1,0 +1,61 @@
+// The checks, one a file. Each returns what it looked at and its verdict, and never passes what it cannot
+// decide.
+#pragma once
+
+#include "refactor/guard/images.h"
+#include "refactor/guard/subject.h"
+
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// In the order in which they are made.
+inline constexpr const char* CHECKS[] = {"well-formed",     "interface",   "identity",  "effects",
+                                         "synchronisation", "bounds",      "precision", "literals",
+                                         "resources",       "differential"};
+
+CheckResult check_well_formed(const Subject& subject, const Images& images);
+CheckResult check_interface(Subject& subject);
+CheckResult check_identity(const Subject& subject, const Images& images, ImageCompiler& compiler,
+                           std::string& level);
+CheckResult check_effects(const Subject& subject);
+CheckResult check_synchronisation(const Subject& subject);
+CheckResult check_bounds(const Subject& subject);
+CheckResult check_precision(const Subject& subject);
+CheckResult check_literals(const Subject& subject);
+CheckResult check_resources(const Subject& subject, const Images& images);
+CheckResult check_differential(const Subject& subject, const std::string& identity_level);
+
+// Gathers findings into a result: the worst verdict wins, its first sentence leads.
+class Findings {
+public:
+  explicit Findings(std::string check) { result_.check = std::move(check); }
+  void fail(std::string sentence) { add(Verdict::failed, std::move(sentence)); }
+  void undecided(std::string sentence) { add(Verdict::undecided, std::move(sentence)); }
+  void report(std::string sentence) { add(Verdict::reported, std::move(sentence)); }
+  void evidence(std::string line) { result_.evidence.push_back(std::move(line)); }
+  bool failed() const { return worst_ == Verdict::failed; }
+  // `otherwise` and `detail`: the conclusion when nothing was found to fail or to be undecided.
+  CheckResult conclude(Verdict otherwise, std::string detail);
+
+private:
+  void add(Verdict verdict, std::string sentence);
+  CheckResult result_;
+  Verdict worst_ = Verdict::proved;
+  std::string lead_;
+};
+
+// Pairs of raw and template facts to compare: every default with its raw kernel, every sample with the raw
+// kernel of the same types.
+struct FactPair {
+  const Configuration* configuration;
+  const CodeFacts *raw, *templated;
+  const SourceFacts *raw_source, *template_source;
+};
+std::vector<FactPair> fact_pairs(const Subject& subject);
+
+// The name of a kernel parameter, or of a Root.
+std::string parameter_name(const Subject& subject, const Root& root);
+
+} // namespace lathe::refactor

@@ -1,0 +1,220 @@
+#include "refactor/guard/code_facts.h"
+
+#include "refactor/guard/kernel_ir.h"
+#include "tuner/base/files.h"
+#include "tuner/base/subprocess.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cctype>
+
+namespace lathe::refactor {
+namespace {
+
+using namespace llvm;
+
+// Blanks, registers' numbers and comments do not distinguish assembly texts.
+std::string normal_assembly(StringRef text) {
+  std::string out;
+  for (const char c : text)
+    if (!std::isspace(static_cast<unsigned char>(c)) || (!out.empty() && out.back() != ' '))
+      out.push_back(std::isspace(static_cast<unsigned char>(c)) ? ' ' : c);
+  return out;
+}
+
+// Inline assembly of the toolkit's cache-hint loads and stores: an access, not a new effect.
+bool is_plain_access(StringRef text, bool& is_store) {
+  const StringRef code = text.ltrim(" {\t\n");
+  is_store = code.starts_with("st.");
+  const bool is_load = code.starts_with("ld.");
+  return (is_load || is_store) && code.count(';') <= 1;
+}
+
+std::string type_name(Type* type) {
+  std::string text;
+  raw_string_ostream stream(text);
+  type->getScalarType()->print(stream);
+  return text;
+}
+
+class FactReader {
+public:
+  FactReader(KernelIr& kernel, CodeFacts& facts) : kernel_(kernel), facts_(facts) {}
+
+  void read() {
+    for (Instruction& instruction : instructions(kernel_.function()))
+      visit(instruction);
+    facts_.ir = kernel_.normal_text();
+  }
+
+private:
+  void access(Instruction& instruction, llvm::Value* pointer, bool reads, bool writes, bool atomic) {
+    for (const Root& root : kernel_.roots(pointer)) {
+      MemoryUse& use = facts_.memory[root];
+      use.atomic |= atomic;
+      const std::set<int> guards = kernel_.guards(instruction);
+      const auto note = [&](std::set<int>& common, std::size_t& count) {
+        if (count++ == 0)
+          common = guards;
+        else
+          std::erase_if(common, [&](int parameter) { return !guards.contains(parameter); });
+      };
+      if (reads) {
+        use.read = true;
+        note(use.common_read_guards, use.loads);
+      }
+      if (writes) {
+        use.written = true;
+        note(use.common_write_guards, use.stores);
+      }
+    }
+    note_truncations(pointer);
+  }
+
+  void note_truncations(llvm::Value* pointer) {
+    for (const std::string& truncation : kernel_.truncations(pointer))
+      facts_.address_truncations.insert(truncation);
+  }
+
+  void visit(Instruction& instruction) {
+    if (auto* load = dyn_cast<LoadInst>(&instruction))
+      access(instruction, load->getPointerOperand(), true, false, false);
+    else if (auto* store = dyn_cast<StoreInst>(&instruction))
+      access(instruction, store->getPointerOperand(), false, true, false);
+    else if (auto* update = dyn_cast<AtomicRMWInst>(&instruction))
+      access(instruction, update->getPointerOperand(), true, true, true);
+    else if (auto* exchange = dyn_cast<AtomicCmpXchgInst>(&instruction))
+      access(instruction, exchange->getPointerOperand(), true, true, true);
+    else if (auto* call = dyn_cast<CallBase>(&instruction))
+      visit_call(*call);
+    else if (isa<FPTruncInst>(instruction))
+      facts_.narrowings.insert(type_name(instruction.getOperand(0)->getType()) + "->" +
+                               type_name(instruction.getType()));
+    if (isa<BinaryOperator>(instruction) && instruction.getType()->isFPOrFPVectorTy()) {
+      facts_.arithmetic_types.insert(type_name(instruction.getType()));
+      // clang sets `contract` on all device code, as nvcc fuses multiply and add by default.
+      if (instruction.hasAllowReassoc() || instruction.hasApproxFunc() || instruction.hasNoNaNs())
+        facts_.approximations.insert("fast-math flags");
+    }
+  }
+
+  void visit_call(CallBase& call) {
+    if (const auto* assembly = dyn_cast<InlineAsm>(call.getCalledOperand())) {
+      bool is_store = false;
+      const std::string text = normal_assembly(assembly->getAsmString());
+      if (is_plain_access(text, is_store))
+        for (llvm::Value* operand : call.args())
+          if (operand->getType()->isPointerTy() || operand->getType()->isIntegerTy(64)) {
+            access(call, operand, !is_store, is_store, false);
+            break;
+          }
+      ++(assembly->hasSideEffects() ? facts_.assembly : facts_.pure_assembly)[text];
+      if (StringRef(text).contains("bar.") || StringRef(text).contains("barrier."))
+        note_barrier(call);
+      return;
+    }
+    if (auto* copy = dyn_cast<MemTransferInst>(&call)) {
+      access(call, copy->getSource(), true, false, false);
+      access(call, copy->getDest(), false, true, false);
+      return;
+    }
+    if (auto* fill = dyn_cast<MemSetInst>(&call)) {
+      access(call, fill->getDest(), false, true, false);
+      return;
+    }
+    const Function* callee = call.getCalledFunction();
+    const StringRef name = callee ? callee->getName() : "an unknown function";
+    if (name.starts_with("llvm.nvvm.barrier") || name.starts_with("llvm.nvvm.bar.sync"))
+      return note_barrier(call);
+    if (name.starts_with("llvm.nvvm.shfl.sync") || name.starts_with("llvm.nvvm.vote") ||
+        name.starts_with("llvm.nvvm.match") || name.starts_with("llvm.nvvm.redux") ||
+        name.starts_with("llvm.nvvm.bar.warp.sync"))
+      return note_warp_primitive(call, name);
+    if (name.starts_with("llvm.nvvm.ldg") || name.starts_with("llvm.nvvm.ldu"))
+      return access(call, call.getArgOperand(0), true, false, false);
+    if (name.starts_with("llvm.nvvm.atomic"))
+      return access(call, call.getArgOperand(0), true, true, true);
+    if (name.contains("sreg.clock") || name.contains("sreg.globaltimer") || name.contains("sreg.smid") ||
+        name.contains("sreg.pm"))
+      ++facts_.calls[name.str()];
+    if (name.contains(".approx") || name.contains(".ftz"))
+      facts_.approximations.insert(name.substr(StringRef("llvm.nvvm.").size()).str());
+    if (callee && callee->isIntrinsic() && callee->doesNotAccessMemory() && !callee->isConvergent())
+      return;
+    if (isa<AssumeInst>(call) || name.starts_with("llvm.lifetime") || name.starts_with("llvm.dbg") ||
+        name.starts_with("llvm.experimental.noalias") || name.starts_with("llvm.nvvm.read.ptx.sreg.tid") ||
+        name.starts_with("llvm.nvvm.membar"))
+      return;
+    ++facts_.calls[name.str()];
+    if (!callee || !callee->isIntrinsic())
+      for (llvm::Value* operand : call.args())
+        if (operand->getType()->isPointerTy())
+          access(call, operand, true, !call.onlyReadsMemory(), false);
+  }
+
+  void note_barrier(Instruction& instruction) {
+    ++facts_.barriers;
+    facts_.divergent_barriers += kernel_.is_divergent(instruction);
+  }
+
+  void note_warp_primitive(CallBase& call, StringRef name) {
+    std::string key = name.substr(StringRef("llvm.nvvm.").size()).str();
+    if (auto* mask = dyn_cast<ConstantInt>(call.getArgOperand(0)))
+      key += " mask=0x" + llvm::utohexstr(mask->getZExtValue() & 0xffffffffu, true);
+    else
+      key += " computed mask";
+    ++facts_.warp_primitives[key];
+    facts_.divergent_warp_primitives += kernel_.is_divergent(call);
+  }
+
+  KernelIr& kernel_;
+  CodeFacts& facts_;
+};
+
+// The first error of a compiler's output, without its carets.
+std::string first_error(const std::string& output) {
+  const std::size_t at = output.find("error:");
+  if (at == std::string::npos)
+    return output.substr(0, 200);
+  return output.substr(at, output.find('\n', at) - at);
+}
+
+} // namespace
+
+Result<std::vector<CodeFacts>> code_facts(const std::string& text, const std::filesystem::path& file,
+                                          const std::vector<std::string>& arguments,
+                                          const std::vector<CodeRequest>& requests) {
+  LATHE_TRY(const TemporaryFolder folder, TemporaryFolder::create("guard"));
+  const std::filesystem::path source = folder.path() / file.filename(), bitcode = folder.path() / "kernel.bc";
+  LATHE_CHECK(write_file(source, text));
+  std::vector<std::string> command = arguments;
+  for (const char* argument : {"-O2", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "-w", "-o"})
+    command.emplace_back(argument);
+  command.push_back(bitcode.string());
+  command.push_back(source.string());
+  SubprocessOptions limits;
+  limits.timeout = std::chrono::seconds(120);
+  LATHE_TRY(const SubprocessResult run, run_subprocess(command, limits));
+  if (!run.succeeded())
+    return Error{"no LLVM IR for " + file.filename().string(), "clang: " + first_error(run.errors), ""};
+  LATHE_TRY(const std::string bytes, read_file(bitcode));
+
+  std::vector<CodeFacts> results;
+  for (const CodeRequest& request : requests) {
+    LATHE_TRY(std::unique_ptr<KernelIr> kernel, KernelIr::create(bytes, request.mangled, request.block));
+    CodeFacts facts;
+    FactReader(*kernel, facts).read();
+    results.push_back(std::move(facts));
+  }
+  return results;
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,61 @@
+// Facts about a kernel's code, read from LLVM IR: clang's own, optimised with the launch's block dimensions
+// filled in. After inlining, helper functions, structures and lambdas have disappeared, so that every access
+// has a root.
+#pragma once
+
+#include "tuner/base/result.h"
+#include "tuner/spec/spec.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// Where a pointer comes from: a kernel parameter ("0", or "2+8" for a pointer at byte 8 of by-value parameter
+// 2), "shared", "local", "global <name>", "constant", or "unknown".
+using Root = std::string;
+
+struct MemoryUse {
+  bool read = false, written = false, atomic = false;
+  // Scalar parameters (their index) that decide whether an access happens, for every plain store (load): what
+  // all of them have in common.
+  std::set<int> common_write_guards, common_read_guards;
+  std::size_t stores = 0, loads = 0;
+};
+
+struct CodeFacts {
+  std::string ir; // the optimised function with everything that names it normalised
+  std::map<Root, MemoryUse> memory;
+  std::map<std::string, int> assembly;      // inline assembly with effects, by normalised text: occurrences
+  std::map<std::string, int> pure_assembly; // without: the toolkit's arithmetic on small formats
+  std::map<std::string, int>
+      calls;        // functions and intrinsics with effects outside memory ("llvm.trap", "vprintf")
+  int barriers = 0; // barrier instructions of any kind, and those under a divergent branch
+  int divergent_barriers = 0;
+  // Warp primitives by name with their mask where it is a constant: "shfl.sync.bfly mask=0xffffffff":
+  // occurrences, and under a divergent branch.
+  std::map<std::string, int> warp_primitives;
+  int divergent_warp_primitives = 0;
+  std::set<std::string> arithmetic_types;    // of floating-point arithmetic: "half", "float", ...
+  std::set<std::string> narrowings;          // of floating-point values: "float->half"
+  std::set<std::string> approximations;      // "ex2.approx.ftz", "contract"-free fast-math flags
+  std::set<std::string> address_truncations; // integer narrowings that feed an address: "i64->i32"
+};
+
+// What is to be looked at: an instantiated kernel by its mangled name, and the block it is launched with.
+struct CodeRequest {
+  std::string instance, mangled;
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+};
+
+// `text` is compiled with clang for the device (`arguments`: the flags that parsed it). One result a request,
+// in order; fails when the text does not compile.
+Result<std::vector<CodeFacts>> code_facts(const std::string& text, const std::filesystem::path& file,
+                                          const std::vector<std::string>& arguments,
+                                          const std::vector<CodeRequest>& requests);
+
+} // namespace lathe::refactor

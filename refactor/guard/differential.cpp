@@ -1,0 +1,481 @@
+// Differential: the template gives the raw kernel's outputs. Both run on the host executor, every access
+// checked, at sizes around the tiles' boundaries, for the default and the sampled configurations, on several
+// secret seeds, with outputs and shared memory poisoned twice, with special values in the data and with
+// threads in several orders. Sizes at which the raw kernel itself does not run clean are left out, and said
+// so.
+#include "refactor/guard/checks.h"
+#include "refactor/guard/host_trial.h"
+#include "refactor/guard/shapes.h"
+#include "tuner/measure/verify.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <future>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace lathe::refactor {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t CANDIDATE_SHAPES = 48; // a choice of types, tried with the raw kernel
+constexpr std::size_t SHAPES_PER_CONFIGURATION = 8;
+
+// A size at which the raw kernel runs clean, with what it gives there.
+struct CleanShape {
+  std::shared_ptr<const Workload> workload;
+  Configuration usual;
+  TrialResult raw[2]; // under either poison
+  std::optional<TrialResult> infinities, nans;
+  std::vector<bool> unordered; // buffers that depend on the order of threads
+  bool accepts_misalignment = false;
+};
+
+struct Task {
+  Configuration configuration;
+  const CleanShape* shape = nullptr;
+};
+
+// Runs `work(i)` for i < count on several threads until the deadline; returns how many were done.
+template <class Work>
+std::size_t parallel(std::size_t count, int jobs, Clock::time_point deadline, Work work) {
+  std::atomic<std::size_t> next{0}, done{0};
+  const auto worker = [&] {
+    for (std::size_t i; (i = next++) < count && Clock::now() < deadline;) {
+      work(i);
+      ++done;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 1; t < jobs; ++t)
+    threads.emplace_back(worker);
+  worker();
+  for (std::thread& thread : threads)
+    thread.join();
+  return done;
+}
+
+class Differential {
+public:
+  Differential(const Subject& subject, bool same_code)
+      : subject_(subject), same_code_(same_code), findings_("differential") {
+    jobs_ = subject.options.jobs > 0 ? subject.options.jobs
+                                     : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    deadline_ =
+        Clock::now() + std::chrono::milliseconds(static_cast<long long>(subject.options.time_limit_s * 1000));
+  }
+
+  CheckResult run() {
+    if (const auto compiler = host_compiler(); !compiler)
+      findings_.undecided(compiler.error().sentence());
+    else
+      judge();
+    return conclude();
+  }
+
+private:
+  std::uint64_t seed(std::size_t index) const { return element::mix(subject_.seed + 0x9e37 * index) | 1; }
+
+  HostCompileOptions compile_options(const KernelSource& source,
+                                     const std::vector<std::string>& macros) const {
+    HostCompileOptions options;
+    options.sanitize = options.trace = true;
+    options.compile_options = source.compile_options;
+    options.compile_options.insert(options.compile_options.end(), subject_.options.flags.begin(),
+                                   subject_.options.flags.end());
+    options.compile_options.insert(options.compile_options.end(), macros.begin(), macros.end());
+    return options;
+  }
+
+  // Compiles instances that are not yet known. `kernels` maps instance and macros to the kernel or the
+  // problem.
+  using Kernels = std::map<std::string, Result<HostKernel>>;
+  static std::string kernel_key(const std::string& instance, const std::vector<std::string>& macros) {
+    std::string key = instance;
+    for (const std::string& macro : macros)
+      key += " " + macro;
+    return key;
+  }
+  void compile(const std::string& text, const KernelSource& source,
+               const std::vector<std::pair<std::string, std::vector<std::string>>>& wanted, int jobs,
+               Kernels& kernels) const {
+    std::map<std::vector<std::string>, std::vector<std::string>> groups;
+    for (const auto& [instance, macros] : wanted) {
+      auto& group = groups[macros];
+      if (!kernels.contains(kernel_key(instance, macros)) &&
+          std::find(group.begin(), group.end(), instance) == group.end())
+        group.push_back(instance);
+    }
+    for (const auto& [macros, instances] : groups) {
+      if (instances.empty())
+        continue;
+      auto built = HostKernel::compile_all(text, instances, compile_options(source, macros),
+                                           source.file.string(), jobs);
+      for (std::size_t i = 0; i < built.size(); ++i)
+        kernels.emplace(kernel_key(instances[i], macros), std::move(built[i]));
+    }
+  }
+
+  void judge() {
+    std::vector<const Configuration*> configurations;
+    for (const Configuration& configuration : subject_.sampled)
+      configurations.push_back(&configuration);
+    for (const Configuration& configuration : subject_.defaults)
+      configurations.push_back(&configuration);
+    std::vector<std::pair<std::string, std::vector<std::string>>> raw_wanted, template_wanted;
+    for (const Configuration& configuration : subject_.defaults)
+      raw_wanted.emplace_back(configuration.raw_instance, configuration.macros());
+    for (const Configuration* configuration : configurations)
+      template_wanted.emplace_back(configuration->template_instance, configuration->macros());
+    // Both sides are compiled at once; the raw kernel's runs start as soon as it is there.
+    auto building = std::async(std::launch::async, [&] {
+      compile(subject_.template_text, subject_.spec.kernel, template_wanted, std::max(1, jobs_ - 1),
+              template_kernels_);
+    });
+    compile(subject_.raw_text, subject_.spec.reference, raw_wanted, 1, raw_kernels_);
+    for (const auto& [key, kernel] : raw_kernels_)
+      if (!kernel)
+        findings_.undecided("the raw kernel does not compile for the host executor: " +
+                            kernel.error().sentence());
+    for (const auto& types : subject_.type_choices)
+      try_raw(types, configurations);
+    building.wait();
+    for (const auto& [key, kernel] : template_kernels_)
+      if (!kernel)
+        findings_.fail(key + " does not compile for the host executor: " + kernel.error().sentence());
+    if (findings_.failed())
+      return;
+    plan();
+    run_tasks();
+  }
+
+  // Which of the candidate sizes the raw kernel runs clean at, and what it gives.
+  void try_raw(const std::map<std::string, std::string>& types,
+               const std::vector<const Configuration*>& configurations) {
+    const auto shapes = boundary_shapes(subject_, types, configurations, limits_, CANDIDATE_SHAPES);
+    std::vector<std::unique_ptr<CleanShape>> found(shapes.size());
+    std::vector<std::string> problems(shapes.size());
+    const Clock::time_point deadline = std::min(deadline_, Clock::now() + std::chrono::seconds(20));
+    parallel(shapes.size(), jobs_, deadline,
+             [&](std::size_t i) { found[i] = try_shape(shapes[i], problems[i]); });
+    std::string first_problem;
+    std::size_t unclean = 0;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      if (found[i]) {
+        clean_[types].push_back(std::move(found[i]));
+      } else if (!problems[i].empty()) {
+        ++unclean;
+        if (first_problem.empty())
+          first_problem = shapes[i]->key() + ": " + problems[i];
+      }
+    }
+    if (unclean)
+      findings_.evidence("left out: " + std::to_string(unclean) +
+                         " sizes at which the raw kernel itself does not run clean (" + first_problem + ")");
+    if (clean_[types].empty())
+      findings_.undecided("the raw kernel runs clean at none of " + std::to_string(shapes.size()) + " sizes" +
+                          (first_problem.empty() ? "" : " (" + first_problem + ")"));
+  }
+
+  std::unique_ptr<CleanShape> try_shape(const std::shared_ptr<const Workload>& workload,
+                                        std::string& problem) {
+    auto shape = std::make_unique<CleanShape>();
+    const auto knobs = default_knobs(*workload);
+    auto bound = bind_configuration(workload, knobs ? *knobs : KnobValues{});
+    if (!bound)
+      return nullptr;
+    const auto kernel = raw_kernels_.find(kernel_key(bound->raw_instance, bound->macros()));
+    if (kernel == raw_kernels_.end() || !kernel->second)
+      return nullptr;
+    shape->workload = workload;
+    shape->usual = *bound;
+    TrialSettings settings;
+    settings.seed = seed(0);
+    for (settings.poison = 0; settings.poison < 2; ++settings.poison) {
+      settings.schedule = HostSchedule::forward;
+      shape->raw[settings.poison] = run_trial(*kernel->second, bound->raw_launch, *workload, settings);
+      if (!shape->raw[settings.poison].clean) {
+        problem = shape->raw[settings.poison].problem;
+        return nullptr;
+      }
+    }
+    // A raw kernel whose result depends on the order of its threads is no reference, but as a set.
+    settings.poison = 0;
+    settings.schedule = HostSchedule::reverse;
+    const TrialResult reversed = run_trial(*kernel->second, bound->raw_launch, *workload, settings);
+    shape->unordered.assign(workload->buffers.size(), false);
+    if (!reversed.clean) {
+      problem = reversed.problem;
+      return nullptr;
+    }
+    if (!compare_trials(*workload, reversed, shape->raw[0], settings, {}).problem.empty()) {
+      for (std::size_t i = 0; i < workload->buffers.size(); ++i)
+        shape->unordered[i] = workload->buffers[i].direction != Direction::in &&
+                              reversed.contents[i] != shape->raw[0].contents[i];
+      if (!compare_trials(*workload, reversed, shape->raw[0], settings, shape->unordered).problem.empty()) {
+        problem = "its result depends on the order in which threads run";
+        return nullptr;
+      }
+      unordered_seen_ = true;
+    }
+    settings.schedule = HostSchedule::forward;
+    settings.data = Data::infinities;
+    TrialResult special = run_trial(*kernel->second, bound->raw_launch, *workload, settings);
+    if (special.clean)
+      shape->infinities = std::move(special);
+    settings.data = Data::nans;
+    TrialResult undefined = run_trial(*kernel->second, bound->raw_launch, *workload, settings);
+    if (undefined.clean)
+      shape->nans = std::move(undefined);
+    settings.data = Data::usual;
+    settings.misalignment = 1;
+    shape->accepts_misalignment = run_trial(*kernel->second, bound->raw_launch, *workload, settings).clean;
+    return shape;
+  }
+
+  // Pairs of configurations and sizes. For each configuration the sizes that its conditions admit, those
+  // first that its tile does not divide.
+  void plan() {
+    std::vector<std::pair<std::string, std::vector<std::string>>> more;
+    const auto add = [&](const Configuration& configuration, const CleanShape& shape) {
+      const auto types = configuration.workload->types;
+      auto bound = bind_configuration(shape.workload, configuration.knobs);
+      if (!bound || !admitted(*shape.workload, configuration.knobs) ||
+          !fits(*shape.workload, bound->template_launch, limits_))
+        return false;
+      bound->is_default = configuration.is_default;
+      more.emplace_back(bound->template_instance, bound->macros());
+      tasks_.push_back({std::move(*bound), &shape});
+      return true;
+    };
+    for (const Configuration& configuration : subject_.sampled) {
+      std::size_t taken = 0;
+      const auto& shapes = clean_[configuration.workload->types];
+      const std::size_t start =
+          shapes.empty() ? 0 : element::mix(subject_.seed + tasks_.size()) % shapes.size();
+      // Sizes of problems lead the list: every configuration sees some of them and a different stretch of the
+      // rest.
+      for (std::size_t i = 0; i < shapes.size() && taken < SHAPES_PER_CONFIGURATION; ++i)
+        taken += add(configuration, *shapes[i < 2 ? i : (start + i) % shapes.size()]);
+      if (taken == 0)
+        findings_.undecided("no size at which the raw kernel runs clean is admitted at " +
+                            configuration.text());
+    }
+    // The default of each size is that size's own; without the same machine code it is looked at everywhere.
+    for (const auto& [types, shapes] : clean_) {
+      std::set<std::string> instances;
+      std::size_t taken = 0;
+      for (const auto& shape : shapes) {
+        const bool known = instances.contains(shape->usual.template_instance);
+        if (taken >= (same_code_ ? 2 : SHAPES_PER_CONFIGURATION) || (!known && instances.size() >= 3))
+          continue;
+        Configuration usual = shape->usual;
+        usual.is_default = true;
+        if (add(usual, *shape)) {
+          ++taken;
+          instances.insert(shape->usual.template_instance);
+        }
+      }
+    }
+    compile(subject_.template_text, subject_.spec.kernel, more, jobs_, template_kernels_);
+  }
+
+  // Everything that is asked of one configuration at one size. Returns the problem, or nothing.
+  std::string judge_task(const Task& task) {
+    const CleanShape& shape = *task.shape;
+    const Workload& workload = *shape.workload;
+    const auto kernel =
+        template_kernels_.find(kernel_key(task.configuration.template_instance, task.configuration.macros()));
+    if (kernel == template_kernels_.end() || !kernel->second)
+      return "does not compile for the host executor" +
+             (kernel == template_kernels_.end() ? std::string() : ": " + kernel->second.error().sentence());
+    TrialSettings settings;
+    settings.seed = seed(0);
+    const auto trial = [&](const TrialResult& reference, const char* what, bool traced) -> std::string {
+      ++runs_;
+      const TrialResult result =
+          run_trial(*kernel->second, task.configuration.template_launch, workload, settings);
+      if (result.out_of_time)
+        return "did not end: " + result.problem;
+      if (!result.clean)
+        return result.problem;
+      const TrialComparison comparison =
+          compare_trials(workload, result, reference, settings, shape.unordered);
+      {
+        const std::lock_guard lock(mutex_);
+        identical_ += comparison.identical;
+        worst_error_ = std::max(worst_error_, comparison.error);
+      }
+      if (!comparison.problem.empty())
+        return comparison.problem + what;
+      return traced ? compare_accesses(workload, result, reference) : std::string();
+    };
+    const HostSchedule orders[] = {HostSchedule::forward, HostSchedule::reverse};
+    for (settings.poison = 0; settings.poison < 2; ++settings.poison) {
+      settings.schedule = orders[settings.poison];
+      if (std::string problem = trial(shape.raw[settings.poison], "", true); !problem.empty())
+        return problem;
+    }
+    settings.poison = 0;
+    for (const HostSchedule order : {HostSchedule::random, HostSchedule::interleaved}) {
+      settings.schedule = order;
+      if (std::string problem = trial(shape.raw[0], " with threads in another order", false);
+          !problem.empty())
+        return problem;
+    }
+    settings.schedule = HostSchedule::forward;
+    if (shape.infinities) {
+      settings.data = Data::infinities;
+      if (std::string problem = trial(*shape.infinities, " on data with infinities and zeros", false);
+          !problem.empty())
+        return problem;
+    }
+    if (shape.nans) {
+      settings.data = Data::nans;
+      std::string problem = trial(*shape.nans, " on data with NaN", false);
+      if (!problem.empty() && task.configuration.is_default)
+        return problem;
+      if (!problem.empty())
+        note("NaN is treated differently at " + task.configuration.text() + ": " + problem);
+    }
+    settings.data = Data::usual;
+    if (std::string problem = second_seed(task, *kernel->second); !problem.empty())
+      return problem;
+    if (shape.accepts_misalignment) {
+      settings.misalignment = 1;
+      if (std::string problem = trial(shape.raw[0], "", false); !problem.empty())
+        note("buffers that start one element off, which the raw kernel accepts, fail at " +
+             task.configuration.text() + ": " + problem);
+    }
+    return {};
+  }
+
+  // Other data: both kernels run on it, the raw one at this size anew.
+  std::string second_seed(const Task& task, const HostKernel& kernel) {
+    const auto raw =
+        raw_kernels_.find(kernel_key(task.configuration.raw_instance, task.configuration.macros()));
+    if (raw == raw_kernels_.end() || !raw->second)
+      return {};
+    TrialSettings settings;
+    settings.seed = seed(1 + (&task - tasks_.data()));
+    settings.poison = 1;
+    const TrialResult reference =
+        run_trial(*raw->second, task.configuration.raw_launch, *task.shape->workload, settings);
+    if (!reference.clean)
+      return {};
+    ++runs_;
+    const TrialResult result =
+        run_trial(kernel, task.configuration.template_launch, *task.shape->workload, settings);
+    if (!result.clean)
+      return result.problem;
+    const TrialComparison comparison =
+        compare_trials(*task.shape->workload, result, reference, settings, task.shape->unordered);
+    const std::lock_guard lock(mutex_);
+    identical_ += comparison.identical;
+    worst_error_ = std::max(worst_error_, comparison.error);
+    return comparison.problem;
+  }
+
+  void note(std::string sentence) {
+    const std::lock_guard lock(mutex_);
+    if (notes_.size() < 8)
+      notes_.push_back(std::move(sentence));
+  }
+
+  void run_tasks() {
+    // Every configuration's first size comes before any configuration's second.
+    std::map<std::string, std::size_t> round;
+    std::vector<std::pair<std::size_t, std::size_t>> order;
+    for (std::size_t i = 0; i < tasks_.size(); ++i)
+      order.emplace_back(round[tasks_[i].configuration.template_instance]++, i);
+    std::stable_sort(order.begin(), order.end());
+    std::vector<std::string> problems(tasks_.size());
+    std::vector<char> ran(tasks_.size(), 0);
+    std::atomic<bool> failed{false};
+    parallel(order.size(), jobs_, deadline_, [&](std::size_t place) {
+      const std::size_t i = order[place].second;
+      if (failed && subject_.options.stop_at_failure)
+        return;
+      problems[i] = judge_task(tasks_[i]);
+      ran[i] = 1;
+      if (!problems[i].empty())
+        failed = true;
+    });
+    std::map<std::string, std::pair<std::size_t, std::string>> per_configuration;
+    std::set<std::string> untested;
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      const std::string text =
+          tasks_[i].configuration.knobs_text() + (tasks_[i].configuration.is_default ? " (default)" : "");
+      if (!ran[i]) {
+        ++left_out_;
+        untested.insert(text);
+        continue;
+      }
+      auto& [count, sizes] = per_configuration[text];
+      ++count;
+      sizes += (sizes.empty() ? "" : "; ") + tasks_[i].shape->workload->key();
+      if (!problems[i].empty())
+        findings_.fail(problems[i] + " at " + tasks_[i].configuration.text());
+    }
+    for (const auto& [text, entry] : per_configuration) {
+      findings_.evidence("ran " + text + ": " + entry.second);
+      untested.erase(text);
+      ++configurations_;
+    }
+    for (const std::string& text : untested)
+      if (!findings_.failed())
+        findings_.undecided("the time limit left no run for " + text);
+  }
+
+  CheckResult conclude() {
+    std::size_t shapes = 0;
+    for (const auto& [types, list] : clean_)
+      shapes += list.size();
+    if (unordered_seen_)
+      findings_.report(
+          "the raw kernel's result depends on the order of its threads; such buffers are compared as sets");
+    for (const std::string& sentence : notes_)
+      findings_.report(sentence);
+    if (left_out_)
+      findings_.evidence(std::to_string(left_out_) + " of " + std::to_string(tasks_.size()) +
+                         " pairs of configuration and size were left out for the time limit");
+    if (runs_ == 0)
+      findings_.undecided("nothing was run");
+    char error[32];
+    std::snprintf(error, sizeof error, "%.2g", worst_error_);
+    findings_.evidence("seed " + std::to_string(subject_.seed));
+    return findings_.conclude(Verdict::tested,
+                              std::to_string(runs_) + " runs of " + std::to_string(configurations_) +
+                                  " configurations on the host executor at " + std::to_string(shapes) +
+                                  " sizes agree with the raw kernel (" + std::to_string(identical_) +
+                                  " bit for bit; worst difference " + error + " of what is allowed)");
+  }
+
+  const Subject& subject_;
+  bool same_code_;
+  Findings findings_;
+  ShapeLimits limits_;
+  int jobs_ = 1;
+  Clock::time_point deadline_;
+  Kernels raw_kernels_, template_kernels_;
+  std::map<std::map<std::string, std::string>, std::vector<std::unique_ptr<CleanShape>>> clean_;
+  std::vector<Task> tasks_;
+  std::mutex mutex_;
+  std::atomic<std::size_t> runs_{0};
+  std::atomic<bool> unordered_seen_{false};
+  std::size_t identical_ = 0, left_out_ = 0, configurations_ = 0;
+  double worst_error_ = 0;
+  std::vector<std::string> notes_;
+};
+
+} // namespace
+
+CheckResult check_differential(const Subject& subject, const std::string& identity_level) {
+  return Differential(subject, identity_level == "L0" || identity_level == "L1").run();
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,147 @@
+// Effects: through each pointer parameter the template reads and writes what the raw kernel does, and does
+// nothing else that outlives the launch: no new atomics, global state, inline assembly, clock reads, traps,
+// output, allocation or recursion. Judged on optimised LLVM IR for every default and every sampled
+// configuration.
+#include "refactor/guard/checks.h"
+
+#include <clang/AST/Decl.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace lathe::refactor {
+
+std::vector<FactPair> fact_pairs(const Subject& subject) {
+  std::vector<FactPair> pairs;
+  const auto add = [&](const Configuration& configuration) {
+    const auto raw =
+        subject.raw.code_facts.find(code_key(configuration.raw_instance, configuration.raw_launch));
+    const auto templated = subject.templated.code_facts.find(
+        code_key(configuration.template_instance, configuration.template_launch));
+    const auto raw_source = subject.raw.source_facts.find(configuration.raw_instance);
+    const auto template_source = subject.templated.source_facts.find(configuration.template_instance);
+    if (raw_source == subject.raw.source_facts.end() ||
+        template_source == subject.templated.source_facts.end())
+      return;
+    pairs.push_back({&configuration, raw == subject.raw.code_facts.end() ? nullptr : &raw->second,
+                     templated == subject.templated.code_facts.end() ? nullptr : &templated->second,
+                     &raw_source->second, &template_source->second});
+  };
+  for (const Configuration& configuration : subject.defaults)
+    add(configuration);
+  for (const Configuration& configuration : subject.sampled)
+    add(configuration);
+  return pairs;
+}
+
+std::string parameter_name(const Subject& subject, const Root& root) {
+  if (root.empty() || !std::isdigit(static_cast<unsigned char>(root[0])))
+    return root == "unknown" ? "memory of unknown origin" : root + " memory";
+  const std::size_t index = std::stoul(root);
+  std::string name = "parameter " + std::to_string(index + 1);
+  if (index < subject.raw.kernel.parameters.size())
+    name = "'" + subject.raw.kernel.parameters[index].name + "'";
+  const std::size_t plus = root.find('+');
+  return plus == std::string::npos ? name : name + " (the pointer at byte " + root.substr(plus + 1) + ")";
+}
+
+namespace {
+
+bool is_scratch(const Root& root) {
+  return root == "shared" || root == "local" || root == "constant";
+}
+
+void compare_memory(const Subject& subject, const FactPair& pair, Findings& findings) {
+  const std::string where = " at " + pair.configuration->text();
+  for (const auto& [root, use] : pair.templated->memory) {
+    if (is_scratch(root))
+      continue;
+    const auto found = pair.raw->memory.find(root);
+    const MemoryUse raw = found == pair.raw->memory.end() ? MemoryUse{} : found->second;
+    const std::string name = parameter_name(subject, root);
+    if (root == "unknown" && found == pair.raw->memory.end()) {
+      findings.undecided("the template accesses " + name + where);
+      continue;
+    }
+    if (use.written && !raw.written)
+      findings.fail("the template writes " + name + ", which the raw kernel does not" + where);
+    if (use.read && !raw.read)
+      findings.fail("the template reads " + name + ", which the raw kernel does not" + where);
+    if (use.atomic && !raw.atomic)
+      findings.fail("the template updates " + name + " atomically, which the raw kernel does not" + where);
+  }
+  for (const auto& [root, raw] : pair.raw->memory) {
+    if (is_scratch(root) || root == "unknown")
+      continue;
+    const auto found = pair.templated->memory.find(root);
+    const MemoryUse use = found == pair.templated->memory.end() ? MemoryUse{} : found->second;
+    const std::string name = parameter_name(subject, root);
+    if (raw.written && !use.written)
+      findings.fail("the template no longer writes " + name + where);
+    if (raw.read && !use.read)
+      findings.fail("the template no longer reads " + name + where);
+    if (raw.atomic && !use.atomic)
+      findings.fail("the template no longer updates " + name + " atomically" + where);
+  }
+}
+
+// New keys of a count map, each a sentence.
+void new_keys(const std::map<std::string, int>& raw, const std::map<std::string, int>& templated,
+              const std::string& verb, const std::string& where, Findings& findings) {
+  for (const auto& [key, count] : templated)
+    if (!raw.contains(key))
+      findings.fail("the template " + verb + " '" + key + "', which the raw kernel does not" + where);
+}
+
+// Assembly that is one load or store with a cache hint was judged as the access that it is.
+std::map<std::string, int> without_accesses(std::map<std::string, int> assembly) {
+  std::erase_if(assembly, [](const auto& entry) {
+    const std::string code =
+        entry.first.substr(std::min(entry.first.size(), entry.first.find_first_not_of(" {\t")));
+    return (code.starts_with("ld.") || code.starts_with("st.")) &&
+           std::count(code.begin(), code.end(), ';') <= 1;
+  });
+  return assembly;
+}
+
+} // namespace
+
+CheckResult check_effects(const Subject& subject) {
+  Findings findings("effects");
+  std::size_t judged = 0;
+  for (const FactPair& pair : fact_pairs(subject)) {
+    const std::string where = " at " + pair.configuration->text();
+    new_keys(pair.raw_source->assembly, pair.template_source->assembly, "contains inline assembly", where,
+             findings);
+    for (const std::string& global : pair.template_source->globals)
+      if (!pair.raw_source->globals.contains(global))
+        findings.fail("the template uses the global variable '" + global +
+                      "', which the raw kernel does not" + where);
+    if (pair.template_source->recursive && !pair.raw_source->recursive)
+      findings.fail("the template is recursive" + where);
+    if (!pair.raw || !pair.templated)
+      continue;
+    ++judged;
+    compare_memory(subject, pair, findings);
+    new_keys(pair.raw->calls, pair.templated->calls, "calls", where, findings);
+    new_keys(without_accesses(pair.raw->assembly), without_accesses(pair.templated->assembly),
+             "executes assembly", where, findings);
+  }
+  if (judged == 0)
+    findings.undecided(!subject.templated.code_problem.empty() ? subject.templated.code_problem
+                       : !subject.raw.code_problem.empty()     ? subject.raw.code_problem
+                                                               : "there is no LLVM IR to look at");
+  if (!subject.defaults.empty()) {
+    const FactPair first = fact_pairs(subject).empty() ? FactPair{} : fact_pairs(subject).front();
+    if (first.raw)
+      for (const auto& [root, use] : first.raw->memory)
+        if (!is_scratch(root))
+          findings.evidence(parameter_name(subject, root) + (use.read ? " read" : "") +
+                            (use.written ? " written" : "") + (use.atomic ? " atomically" : ""));
+  }
+  return findings.conclude(Verdict::proved,
+                           "the same buffers are read and written, and nothing else is touched, in " +
+                               std::to_string(judged) + " instances");
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,52 @@
+// One run of one kernel on the host executor, with everything watched: guard bands, inputs, accesses.
+#pragma once
+
+#include "refactor/guard/subject.h"
+#include "tuner/measure/host_executor/host_executor.h"
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// What inputs hold: the specification's fill, or that with special values strewn in.
+enum class Data { usual, infinities, nans };
+
+struct TrialSettings {
+  std::uint64_t seed = 1;
+  Data data = Data::usual;
+  std::size_t poison = 0; // index into POISONS
+  HostSchedule schedule = HostSchedule::forward;
+  std::size_t misalignment = 0; // elements by which every buffer is moved off its natural alignment
+  double time_limit_s = 20;
+};
+
+struct TrialResult {
+  bool clean = false;  // ran to its end, stayed inside its buffers, changed no input
+  std::string problem; // when not
+  bool out_of_time = false;
+  std::vector<std::vector<std::byte>> contents; // of each buffer of the workload, afterwards
+  std::vector<BufferAccess> accesses;           // by buffer argument
+  std::uint64_t barriers = 0;
+};
+
+TrialResult run_trial(const HostKernel& kernel, const Launch& launch, const Workload& workload,
+                      const TrialSettings& settings);
+
+// Compares two trials of the same data and poison. `ignore_order`: buffers (by index) whose elements are
+// compared as a multiset. Returns nothing when they agree; `error`: the worst, in units of what is allowed.
+struct TrialComparison {
+  std::string problem;
+  double error = 0;
+  bool identical = true; // bit for bit
+};
+TrialComparison compare_trials(const Workload& workload, const TrialResult& templated, const TrialResult& raw,
+                               const TrialSettings& settings, const std::vector<bool>& ignore_order);
+
+// Differences between what was read and written; empty when the template writes exactly what the raw kernel
+// writes and reads of its outputs only what the raw kernel reads.
+std::string compare_accesses(const Workload& workload, const TrialResult& templated, const TrialResult& raw);
+
+} // namespace lathe::refactor

@@ -1,0 +1,42 @@
+// Machine code of both sides, by NVRTC.
+#pragma once
+
+#include "refactor/guard/subject.h"
+#include "tuner/compile/compile.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+struct Image {
+  CompileOutcome outcome;
+  KernelImage image; // when the outcome is ok
+};
+
+// Compiles many (text, instance) pairs in one go.
+class ImageCompiler {
+public:
+  static Result<ImageCompiler> create(const GuardOptions& options);
+  // One image an instance, in order.
+  std::vector<Image> compile(const std::string& text, const KernelSource& source,
+                             const std::vector<std::string>& macros,
+                             const std::vector<std::string>& instances);
+  std::string version() const;
+
+private:
+  ImageCompiler(std::unique_ptr<Compiler> compiler, const GuardOptions& options)
+      : compiler_(std::move(compiler)), options_(&options) {}
+  std::unique_ptr<Compiler> compiler_;
+  const GuardOptions* options_;
+};
+
+// A configuration of the template compiled, beside its raw counterpart.
+struct Images {
+  std::vector<Image> raw_defaults, template_defaults,
+      template_samples; // as Subject::defaults and Subject::sampled
+};
+Images compile_images(ImageCompiler& compiler, const Subject& subject);
+
+} // namespace lathe::refactor

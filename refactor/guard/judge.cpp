@@ -1,0 +1,135 @@
+#include "refactor/guard/checks.h"
+
+#include "tuner/base/files.h"
+#include "tuner/base/hash.h"
+#include "tuner/measure/host_executor/host_executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <random>
+
+namespace lathe::refactor {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::uint64_t secret_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32 | device()) | 1;
+}
+
+CheckResult skipped(const char* check, const std::string& why) {
+  CheckResult result;
+  result.check = check;
+  result.verdict = Verdict::skipped;
+  result.detail = why;
+  return result;
+}
+
+class Judge {
+public:
+  Judge(const TuningSpec& spec, const GuardOptions& options) : spec_(spec), options_(options) {}
+
+  Result<Certificate> run() {
+    const auto start = std::chrono::steady_clock::now();
+    certificate_.kernel = spec_.name;
+    certificate_.lathe_version = LATHE_VERSION;
+    certificate_.seed = options_.seed ? options_.seed : secret_seed();
+    LATHE_TRY(Preparation preparation, prepare(spec_, options_, certificate_.seed));
+    Subject& subject = *preparation.subject;
+    certificate_.raw_hash = content_hash(subject.raw_text);
+    certificate_.template_hash = content_hash(subject.template_text);
+    if (subject.raw.source)
+      certificate_.flags = subject.raw.source->command();
+    if (!preparation.template_problem.empty()) {
+      CheckResult result;
+      result.check = "well-formed";
+      result.verdict = Verdict::failed;
+      result.detail = preparation.template_problem;
+      certificate_.checks.push_back(std::move(result));
+      certificate_.identity_level = "L4";
+      skip_rest("the template is not well-formed");
+      certificate_.seconds = seconds_since(start);
+      return std::move(certificate_);
+    }
+    LATHE_TRY(ImageCompiler compiler, ImageCompiler::create(options_));
+    const Images images = compile_images(compiler, subject);
+    for (const Image& image : images.raw_defaults)
+      if (!image.outcome.ok())
+        return Error{"the raw kernel does not compile", image.outcome.message,
+                     "judge a template against a raw kernel that compiles alone"};
+    note_trusted(compiler, subject);
+
+    make([&] { return check_well_formed(subject, images); });
+    make([&] { return check_interface(subject); });
+    make([&] { return check_identity(subject, images, compiler, certificate_.identity_level); });
+    make([&] { return check_effects(subject); });
+    make([&] { return check_synchronisation(subject); });
+    make([&] { return check_bounds(subject); });
+    make([&] { return check_precision(subject); });
+    make([&] { return check_literals(subject); });
+    make([&] { return check_resources(subject, images); });
+    // What does not compile or cannot be called alike cannot be run.
+    if (failed("well-formed") || failed("interface"))
+      skip_rest("the template cannot be run in the raw kernel's place");
+    else
+      make([&] { return check_differential(subject, certificate_.identity_level); });
+    if (certificate_.identity_level.empty() ||
+        (certificate_.identity_level >= "L2" && !certificate_.accepted()))
+      certificate_.identity_level = "L4";
+    certificate_.seconds = seconds_since(start);
+    return std::move(certificate_);
+  }
+
+private:
+  bool failed(const char* check) const {
+    return std::any_of(certificate_.checks.begin(), certificate_.checks.end(),
+                       [&](const CheckResult& result) {
+                         return result.check == check && result.verdict == Verdict::failed;
+                       });
+  }
+
+  void make(const std::function<CheckResult()>& check) {
+    const bool stop =
+        options_.stop_at_failure &&
+        std::any_of(certificate_.checks.begin(), certificate_.checks.end(),
+                    [](const CheckResult& result) { return result.verdict == Verdict::failed; });
+    if (stop) {
+      certificate_.checks.push_back(skipped(CHECKS[certificate_.checks.size()], "an earlier check failed"));
+      return;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    CheckResult result = check();
+    result.seconds = seconds_since(start);
+    certificate_.checks.push_back(std::move(result));
+  }
+
+  void skip_rest(const std::string& why) {
+    while (certificate_.checks.size() < std::size(CHECKS))
+      certificate_.checks.push_back(skipped(CHECKS[certificate_.checks.size()], why));
+  }
+
+  void note_trusted(const ImageCompiler& compiler, const Subject& subject) {
+    certificate_.trusted.push_back("NVRTC " + compiler.version() + " for " + options_.architecture);
+    certificate_.trusted.push_back("clang/LLVM " LATHE_LLVM_VERSION);
+    if (const auto host = host_compiler())
+      certificate_.trusted.push_back("host executor with " + *host);
+    for (const std::string& stand_in : subject.trusted)
+      certificate_.trusted.push_back(stand_in);
+  }
+
+  const TuningSpec& spec_;
+  const GuardOptions& options_;
+  Certificate certificate_;
+};
+
+} // namespace
+
+Result<Certificate> judge(const TuningSpec& spec, const GuardOptions& options) {
+  return Judge(spec, options).run();
+}
+
+} // namespace lathe::refactor

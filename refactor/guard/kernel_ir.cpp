@@ -1,0 +1,321 @@
+#include "refactor/guard/kernel_ir.h"
+
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/Analysis/PostDominators.h>
+#include <llvm/Analysis/UniformityAnalysis.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <map>
+#include <mutex>
+#include <regex>
+#include <vector>
+
+namespace lathe::refactor {
+
+using namespace llvm;
+
+struct KernelIr::State {
+  LLVMContext context;
+  std::unique_ptr<TargetMachine> machine;
+  std::unique_ptr<Module> module;
+  Function* kernel = nullptr;
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  std::map<const BasicBlock*, std::vector<BasicBlock*>> controllers; // direct: blocks whose branch decides
+  std::map<const BasicBlock*, std::set<int>> guards;
+  std::map<const BasicBlock*, bool> divergent;
+
+  std::vector<BasicBlock*> all_controllers(const BasicBlock* block) {
+    std::vector<BasicBlock*> found;
+    SmallPtrSet<const BasicBlock*, 16> seen;
+    std::vector<const BasicBlock*> work{block};
+    while (!work.empty()) {
+      const BasicBlock* current = work.back();
+      work.pop_back();
+      for (BasicBlock* controller : controllers[current])
+        if (seen.insert(controller).second) {
+          found.push_back(controller);
+          work.push_back(controller);
+        }
+    }
+    return found;
+  }
+};
+
+namespace {
+
+constexpr const char* DIMENSIONS[3] = {"llvm.nvvm.read.ptx.sreg.ntid.x", "llvm.nvvm.read.ptx.sreg.ntid.y",
+                                       "llvm.nvvm.read.ptx.sreg.ntid.z"};
+
+std::unique_ptr<TargetMachine> make_machine(const Module& module) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+  });
+  std::string problem;
+  const Target* target = TargetRegistry::lookupTarget(module.getTargetTriple(), problem);
+  if (!target)
+    return nullptr;
+  return std::unique_ptr<TargetMachine>(target->createTargetMachine(
+      module.getTargetTriple(), "sm_90", "+ptx85", {}, std::nullopt, std::nullopt, CodeGenOptLevel::Default));
+}
+
+// Everything but the kernel goes: other kernels would keep their helpers alive.
+void keep_only(Module& module, Function& kernel) {
+  for (Function& function : module)
+    if (&function != &kernel && !function.isDeclaration())
+      function.setLinkage(GlobalValue::InternalLinkage), function.setComdat(nullptr);
+  for (const char* name : {"llvm.used", "llvm.compiler.used"})
+    if (GlobalVariable* used = module.getGlobalVariable(name))
+      used->eraseFromParent();
+  kernel.setLinkage(GlobalValue::ExternalLinkage);
+  kernel.setComdat(nullptr);
+  if (NamedMDNode* annotations = module.getNamedMetadata("nvvm.annotations")) {
+    std::vector<MDNode*> kept;
+    for (MDNode* node : annotations->operands()) {
+      const auto* entry =
+          dyn_cast_or_null<ValueAsMetadata>(node->getNumOperands() ? node->getOperand(0).get() : nullptr);
+      if (!entry || entry->getValue() == &kernel)
+        kept.push_back(node);
+    }
+    annotations->clearOperands();
+    for (MDNode* node : kept)
+      annotations->addOperand(node);
+  }
+}
+
+void fill_in_block(Module& module, const std::array<std::uint32_t, 3>& block) {
+  for (int axis = 0; axis < 3; ++axis)
+    if (Function* read = module.getFunction(DIMENSIONS[axis])) {
+      std::vector<CallInst*> calls;
+      for (User* user : read->users())
+        if (auto* call = dyn_cast<CallInst>(user))
+          calls.push_back(call);
+      for (CallInst* call : calls) {
+        call->replaceAllUsesWith(ConstantInt::get(call->getType(), block[axis]));
+        call->eraseFromParent();
+      }
+    }
+}
+
+// A value that only exists while the block's branch decides: parameters of the kernel in its computation.
+void collect_parameters(llvm::Value* value, std::set<int>& parameters, SmallPtrSetImpl<llvm::Value*>& seen) {
+  std::vector<llvm::Value*> work{value};
+  while (!work.empty()) {
+    llvm::Value* current = work.back();
+    work.pop_back();
+    if (!seen.insert(current).second)
+      continue;
+    if (const auto* argument = dyn_cast<Argument>(current)) {
+      parameters.insert(static_cast<int>(argument->getArgNo()));
+    } else if (auto* instruction = dyn_cast<Instruction>(current)) {
+      for (llvm::Value* operand : instruction->operands())
+        if (!isa<BasicBlock>(operand))
+          work.push_back(operand);
+    }
+  }
+}
+
+} // namespace
+
+KernelIr::KernelIr(std::unique_ptr<State> state) : state_(std::move(state)) {}
+KernelIr::~KernelIr() = default;
+Function& KernelIr::function() {
+  return *state_->kernel;
+}
+
+Result<std::unique_ptr<KernelIr>> KernelIr::create(std::string_view bitcode, const std::string& mangled,
+                                                   const std::array<std::uint32_t, 3>& block) {
+  auto state = std::make_unique<State>();
+  Expected<std::unique_ptr<Module>> module =
+      parseBitcodeFile(MemoryBufferRef(StringRef(bitcode.data(), bitcode.size()), "kernel"), state->context);
+  if (!module)
+    return Error{"unreadable LLVM IR", llvm::toString(module.takeError()), ""};
+  state->module = std::move(*module);
+  state->kernel = state->module->getFunction(mangled);
+  if (!state->kernel || state->kernel->isDeclaration())
+    return Error{"no LLVM IR for the kernel", "'" + mangled + "' is not in the module", ""};
+  state->machine = make_machine(*state->module);
+  if (!state->machine)
+    return Error{"no LLVM IR for the kernel", "this LLVM has no NVPTX target", "install a complete LLVM"};
+
+  keep_only(*state->module, *state->kernel);
+  fill_in_block(*state->module, block);
+  PassBuilder builder(state->machine.get());
+  builder.registerModuleAnalyses(state->modules);
+  builder.registerCGSCCAnalyses(state->components);
+  builder.registerFunctionAnalyses(state->functions);
+  builder.registerLoopAnalyses(state->loops);
+  builder.crossRegisterProxies(state->loops, state->functions, state->components, state->modules);
+  ModulePassManager early;
+  early.addPass(GlobalDCEPass());
+  early.run(*state->module, state->modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2).run(*state->module, state->modules);
+
+  // Control dependence (Ferrante, Ottenstein, Warren 1987): for an edge a->b that b does not post-dominate a
+  // by, every block from b up to a's immediate post-dominator depends on a's branch.
+  auto& tree = state->functions.getResult<PostDominatorTreeAnalysis>(*state->kernel);
+  for (BasicBlock& from : *state->kernel) {
+    if (from.getTerminator()->getNumSuccessors() < 2)
+      continue;
+    const auto* node = tree.getNode(&from);
+    const auto* stop = node ? node->getIDom() : nullptr;
+    for (BasicBlock* to : successors(&from))
+      for (const auto* at = tree.getNode(to); at && at != stop && at->getBlock(); at = at->getIDom())
+        state->controllers[at->getBlock()].push_back(&from);
+  }
+  return std::unique_ptr<KernelIr>(new KernelIr(std::move(state)));
+}
+
+std::set<std::string> KernelIr::roots(llvm::Value* pointer) {
+  std::set<std::string> found;
+  SmallPtrSet<llvm::Value*, 16> seen;
+  std::vector<llvm::Value*> work{pointer};
+  while (!work.empty()) {
+    llvm::Value* current = work.back();
+    work.pop_back();
+    if (!seen.insert(current).second)
+      continue;
+    SmallVector<const llvm::Value*, 4> objects;
+    getUnderlyingObjects(current, objects, nullptr, 0);
+    for (const llvm::Value* object : objects) {
+      auto* value = const_cast<llvm::Value*>(object);
+      if (const auto* argument = dyn_cast<Argument>(value)) {
+        found.insert(std::to_string(argument->getArgNo()));
+      } else if (const auto* variable = dyn_cast<GlobalVariable>(value)) {
+        found.insert(variable->getAddressSpace() == 3 ? "shared"
+                     : variable->getAddressSpace() == 4 || variable->isConstant()
+                         ? "constant"
+                         : "global " + variable->getName().str());
+      } else if (isa<AllocaInst>(value)) {
+        found.insert("local");
+      } else if (auto* load = dyn_cast<LoadInst>(value)) {
+        // A pointer inside a by-value parameter; anything else that was loaded is unknown.
+        APInt offset(64, 0);
+        const llvm::Value* base = load->getPointerOperand()->stripAndAccumulateConstantOffsets(
+            state_->module->getDataLayout(), offset, true);
+        const auto* parameter = dyn_cast<Argument>(base);
+        found.insert(parameter && parameter->hasByValAttr()
+                         ? std::to_string(parameter->getArgNo()) + "+" + std::to_string(offset.getSExtValue())
+                         : "unknown");
+      } else if (isa<ConstantPointerNull>(value) || isa<UndefValue>(value)) {
+        continue;
+      } else if (isa<Instruction>(value) && value != current) {
+        work.push_back(value);
+      } else if (isa<PtrToIntInst>(value) || isa<IntToPtrInst>(value) || isa<BinaryOperator>(value) ||
+                 isa<PHINode>(value) || isa<SelectInst>(value) || isa<CastInst>(value)) {
+        for (llvm::Value* operand : cast<Instruction>(value)->operands())
+          if (!isa<Constant>(operand))
+            work.push_back(operand);
+      } else if (auto* call = dyn_cast<CallBase>(value); call && call->arg_size() == 1) {
+        work.push_back(call->getArgOperand(0)); // address-space conversions
+      } else if (auto* expression = dyn_cast<ConstantExpr>(value)) {
+        work.push_back(expression->getOperand(0));
+      } else {
+        found.insert("unknown");
+      }
+    }
+  }
+  return found;
+}
+
+const std::set<int>& KernelIr::guards(Instruction& instruction) {
+  const BasicBlock* block = instruction.getParent();
+  const auto known = state_->guards.find(block);
+  if (known != state_->guards.end())
+    return known->second;
+  std::set<int> parameters;
+  SmallPtrSet<llvm::Value*, 32> seen;
+  for (BasicBlock* controller : state_->all_controllers(block)) {
+    if (auto* branch = dyn_cast<BranchInst>(controller->getTerminator()))
+      collect_parameters(branch->getCondition(), parameters, seen);
+    else if (auto* choice = dyn_cast<SwitchInst>(controller->getTerminator()))
+      collect_parameters(choice->getCondition(), parameters, seen);
+  }
+  std::erase_if(parameters,
+                [&](int index) { return state_->kernel->getArg(index)->getType()->isPointerTy(); });
+  return state_->guards.emplace(block, std::move(parameters)).first->second;
+}
+
+bool KernelIr::is_divergent(Instruction& instruction) {
+  const BasicBlock* block = instruction.getParent();
+  const auto known = state_->divergent.find(block);
+  if (known != state_->divergent.end())
+    return known->second;
+  auto& uniformity = state_->functions.getResult<UniformityInfoAnalysis>(*state_->kernel);
+  bool divergent = false;
+  for (BasicBlock* controller : state_->all_controllers(block))
+    divergent |= uniformity.hasDivergentTerminator(*controller);
+  state_->divergent[block] = divergent;
+  return divergent;
+}
+
+std::set<std::string> KernelIr::truncations(llvm::Value* pointer) {
+  std::set<std::string> found;
+  SmallPtrSet<llvm::Value*, 16> seen;
+  std::vector<llvm::Value*> work{pointer};
+  while (!work.empty()) {
+    llvm::Value* current = work.back();
+    work.pop_back();
+    auto* instruction = dyn_cast<Instruction>(current);
+    if (!instruction || !seen.insert(current).second || isa<LoadInst>(instruction) ||
+        isa<CallBase>(instruction))
+      continue;
+    if (isa<TruncInst>(instruction))
+      found.insert(std::string("i") +
+                   std::to_string(instruction->getOperand(0)->getType()->getScalarSizeInBits()) + "->i" +
+                   std::to_string(instruction->getType()->getScalarSizeInBits()));
+    for (llvm::Value* operand : instruction->operands())
+      work.push_back(operand);
+  }
+  return found;
+}
+
+std::string KernelIr::normal_text() {
+  std::string text;
+  raw_string_ostream stream(text);
+  state_->kernel->print(stream);
+  static const std::regex comment(";[^\n]*"), attributes(" #[0-9]+"), metadata("(, )?!([a-z._]+ )?!?[0-9]+"),
+      type("%\"?(struct|class|union)\\.[A-Za-z0-9_.:<>, ]+\"?");
+  text = std::regex_replace(text, comment, "");
+  text = std::regex_replace(text, attributes, "");
+  text = std::regex_replace(text, metadata, "");
+  text = std::regex_replace(text, type, "%type");
+  // Globals by order of appearance; intrinsics keep their names, which say what is done.
+  static const std::regex global("@(\"[^\"]*\"|[-A-Za-z$._0-9]+)");
+  std::map<std::string, std::string> names;
+  std::string normal;
+  std::sregex_iterator at(text.begin(), text.end(), global), end;
+  std::size_t done = 0;
+  for (; at != end; ++at) {
+    const std::string name = at->str();
+    normal.append(text, done, static_cast<std::size_t>(at->position()) - done);
+    if (name.starts_with("@llvm.") || name.starts_with("@__nv_") || name == "@vprintf")
+      normal += name;
+    else
+      normal += names.emplace(name, "@g" + std::to_string(names.size())).first->second;
+    done = static_cast<std::size_t>(at->position() + at->length());
+  }
+  normal.append(text, done);
+  return normal;
+}
+
+} // namespace lathe::refactor

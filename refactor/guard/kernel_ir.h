@@ -1,0 +1,45 @@
+// One kernel's optimised LLVM IR and the analyses over it. Used inside the guard only.
+#pragma once
+
+#include "tuner/base/result.h"
+
+#include <llvm/IR/Function.h>
+#include <llvm/IR/Instruction.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace lathe::refactor {
+
+class KernelIr {
+public:
+  // `bitcode`: unoptimised device code. Every other kernel is dropped, blockDim becomes `block`, and clang's
+  // -O2 pipeline runs. Fails when the kernel is not in it.
+  static Result<std::unique_ptr<KernelIr>> create(std::string_view bitcode, const std::string& mangled,
+                                                  const std::array<std::uint32_t, 3>& block);
+  ~KernelIr();
+
+  llvm::Function& function();
+  // Kinds of memory that the pointer may point to (see Root).
+  std::set<std::string> roots(llvm::Value* pointer);
+  // Parameters of the kernel that decide whether the instruction runs: those that the conditions of the
+  // branches that control it are computed from.
+  const std::set<int>& guards(llvm::Instruction& instruction);
+  // Whether a branch that may go different ways for threads of one block controls the instruction.
+  bool is_divergent(llvm::Instruction& instruction);
+  // Integer truncations ("i64->i32") in the computation of an address.
+  std::set<std::string> truncations(llvm::Value* pointer);
+  // The function as text without the names of functions, globals, metadata and attributes.
+  std::string normal_text();
+
+private:
+  struct State;
+  explicit KernelIr(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+} // namespace lathe::refactor

@@ -1,0 +1,85 @@
+// Literals: no number that the raw kernel does not have decides what is computed or which way a branch goes,
+// no problem size is hard-coded, and a number that equals a knob's default is reported for as long as it may
+// mean the knob.
+#include "refactor/guard/checks.h"
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/Frontend/ASTUnit.h>
+
+#include <map>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+// Integer literals of the pattern's body, where template parameters are still names.
+struct LiteralVisitor : clang::RecursiveASTVisitor<LiteralVisitor> {
+  std::map<std::uint64_t, int> literals;
+  bool VisitIntegerLiteral(clang::IntegerLiteral* literal) {
+    ++literals[literal->getValue().getLimitedValue()];
+    return true;
+  }
+  bool TraverseStaticAssertDecl(clang::StaticAssertDecl*) { return true; }
+};
+
+std::map<std::uint64_t, int> pattern_literals(const ParsedSide& side) {
+  LiteralVisitor visitor;
+  const clang::FunctionDecl* definition = nullptr;
+  if (side.kernel.declaration && side.kernel.declaration->hasBody(definition))
+    visitor.TraverseStmt(definition->getBody());
+  return visitor.literals;
+}
+
+} // namespace
+
+CheckResult check_literals(const Subject& subject) {
+  Findings findings("literals");
+  std::size_t instances = 0;
+  for (const FactPair& pair : fact_pairs(subject)) {
+    ++instances;
+    const std::string where = " at " + pair.configuration->text();
+    for (const auto& [text, count] : pair.template_source->real_literals) {
+      const double value = std::strtod(text.c_str(), nullptr);
+      if (!pair.raw_source->real_literals.contains(text) && value != 0 && value != 1)
+        findings.fail("the constant " + text + " is not in the raw kernel" + where);
+    }
+    for (const std::string& comparison : pair.template_source->compared_integers) {
+      const std::string number = comparison.substr(comparison.rfind(' ') + 1);
+      bool in_raw = false;
+      for (const std::string& known : pair.raw_source->compared_integers)
+        in_raw |= known == comparison || known.substr(known.rfind(' ') + 1) == number;
+      if (!in_raw)
+        findings.fail(
+            "a run-time value is compared with a number that the raw kernel does not compare with ('" +
+            comparison + "')" + where);
+    }
+  }
+
+  const std::map<std::uint64_t, int> raw = pattern_literals(subject.raw),
+                                     templated = pattern_literals(subject.templated);
+  std::set<std::int64_t> sizes;
+  for (const Problem& problem : subject.spec.problems)
+    for (const auto& [name, value] : problem.dimensions)
+      if (value > 32)
+        sizes.insert(value);
+  for (const auto& [value, count] : templated) {
+    const auto known = raw.find(value);
+    if (known == raw.end() && sizes.contains(static_cast<std::int64_t>(value)))
+      findings.fail("the number " + std::to_string(value) +
+                    " is a problem size and is not in the raw kernel");
+  }
+  for (std::size_t k = 0; k < subject.spec.knobs.size() && !subject.defaults.empty(); ++k) {
+    const Value& value = subject.defaults[0].knobs[k];
+    const auto* number = std::get_if<std::int64_t>(&value);
+    if (number && *number >= 4 && templated.contains(static_cast<std::uint64_t>(*number)))
+      findings.report("the number " + std::to_string(*number) +
+                      " is left in the template and equals the default of knob '" +
+                      subject.spec.knobs[k].name + "': runs away from the default stand in");
+  }
+  return findings.conclude(Verdict::proved,
+                           "every constant and every number that is compared with is the raw kernel's, in " +
+                               std::to_string(instances) + " instances");
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,105 @@
+// Precision: no variable, conversion or arithmetic is narrower than the raw kernel's, and no fast-math
+// intrinsic appears, unless a flag knob that the specification declares owns it.
+#include "refactor/guard/checks.h"
+
+#include <algorithm>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+// Single-precision intrinsics of reduced accuracy (CUDA C++ Programming Guide, "Intrinsic functions").
+const std::set<std::string> FAST_MATH = {
+    "__cosf",    "__exp10f",  "__expf",    "__fdividef", "__log10f",     "__log2f",       "__logf",
+    "__powf",    "__sincosf", "__sinf",    "__tanf",     "__tanhf",      "__frcp_rn",     "__frsqrt_rn",
+    "__fdiv_rz", "__fdiv_ru", "__fdiv_rd", "__fsqrt_rz", "__fsqrt_ru",   "__fsqrt_rd",    "h2exp",
+    "hexp",      "hrcp",      "h2rcp",     "hrsqrt",     "htanh_approx", "h2tanh_approx", "__nv_fast_expf"};
+
+bool is_default_flag(const Knob& knob, const Configuration& configuration, std::size_t index) {
+  const auto usual = default_knobs(*configuration.workload);
+  return knob.kind != KnobKind::flag || !usual || (*usual)[index] == configuration.knobs[index];
+}
+
+// A flag knob away from its default may own a change of precision.
+bool flag_is_set(const Configuration& configuration) {
+  const auto& knobs = configuration.workload->spec->knobs;
+  for (std::size_t i = 0; i < knobs.size() && i < configuration.knobs.size(); ++i)
+    if (!is_default_flag(knobs[i], configuration, i))
+      return true;
+  return false;
+}
+
+std::string width(std::pair<char, int> type) {
+  return std::to_string(type.second) + (type.first == 'f' ? "-bit floating point" : "-bit integer");
+}
+
+} // namespace
+
+CheckResult check_precision(const Subject& subject) {
+  Findings findings("precision");
+  std::size_t variables = 0, instances = 0;
+  for (const FactPair& pair : fact_pairs(subject)) {
+    ++instances;
+    const std::string where = " at " + pair.configuration->text();
+    const bool owned = flag_is_set(*pair.configuration);
+    const auto find = [&](const std::string& sentence) {
+      if (owned)
+        findings.report(sentence + where + " (a flag knob is set)");
+      else
+        findings.fail(sentence + where);
+    };
+    for (const auto& [name, raw] : pair.raw_source->variables) {
+      const auto found = pair.template_source->variables.find(name);
+      if (found == pair.template_source->variables.end())
+        continue;
+      ++variables;
+      const auto templated = found->second;
+      if (templated.first == raw.first && templated.second < raw.second)
+        find("'" + name + "' is a " + width(templated) + " where the raw kernel has a " + width(raw));
+      else if (raw.first == 'f' && templated.first == 'i')
+        find("'" + name + "' is an integer where the raw kernel has floating point");
+    }
+    for (const auto& [name, count] : pair.template_source->library_calls) {
+      if (FAST_MATH.contains(name) && !pair.raw_source->library_calls.contains(name))
+        find("the template calls " + name + ", which the raw kernel does not");
+      // Conversions to a small format: a value rounded on its way.
+      const bool narrows = name.starts_with("__float2half") || name.starts_with("__float2bfloat16") ||
+                           name.starts_with("__double2float") || name.starts_with("__float22") ||
+                           name == "__half::__half(float)" || name == "__nv_bfloat16::__nv_bfloat16(float)" ||
+                           name.starts_with("__nv_cvt_float");
+      if (narrows && !pair.raw_source->library_calls.contains(name))
+        findings.report("the template converts by " + name + ", which the raw kernel does not" + where);
+    }
+    for (const std::string& cast : pair.template_source->narrowing_casts)
+      if (cast[0] == 'f' && !pair.raw_source->narrowing_casts.contains(cast))
+        find("the template narrows a value (" + cast + ")");
+    if (!pair.raw || !pair.templated)
+      continue;
+    for (const std::string& type : pair.templated->arithmetic_types)
+      if ((type == "half" || type == "bfloat") && !pair.raw->arithmetic_types.contains(type))
+        find("the template computes in " + type);
+    for (const std::string& narrowing : pair.templated->narrowings)
+      if (!pair.raw->narrowings.contains(narrowing))
+        find("the template narrows a value (" + narrowing + ")");
+    for (const std::string& approximation : pair.templated->approximations)
+      if (!pair.raw->approximations.contains(approximation))
+        find("the template computes approximately (" + approximation + ")");
+    // The toolkit's arithmetic on small formats is inline assembly: fma.rn.f16, add.bf16x2, ...
+    for (const auto& [text, count] : pair.templated->pure_assembly) {
+      const std::string code = text.substr(std::min(text.size(), text.find_first_not_of(" {\t")));
+      const bool moves = code.starts_with("mov") || code.starts_with("prmt");
+      if (!moves && !pair.raw->pure_assembly.contains(text))
+        find(std::string(code.starts_with("cvt") ? "the template converts" : "the template computes") +
+             " by '" + text + "'");
+    }
+  }
+  if (instances == 0)
+    findings.undecided("there is no instance to look at");
+  return findings.conclude(Verdict::proved,
+                           std::to_string(variables) +
+                               " variables are at least as wide as the raw kernel's, and arithmetic, "
+                               "conversions and intrinsics are among its own, in " +
+                               std::to_string(instances) + " instances");
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,128 @@
+// Resources: every configuration that the conditions admit can be launched: threads, dynamic and static
+// shared memory and registers within the device's limits, and never more threads than the launch bounds
+// promise. Launches are computed for the whole space where it is small enough, else for a sample; registers
+// and static shared memory are those of the compiled instances.
+#include "refactor/guard/checks.h"
+
+#include "tuner/space/space.h"
+
+#include <algorithm>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+constexpr std::uint64_t LAUNCHES = 4096; // per workload
+
+long long threads_of(const Launch& launch) {
+  return 1ll * launch.block[0] * launch.block[1] * launch.block[2];
+}
+
+// Launches of (up to LAUNCHES) admitted configurations of one workload. Returns how many; `complete`: all of
+// them.
+std::uint64_t judge_launches(const Subject& subject, const std::shared_ptr<const Workload>& workload,
+                             Findings& findings, bool& complete) {
+  std::vector<Parameter> parameters;
+  const auto defaults = default_knobs(*workload);
+  for (std::size_t i = 0; i < subject.spec.knobs.size(); ++i) {
+    Parameter parameter{subject.spec.knobs[i].name, subject.spec.knobs[i].values};
+    if (defaults &&
+        std::find(parameter.values.begin(), parameter.values.end(), (*defaults)[i]) == parameter.values.end())
+      parameter.values.push_back((*defaults)[i]);
+    parameters.push_back(std::move(parameter));
+  }
+  if (parameters.empty())
+    return 0;
+  std::vector<Expression> conditions;
+  for (const Condition& condition : subject.spec.conditions)
+    conditions.push_back(condition.expression);
+  const auto space = Space::build(std::move(parameters), conditions,
+                                  [&](std::string_view name) { return workload->lookup(name); });
+  if (!space) {
+    findings.fail("no configuration is admitted for " + workload->key() + ": " + space.error().sentence());
+    return 0;
+  }
+  Random random(subject.seed ^ 0x7e5);
+  const ValidCount count = space->valid_count();
+  const bool all = space->is_enumerated() && count.value <= static_cast<double>(LAUNCHES);
+  complete = complete && all;
+  const std::uint64_t looked = all ? static_cast<std::uint64_t>(count.value) : LAUNCHES;
+  for (std::uint64_t i = 0; i < looked; ++i) {
+    const KnobValues knobs = space->values(all ? space->point(i) : space->sample(random));
+    const auto launch = bind_launch(subject.spec.kernel.launch, *workload, knobs);
+    Configuration configuration;
+    configuration.workload = workload;
+    configuration.knobs = knobs;
+    if (!launch) {
+      findings.fail("an admitted configuration cannot be launched (" + configuration.text() +
+                    "): " + launch.error().sentence());
+      return i;
+    }
+    if (threads_of(*launch) > subject.device.max_threads_per_block) {
+      findings.fail(std::to_string(threads_of(*launch)) + " threads a block at " + configuration.text());
+      return i;
+    }
+    if (static_cast<int>(launch->shared_bytes) > subject.device.shared_per_block_optin) {
+      findings.fail(std::to_string(launch->shared_bytes) + " bytes of dynamic shared memory at " +
+                    configuration.text());
+      return i;
+    }
+  }
+  return looked;
+}
+
+void judge_image(const Subject& subject, const Configuration& configuration, const Image& image,
+                 Findings& findings) {
+  if (!image.outcome.ok())
+    return;
+  const KernelResources& resources = image.outcome.kernel.resources;
+  const std::string where = " at " + configuration.text();
+  const long long threads = threads_of(configuration.template_launch);
+  const auto facts = subject.templated.source_facts.find(configuration.template_instance);
+  if (facts != subject.templated.source_facts.end() && facts->second.launch_bounds &&
+      threads > facts->second.launch_bounds->first)
+    findings.fail("a block of " + std::to_string(threads) + " threads against launch bounds of " +
+                  std::to_string(facts->second.launch_bounds->first) + where);
+  else if (resources.max_threads > 0 && threads > resources.max_threads)
+    findings.fail("a block of " + std::to_string(threads) + " threads where the machine code allows " +
+                  std::to_string(resources.max_threads) + where);
+  const int shared = static_cast<int>(image.image.shared_bytes) +
+                     static_cast<int>(configuration.template_launch.shared_bytes);
+  if (static_cast<int>(image.image.shared_bytes) > subject.device.shared_per_block)
+    findings.fail(std::to_string(image.image.shared_bytes) + " bytes of static shared memory" + where);
+  else if (shared > subject.device.shared_per_block_optin)
+    findings.fail(std::to_string(shared) + " bytes of shared memory" + where);
+  const long long registers = 1ll * ((resources.registers + 7) / 8 * 8) * ((threads + 31) / 32 * 32);
+  if (registers > subject.device.registers_per_block)
+    findings.fail(std::to_string(registers) + " registers a block" + where);
+  findings.evidence(configuration.text() + ": " + std::to_string(resources.registers) + " registers, " +
+                    std::to_string(resources.spill_bytes) + " bytes spilled, " +
+                    std::to_string(image.image.shared_bytes) + "+" +
+                    std::to_string(configuration.template_launch.shared_bytes) + " bytes shared, " +
+                    std::to_string(threads) + " threads");
+}
+
+} // namespace
+
+CheckResult check_resources(const Subject& subject, const Images& images) {
+  Findings findings("resources");
+  for (std::size_t i = 0; i < subject.defaults.size(); ++i)
+    judge_image(subject, subject.defaults[i], images.template_defaults[i], findings);
+  for (std::size_t i = 0; i < subject.sampled.size(); ++i)
+    judge_image(subject, subject.sampled[i], images.template_samples[i], findings);
+  std::uint64_t launches = 0;
+  bool complete = true;
+  for (const auto& types : subject.type_choices)
+    for (const Problem& problem : subject.spec.problems) {
+      const auto workload = own_workload(subject.spec, problem, types, subject.device);
+      if (workload && !findings.failed())
+        launches += judge_launches(subject, *workload, findings, complete);
+    }
+  return findings.conclude(
+      Verdict::tested, std::to_string(launches) + " launches " +
+                           (complete ? "(every admitted configuration of every problem)" : "(a sample)") +
+                           " and " + std::to_string(subject.defaults.size() + subject.sampled.size()) +
+                           " compiled instances are within the limits of " + subject.options.architecture);
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,147 @@
+#include "refactor/guard/shapes.h"
+
+#include "tuner/space/space.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+using Dimensions = std::map<std::string, std::int64_t>;
+
+// Products of the numeric knobs' values of each configuration: every tile that its block may cover.
+std::set<std::int64_t> tiles(const std::vector<const Configuration*>& configurations) {
+  std::set<std::int64_t> found{32, 128};
+  for (const Configuration* configuration : configurations) {
+    std::set<std::int64_t> products{1};
+    for (const Value& value : configuration->knobs) {
+      const auto* number = std::get_if<std::int64_t>(&value);
+      if (!number || *number <= 1 || products.size() > 64)
+        continue;
+      std::set<std::int64_t> longer = products;
+      for (const std::int64_t product : products)
+        if (product * *number <= 1 << 14)
+          longer.insert(product * *number);
+      products = std::move(longer);
+    }
+    found.insert(products.begin(), products.end());
+    const auto& block = configuration->template_launch.block;
+    found.insert(1ll * block[0] * block[1] * block[2]);
+  }
+  return found;
+}
+
+// Sizes of one dimension, the most telling first within each group; shuffled so that a cut keeps every group.
+std::vector<std::int64_t> sizes_of(const std::string& dimension, const Subject& subject,
+                                   const std::set<std::int64_t>& tile_sizes, Random& random) {
+  std::vector<std::int64_t> sizes{1, 2, 3, 5, 7, 13, 17, 31, 33, 61, 127, 129, 251, 257, 1009};
+  for (const std::int64_t granularity : {4, 8, 16, 32})
+    for (const std::int64_t factor : {1, 3, 5, 9, 17, 33, 67, 129, 131})
+      sizes.push_back(granularity * factor);
+  for (const std::int64_t tile : tile_sizes)
+    for (const std::int64_t offset : {-1, 0, 1, -8, 8, 16, -16, 4, 2})
+      sizes.push_back(tile + offset);
+  for (const Problem& problem : subject.spec.problems)
+    if (const auto found = problem.dimensions.find(dimension); found != problem.dimensions.end())
+      sizes.push_back(found->second);
+  std::erase_if(sizes, [](std::int64_t size) { return size < 1 || size > 1 << 15; });
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  std::shuffle(sizes.begin(), sizes.end(), random);
+  return sizes;
+}
+
+// Every dimension at the smallest and the median of the problems' values.
+std::vector<Dimensions> bases(const TuningSpec& spec) {
+  Dimensions small, middle;
+  for (const std::string& name : spec.dimensions) {
+    std::vector<std::int64_t> values;
+    for (const Problem& problem : spec.problems)
+      if (const auto found = problem.dimensions.find(name); found != problem.dimensions.end())
+        values.push_back(found->second);
+    std::sort(values.begin(), values.end());
+    small[name] = values.empty() ? 64 : values.front();
+    middle[name] = values.empty() ? 64 : std::min<std::int64_t>(values[values.size() / 2], 4096);
+  }
+  Dimensions few = small;
+  for (auto& [name, value] : few)
+    value = std::min<std::int64_t>(value, 3);
+  return {small, middle, few};
+}
+
+} // namespace
+
+bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& limits) {
+  std::uint64_t bytes = 0;
+  for (const Workload::Buffer& buffer : workload.buffers)
+    bytes += buffer.count * static_cast<std::uint64_t>(std::max(1, dtype_size(buffer.dtype)));
+  double threads = 1;
+  for (int axis = 0; axis < 3; ++axis)
+    threads *= static_cast<double>(launch.grid[static_cast<std::size_t>(axis)]) *
+               launch.block[static_cast<std::size_t>(axis)];
+  return bytes <= limits.bytes && threads <= static_cast<double>(limits.threads);
+}
+
+std::vector<std::shared_ptr<const Workload>>
+boundary_shapes(const Subject& subject, const std::map<std::string, std::string>& types,
+                const std::vector<const Configuration*>& configurations, const ShapeLimits& limits,
+                std::size_t most) {
+  Random random(subject.seed ^ 0x5ba9e5);
+  const std::set<std::int64_t> tile_sizes = tiles(configurations);
+  const std::vector<Dimensions> starts = bases(subject.spec);
+  std::map<std::string, std::vector<std::int64_t>> sizes;
+  std::size_t longest = 1;
+  for (const std::string& name : subject.spec.dimensions)
+    longest = std::max(longest, (sizes[name] = sizes_of(name, subject, tile_sizes, random)).size());
+
+  std::vector<std::shared_ptr<const Workload>> shapes;
+  std::set<Dimensions> seen;
+  const auto consider = [&](const Dimensions& dimensions) {
+    if (shapes.size() >= most || !seen.insert(dimensions).second)
+      return;
+    Problem problem;
+    problem.dimensions = dimensions;
+    for (const auto& [name, value] : dimensions)
+      problem.label += (problem.label.empty() ? "" : " ") + name + "=" + std::to_string(value);
+    const auto workload = own_workload(subject.spec, problem, types, subject.device);
+    if (!workload)
+      return;
+    const auto knobs = default_knobs(**workload);
+    if (!knobs || !admitted(**workload, *knobs))
+      return;
+    const auto launch = bind_launch(subject.spec.reference.launch, **workload, *knobs);
+    if (launch && fits(**workload, *launch, limits))
+      shapes.push_back(*workload);
+  };
+  // The problems' own sizes first, with the other dimensions small.
+  for (const Problem& problem : subject.spec.problems) {
+    consider(problem.dimensions);
+    for (const auto& [name, value] : problem.dimensions) {
+      Dimensions dimensions = starts[2];
+      dimensions[name] = value;
+      if (shapes.size() < most / 4)
+        consider(dimensions);
+    }
+  }
+  consider(starts[2]);
+  Dimensions ones;
+  for (const std::string& name : subject.spec.dimensions)
+    ones[name] = 1;
+  consider(ones);
+  for (std::size_t round = 0; round < 2 * longest && shapes.size() < most; ++round) {
+    for (const std::string& name : subject.spec.dimensions) {
+      Dimensions dimensions = starts[round % starts.size()];
+      dimensions[name] = sizes[name][round % sizes[name].size()];
+      consider(dimensions);
+    }
+    Dimensions together;
+    for (const std::string& name : subject.spec.dimensions)
+      together[name] = sizes[name][random() % sizes[name].size()];
+    consider(together);
+  }
+  return shapes;
+}
+
+} // namespace lathe::refactor

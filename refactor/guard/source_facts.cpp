@@ -1,0 +1,259 @@
+#include "refactor/guard/source_facts.h"
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/Attr.h>
+#include <clang/AST/GlobalDecl.h>
+#include <clang/AST/Mangle.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/Basic/SourceManager.h>
+#include <clang/Frontend/ASTUnit.h>
+
+#include <cmath>
+
+namespace lathe::refactor {
+namespace {
+
+using namespace clang;
+
+constexpr const char* PIN = "lathe_guard_instance_";
+
+// Width and class of an arithmetic type, of CUDA's small formats too.
+std::optional<std::pair<char, int>> arithmetic_width(const ASTContext& context, QualType type) {
+  type = type.getNonReferenceType().getCanonicalType();
+  while (const auto* array = type->getAsArrayTypeUnsafe())
+    type = array->getElementType().getCanonicalType();
+  if (type->isDependentType())
+    return std::nullopt;
+  if (type->isRealFloatingType())
+    return std::pair('f', static_cast<int>(context.getTypeSize(type)));
+  if (type->isIntegerType() && !type->isBooleanType() && !type->isEnumeralType())
+    return std::pair('i', static_cast<int>(context.getTypeSize(type)));
+  if (const auto* record = type->getAsCXXRecordDecl()) {
+    const StringRef name = record->getName();
+    if (name == "__half" || name == "__half2" || name == "__nv_bfloat16" || name == "__nv_bfloat162")
+      return std::pair('f', 16);
+    if (name.starts_with("__nv_fp8"))
+      return std::pair('f', 8);
+    if (name.starts_with("__nv_fp4"))
+      return std::pair('f', 4);
+  }
+  return std::nullopt;
+}
+
+std::string width_text(std::pair<char, int> width) {
+  return std::to_string(width.second).insert(0, 1, width.first);
+}
+
+// Finds the function that the pin of one instance points to.
+struct PinVisitor : RecursiveASTVisitor<PinVisitor> {
+  explicit PinVisitor(FunctionDecl*& found) : function(found) {}
+  bool VisitDeclRefExpr(DeclRefExpr* reference) {
+    if (auto* declared = dyn_cast<FunctionDecl>(reference->getDecl()))
+      function = declared;
+    return true;
+  }
+  FunctionDecl*& function;
+};
+
+class FactVisitor : public RecursiveASTVisitor<FactVisitor> {
+public:
+  FactVisitor(ASTContext& context, SourceFacts& facts) : context_(context), facts_(facts) {}
+
+  void enter(FunctionDecl* function) {
+    const FunctionDecl* definition = nullptr;
+    if (!function->hasBody(definition))
+      return note_library(function);
+    if (!in_users_text(definition->getLocation()))
+      return note_library(function);
+    if (stack_.count(definition)) {
+      facts_.recursive = true;
+      return;
+    }
+    if (!visited_.insert(definition).second)
+      return;
+    stack_.insert(definition);
+    if (const auto* constructor = dyn_cast<CXXConstructorDecl>(definition))
+      for (const CXXCtorInitializer* initializer : constructor->inits())
+        if (initializer->getInit())
+          TraverseStmt(initializer->getInit());
+    TraverseStmt(definition->getBody());
+    stack_.erase(definition);
+  }
+
+  bool VisitCallExpr(CallExpr* call) {
+    if (FunctionDecl* callee = call->getDirectCallee())
+      enter(callee);
+    else if (!isa<CXXPseudoDestructorExpr>(call->getCallee()))
+      ++facts_.library_calls["a function through a pointer"];
+    return true;
+  }
+  bool VisitCXXConstructExpr(CXXConstructExpr* construction) {
+    if (!construction->getConstructor()->isTrivial())
+      enter(construction->getConstructor());
+    return true;
+  }
+  bool VisitCXXNewExpr(CXXNewExpr*) { return ++facts_.library_calls["new"], true; }
+  bool VisitCXXDeleteExpr(CXXDeleteExpr*) { return ++facts_.library_calls["delete"], true; }
+
+  bool VisitAsmStmt(AsmStmt* assembly) {
+    ++facts_.assembly[assembly->generateAsmString(context_)];
+    return true;
+  }
+  bool VisitDeclRefExpr(DeclRefExpr* reference) {
+    if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
+        variable && variable->hasGlobalStorage()) {
+      const bool shared = variable->hasAttr<CUDASharedAttr>();
+      const bool constant = variable->isConstexpr() || variable->hasAttr<CUDAConstantAttr>() ||
+                            variable->getType().isConstQualified() || !in_users_text(variable->getLocation());
+      if (!shared)
+        (constant ? facts_.constants : facts_.globals).insert(variable->getQualifiedNameAsString());
+    }
+    return true;
+  }
+  bool VisitVarDecl(VarDecl* variable) {
+    if (const auto width = arithmetic_width(context_, variable->getType());
+        width && !variable->isConstexpr()) {
+      const auto [at, fresh] = facts_.variables.emplace(variable->getNameAsString(), *width);
+      if (!fresh && at->second.first == width->first)
+        at->second.second = std::min(at->second.second, width->second);
+    }
+    return true;
+  }
+  bool VisitFloatingLiteral(FloatingLiteral* literal) {
+    llvm::SmallString<32> text;
+    llvm::APFloat value = literal->getValue();
+    value.clearSign();
+    value.toString(text);
+    ++facts_.real_literals[std::string(text.str())];
+    return true;
+  }
+  bool VisitBinaryOperator(BinaryOperator* operation) {
+    if (operation->isComparisonOp()) {
+      note_comparison(operation, operation->getLHS(), operation->getRHS());
+      note_comparison(operation, operation->getRHS(), operation->getLHS());
+    }
+    return true;
+  }
+  bool VisitCaseStmt(CaseStmt* label) {
+    Expr::EvalResult value;
+    if (label->getLHS()->EvaluateAsInt(value, context_))
+      facts_.compared_integers.insert("== " + std::to_string(value.Val.getInt().getExtValue()));
+    return true;
+  }
+  bool VisitCastExpr(CastExpr* cast) {
+    const auto from = arithmetic_width(context_, cast->getSubExpr()->getType());
+    const auto to = arithmetic_width(context_, cast->getType());
+    Expr::EvalResult value;
+    if (from && to && from->first == to->first && to->second < from->second && !cast->isValueDependent() &&
+        !cast->getSubExpr()->EvaluateAsRValue(value, context_))
+      facts_.narrowing_casts.insert(width_text(*from) + "->" + width_text(*to));
+    return true;
+  }
+  // Statements that `if constexpr` discarded are no longer in an instantiation; types and attributes are not
+  // code.
+  bool TraverseTypeLoc(TypeLoc) { return true; }
+  bool TraverseStaticAssertDecl(StaticAssertDecl*) { return true; }
+
+private:
+  bool in_users_text(SourceLocation location) const {
+    const SourceManager& manager = context_.getSourceManager();
+    const SourceLocation place = manager.getExpansionLoc(location);
+    if (manager.isInMainFile(place))
+      return true;
+    if (place.isInvalid() || manager.isInSystemHeader(place))
+      return false;
+    const auto main = manager.getFileEntryRefForID(manager.getMainFileID());
+    return main && manager.getFilename(place).starts_with(main->getDir().getName());
+  }
+
+  void note_library(const FunctionDecl* function) {
+    std::string name = function->getQualifiedNameAsString();
+    if (isa<CXXConstructorDecl>(function) && function->getNumParams() > 0)
+      name.append("(")
+          .append(function->getParamDecl(0)->getType().getUnqualifiedType().getAsString())
+          .append(")");
+    ++facts_.library_calls[name];
+  }
+
+  void note_comparison(const BinaryOperator* operation, const Expr* side, const Expr* other) {
+    // A template parameter's value counts as the parameter, not as a number.
+    const Expr* bare = side;
+    for (const Expr* previous = nullptr; bare != previous;) {
+      previous = bare;
+      if (isa<SubstNonTypeTemplateParmExpr>(bare))
+        return;
+      if (const auto* paren = dyn_cast<ParenExpr>(bare))
+        bare = paren->getSubExpr();
+      else if (const auto* cast = dyn_cast<CastExpr>(bare))
+        bare = cast->getSubExpr();
+    }
+    const auto* literal = dyn_cast<IntegerLiteral>(bare);
+    Expr::EvalResult value;
+    if (!literal || literal->getValue().ule(1) || other->isValueDependent() ||
+        other->EvaluateAsRValue(value, context_))
+      return;
+    facts_.compared_integers.insert((BinaryOperator::getOpcodeStr(operation->getOpcode()) + " ").str() +
+                                    std::to_string(literal->getValue().getZExtValue()));
+  }
+
+  ASTContext& context_;
+  SourceFacts& facts_;
+  std::set<const FunctionDecl*> visited_, stack_;
+};
+
+std::string mangled_name(ASTContext& context, const FunctionDecl* function) {
+  const std::unique_ptr<MangleContext> mangler(context.createMangleContext());
+  const GlobalDecl declaration(function, KernelReferenceKind::Kernel);
+  if (!mangler->shouldMangleDeclName(function))
+    return function->getNameAsString();
+  std::string name;
+  llvm::raw_string_ostream stream(name);
+  mangler->mangleName(declaration, stream);
+  return name;
+}
+
+int integer(const Expr* expression, const ASTContext& context) {
+  Expr::EvalResult value;
+  if (!expression || expression->isValueDependent() || !expression->EvaluateAsInt(value, context))
+    return 0;
+  return static_cast<int>(value.Val.getInt().getExtValue());
+}
+
+} // namespace
+
+std::string with_instances(const std::string& text, const std::vector<std::string>& instances) {
+  std::string result = text;
+  if (!result.empty() && result.back() != '\n')
+    result += '\n';
+  for (std::size_t i = 0; i < instances.size(); ++i)
+    result += "static void* const " + (PIN + std::to_string(i)) + " = (void*)&" + instances[i] + ";\n";
+  return result;
+}
+
+Result<SourceFacts> source_facts(ParsedSource& source, std::size_t index) {
+  ASTContext& context = source.ast().getASTContext();
+  const std::string wanted = PIN + std::to_string(index);
+  FunctionDecl* function = nullptr;
+  for (Decl* declaration : context.getTranslationUnitDecl()->decls())
+    if (auto* variable = dyn_cast<VarDecl>(declaration);
+        variable && variable->getName() == wanted && variable->hasInit())
+      PinVisitor(function).TraverseStmt(variable->getInit());
+  if (!function)
+    return Error{"the instance could not be formed",
+                 source.errors().empty() ? "clang gives no reason" : source.errors()[0], ""};
+
+  SourceFacts facts;
+  const FunctionDecl* definition = nullptr;
+  if (!function->hasBody(definition))
+    return Error{"the instance has no body",
+                 source.errors().empty() ? "clang gives no reason" : source.errors()[0], ""};
+  facts.function = definition;
+  facts.mangled = mangled_name(context, definition);
+  if (const auto* bounds = definition->getAttr<CUDALaunchBoundsAttr>())
+    facts.launch_bounds =
+        std::pair(integer(bounds->getMaxThreads(), context), integer(bounds->getMinBlocks(), context));
+  FactVisitor(context, facts).enter(function);
+  return facts;
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,43 @@
+// Facts about a kernel instance that only its source shows, read from clang's AST after instantiation.
+#pragma once
+
+#include "refactor/frontend/frontend.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace clang {
+class FunctionDecl;
+} // namespace clang
+
+namespace lathe::refactor {
+
+struct SourceFacts {
+  std::string mangled;                           // the instance's name in device code
+  const clang::FunctionDecl* function = nullptr; // owned by the ParsedSource
+  std::map<std::string, int>
+      library_calls; // functions of system headers and builtins, called by name: occurrences
+  std::map<std::string, int> assembly; // inline assembly written in the file itself
+  std::set<std::string> globals;       // variables outside functions that it uses and that are not constants
+  std::set<std::string> constants;     // variables outside functions that are
+  bool recursive = false;
+  // Narrowest arithmetic type of the local variables of one name: "sum" -> {'f', 32}; 'i' for integers.
+  std::map<std::string, std::pair<char, int>> variables;
+  std::map<std::string, int> real_literals; // by value as text, absolute value: occurrences
+  // Integers, other than 0 and 1, that a run-time value is compared with: "== 4096".
+  std::set<std::string> compared_integers;
+  std::set<std::string> narrowing_casts;            // explicit: "long -> int"
+  std::optional<std::pair<int, int>> launch_bounds; // threads, blocks per multiprocessor (0: not given)
+};
+
+// `instances` (C++ name expressions) to be appended to the file's text so that clang instantiates them.
+std::string with_instances(const std::string& text, const std::vector<std::string>& instances);
+
+// The facts of one instance of a file that was parsed with it appended, as number `index` of the list.
+Result<SourceFacts> source_facts(ParsedSource& source, std::size_t index);
+
+} // namespace lathe::refactor

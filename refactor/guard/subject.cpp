@@ -1,0 +1,311 @@
+#include "refactor/guard/subject.h"
+
+#include "tuner/base/files.h"
+#include "tuner/space/space.h"
+
+#include <clang/Basic/SourceManager.h>
+#include <clang/Frontend/ASTUnit.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace lathe::refactor {
+namespace {
+
+// Every combination of the type parameters' dtypes; the first is the one that is tuned.
+std::vector<std::map<std::string, std::string>> type_choices(const TuningSpec& spec) {
+  std::vector<std::map<std::string, std::string>> choices{{}};
+  for (const TypeParameter& type : spec.types) {
+    std::vector<std::map<std::string, std::string>> longer;
+    for (const auto& choice : choices)
+      for (const std::string& dtype : type.dtypes) {
+        longer.push_back(choice);
+        longer.back()[type.name] = dtype;
+      }
+    choices = std::move(longer);
+  }
+  return choices;
+}
+
+std::vector<Problem> problems_of(const TuningSpec& spec) {
+  return spec.problems.empty() ? std::vector<Problem>{Problem{}} : spec.problems;
+}
+
+void collect_defaults(Subject& subject) {
+  std::set<std::tuple<std::string, std::string, std::array<std::uint32_t, 3>>> seen;
+  std::set<std::string> problems;
+  for (const auto& types : subject.type_choices)
+    for (const Problem& problem : problems_of(subject.spec)) {
+      const auto note = [&](const std::string& sentence) {
+        if (problems.insert(sentence).second)
+          subject.binding_problems.push_back(sentence);
+      };
+      auto workload = own_workload(subject.spec, problem, types, subject.device);
+      if (!workload) {
+        note(workload.error().sentence());
+        continue;
+      }
+      auto knobs = default_knobs(**workload);
+      if (!knobs) {
+        note(knobs.error().sentence());
+        continue;
+      }
+      if (!admitted(**workload, *knobs)) {
+        note("the conditions exclude the default configuration of " + (*workload)->key());
+        continue;
+      }
+      auto bound = bind_configuration(*workload, *knobs);
+      if (!bound) {
+        note(bound.error().sentence());
+        continue;
+      }
+      bound->is_default = true;
+      if (seen.insert({bound->raw_instance, bound->template_instance, bound->raw_launch.block}).second)
+        subject.defaults.push_back(std::move(*bound));
+    }
+}
+
+// Valid configurations of one workload other than its default, at random.
+std::vector<KnobValues> draw(const TuningSpec& spec, const Workload& workload, Random& random) {
+  std::vector<Parameter> parameters;
+  const auto defaults = default_knobs(workload);
+  for (std::size_t i = 0; i < spec.knobs.size(); ++i) {
+    Parameter parameter{spec.knobs[i].name, spec.knobs[i].values};
+    if (defaults &&
+        std::find(parameter.values.begin(), parameter.values.end(), (*defaults)[i]) == parameter.values.end())
+      parameter.values.push_back((*defaults)[i]);
+    parameters.push_back(std::move(parameter));
+  }
+  std::vector<Expression> conditions;
+  for (const Condition& condition : spec.conditions)
+    conditions.push_back(condition.expression);
+  auto space = Space::build(std::move(parameters), conditions,
+                            [&](std::string_view name) { return workload.lookup(name); });
+  std::vector<KnobValues> drawn;
+  if (!space)
+    return drawn;
+  for (int i = 0; i < 96; ++i) {
+    KnobValues values = space->values(space->sample(random));
+    if (!(defaults && values == *defaults) && std::find(drawn.begin(), drawn.end(), values) == drawn.end())
+      drawn.push_back(std::move(values));
+  }
+  return drawn;
+}
+
+// Each pick covers as many values of knobs as possible that no earlier pick has; half of them go to the types
+// that are tuned, the rest to the others in turn.
+void collect_samples(Subject& subject) {
+  if (subject.spec.knobs.empty() || subject.options.sampled_configurations <= 0)
+    return;
+  Random random(subject.seed);
+  const auto wanted = static_cast<std::size_t>(subject.options.sampled_configurations);
+  const std::vector<Problem> problems = problems_of(subject.spec);
+  std::set<std::pair<std::size_t, std::string>> covered;
+  std::map<std::pair<std::size_t, std::size_t>,
+           std::pair<std::shared_ptr<const Workload>, std::vector<KnobValues>>>
+      pools;
+  std::set<std::string> taken;
+  std::size_t fruitless = 0;
+  for (std::size_t pick = 0; subject.sampled.size() < wanted && fruitless < 3 * problems.size() + 3; ++pick) {
+    const std::size_t choices = subject.type_choices.size();
+    const std::size_t types = pick % 2 == 0 || choices == 1 ? 0 : 1 + pick / 2 % (choices - 1);
+    const std::size_t which = pick % problems.size();
+    auto& [workload, pool] = pools[{types, which}];
+    if (!workload) {
+      auto owned = own_workload(subject.spec, problems[which], subject.type_choices[types], subject.device);
+      if (!owned) {
+        ++fruitless;
+        continue;
+      }
+      workload = *owned;
+      pool = draw(subject.spec, *workload, random);
+    }
+    const auto gain = [&](const KnobValues& values) {
+      std::size_t fresh = 0;
+      for (std::size_t k = 0; k < values.size(); ++k)
+        fresh += !covered.contains({k, lathe::to_string(values[k])});
+      return fresh;
+    };
+    const auto best =
+        std::max_element(pool.begin(), pool.end(),
+                         [&](const KnobValues& a, const KnobValues& b) { return gain(a) < gain(b); });
+    if (best == pool.end()) {
+      ++fruitless;
+      continue;
+    }
+    const KnobValues values = *best;
+    pool.erase(best);
+    auto bound = bind_configuration(workload, values);
+    if (!bound) {
+      subject.binding_problems.push_back("an admitted configuration cannot be launched: " +
+                                         bound.error().sentence());
+      ++fruitless;
+      continue;
+    }
+    if (!taken.insert(bound->template_instance).second) {
+      ++fruitless;
+      continue;
+    }
+    for (std::size_t k = 0; k < values.size(); ++k)
+      covered.insert({k, lathe::to_string(values[k])});
+    fruitless = 0;
+    subject.sampled.push_back(std::move(*bound));
+  }
+}
+
+ParseOptions parse_options(const Subject& subject, const KernelSource& source, const std::string& text) {
+  ParseOptions options;
+  options.architecture = "sm_90";
+  options.flags = source.compile_options;
+  options.flags.insert(options.flags.end(), subject.options.flags.begin(), subject.options.flags.end());
+  options.overlay[source.file] = text;
+  return options;
+}
+
+// Name of the kernel in an instance: "ns::scale" of "ns::scale<float, 8>".
+std::string kernel_name(const std::string& instance) {
+  return instance.substr(0, instance.find('<'));
+}
+
+Status parse_side(const Subject& subject, const KernelSource& source, const std::string& text,
+                  const std::vector<std::pair<std::string, const Launch*>>& wanted, ParsedSide& side) {
+  std::vector<std::string> instances;
+  for (const auto& [instance, launch] : wanted)
+    if (std::find(instances.begin(), instances.end(), instance) == instances.end())
+      instances.push_back(instance);
+  const std::string pinned = with_instances(text, instances);
+  LATHE_TRY(side.source, ParsedSource::parse(source.file, parse_options(subject, source, pinned)));
+  LATHE_TRY(side.kernel, find_kernel(*side.source, kernel_name(source.instance)));
+  if (!side.source->errors().empty())
+    return Error{source.file.filename().string() + " does not compile", "clang: " + side.source->errors()[0],
+                 ""};
+  if (!side.kernel.is_whole())
+    return Error{"the kernel in " + source.file.filename().string() + " is not whole",
+                 "unresolved: " + side.kernel.unresolved[0], ""};
+  std::vector<CodeRequest> requests;
+  for (std::size_t i = 0; i < instances.size(); ++i) {
+    LATHE_TRY(SourceFacts facts, source_facts(*side.source, i));
+    std::set<std::string> keys;
+    for (const auto& [instance, launch] : wanted)
+      if (instance == instances[i] && keys.insert(code_key(instance, *launch)).second)
+        requests.push_back({instance, facts.mangled, launch->block});
+    side.source_facts[instances[i]] = std::move(facts);
+  }
+  // What clang read may differ from the file where the front end had to mend it.
+  const clang::SourceManager& manager = side.source->ast().getSourceManager();
+  const std::string read(manager.getBufferData(manager.getMainFileID()));
+  auto code = code_facts(read, source.file, side.source->command(), requests);
+  if (!code)
+    side.code_problem = code.error().sentence();
+  else
+    for (std::size_t i = 0; i < requests.size(); ++i)
+      side.code_facts[code_key(requests[i].instance, Launch{{}, requests[i].block, 0})] =
+          std::move((*code)[i]);
+  return Done{};
+}
+
+} // namespace
+
+std::string code_key(const std::string& instance, const Launch& launch) {
+  return instance + " of " + std::to_string(launch.block[0]) + "x" + std::to_string(launch.block[1]) + "x" +
+         std::to_string(launch.block[2]) + " threads";
+}
+
+std::string Configuration::knobs_text() const {
+  std::string text;
+  for (std::size_t i = 0; i < knobs.size(); ++i)
+    text += (i ? " " : "") + workload->spec->knobs[i].name + "=" + lathe::to_string(knobs[i]);
+  return text;
+}
+
+std::vector<std::string> Configuration::macros() const {
+  std::vector<std::string> options;
+  for (std::size_t i = 0; i < knobs.size(); ++i)
+    if (workload->spec->knobs[i].is_macro)
+      options.push_back("-D" + workload->spec->knobs[i].name + "=" + lathe::to_string(knobs[i]));
+  return options;
+}
+
+std::string Configuration::text() const {
+  return knobs_text() + (knobs.empty() ? "" : ", ") + workload->key() + (is_default ? " (default)" : "");
+}
+
+Result<Configuration> bind_configuration(std::shared_ptr<const Workload> workload, KnobValues knobs) {
+  const TuningSpec& spec = *workload->spec;
+  Configuration bound;
+  LATHE_TRY(bound.raw_instance, bind_instance(spec.reference, *workload, knobs));
+  LATHE_TRY(bound.template_instance, bind_instance(spec.kernel, *workload, knobs));
+  LATHE_TRY(bound.raw_launch, bind_launch(spec.reference.launch, *workload, knobs));
+  LATHE_TRY(bound.template_launch, bind_launch(spec.kernel.launch, *workload, knobs));
+  bound.workload = std::move(workload);
+  bound.knobs = std::move(knobs);
+  return bound;
+}
+
+bool admitted(const Workload& workload, const KnobValues& knobs) {
+  const TuningSpec& spec = *workload.spec;
+  const Lookup lookup = [&](std::string_view name) -> std::optional<Value> {
+    for (std::size_t i = 0; i < spec.knobs.size() && i < knobs.size(); ++i)
+      if (spec.knobs[i].name == name)
+        return knobs[i];
+    return workload.lookup(name);
+  };
+  for (const Condition& condition : spec.conditions) {
+    const auto holds = condition.expression.evaluate_condition(lookup);
+    if (!holds || !*holds)
+      return false;
+  }
+  return true;
+}
+
+Result<std::shared_ptr<const Workload>> own_workload(const TuningSpec& spec, const Problem& problem,
+                                                     const std::map<std::string, std::string>& types,
+                                                     const DeviceInfo& device) {
+  LATHE_TRY(Workload workload, bind_workload(spec, problem, types, device.limits()));
+  return std::shared_ptr<const Workload>(std::make_shared<Workload>(std::move(workload)));
+}
+
+Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options, std::uint64_t seed) {
+  LATHE_TRY(DeviceInfo device, known_device(options.architecture));
+  if (spec.reference.file.empty())
+    return Error{"nothing to judge against", "the specification names no raw kernel",
+                 "add Lathe.reference with the raw kernel's file, instance and launch"};
+  Preparation result;
+  result.subject = std::unique_ptr<Subject>(new Subject(spec, options, std::move(device)));
+  Subject& subject = *result.subject;
+  subject.seed = seed;
+  LATHE_TRY(subject.raw_text, read_file(spec.reference.file));
+  LATHE_TRY(subject.template_text, read_file(spec.kernel.file));
+  subject.type_choices = type_choices(spec);
+  collect_defaults(subject);
+  if (subject.defaults.empty()) {
+    result.template_problem =
+        subject.binding_problems.empty() ? "no default configuration" : subject.binding_problems[0];
+    return result;
+  }
+  collect_samples(subject);
+
+  std::vector<std::pair<std::string, const Launch*>> raw_wanted, template_wanted;
+  for (const Configuration& configuration : subject.defaults) {
+    raw_wanted.emplace_back(configuration.raw_instance, &configuration.raw_launch);
+    template_wanted.emplace_back(configuration.template_instance, &configuration.template_launch);
+  }
+  for (const Configuration& configuration : subject.sampled) {
+    raw_wanted.emplace_back(configuration.raw_instance, &configuration.raw_launch);
+    template_wanted.emplace_back(configuration.template_instance, &configuration.template_launch);
+  }
+  LATHE_CHECK(parse_side(subject, spec.reference, subject.raw_text, raw_wanted, subject.raw));
+  const Status parsed =
+      parse_side(subject, spec.kernel, subject.template_text, template_wanted, subject.templated);
+  for (const ParsedSide* side : {&subject.raw, &subject.templated})
+    if (side->source)
+      for (const std::string& stand_in : side->source->stand_ins())
+        if (std::find(subject.trusted.begin(), subject.trusted.end(), stand_in) == subject.trusted.end())
+          subject.trusted.push_back(stand_in);
+  if (!parsed.ok())
+    result.template_problem = parsed.error().sentence();
+  return result;
+}
+
+} // namespace lathe::refactor

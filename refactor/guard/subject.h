@@ -1,0 +1,75 @@
+// What the checks look at: both texts, the instantiations that matter, and facts about their code.
+#pragma once
+
+#include "refactor/guard/code_facts.h"
+#include "refactor/guard/guard.h"
+#include "refactor/guard/source_facts.h"
+#include "tuner/device/device.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// The specification bound to one workload and one choice of knob values.
+struct Configuration {
+  std::shared_ptr<const Workload> workload;
+  KnobValues knobs;
+  bool is_default = false;
+  std::string raw_instance, template_instance;
+  Launch raw_launch, template_launch;
+
+  std::string knobs_text() const;          // "BLOCK=256 VEC=8"
+  std::vector<std::string> macros() const; // "-DBLOCK=256" for knobs that reach the compiler so
+  std::string text() const;                // with the workload's key
+};
+
+// Binds; fails where an expression does or a launch is illegal.
+Result<Configuration> bind_configuration(std::shared_ptr<const Workload> workload, KnobValues knobs);
+// Whether every condition of the specification holds; a condition that cannot be evaluated does not.
+bool admitted(const Workload& workload, const KnobValues& knobs);
+// The workload for a problem, with its storage owned.
+Result<std::shared_ptr<const Workload>> own_workload(const TuningSpec& spec, const Problem& problem,
+                                                     const std::map<std::string, std::string>& types,
+                                                     const DeviceInfo& device);
+
+// An instance as one block shape runs it.
+std::string code_key(const std::string& instance, const Launch& launch);
+
+// One parsed file with its instantiations.
+struct ParsedSide {
+  std::unique_ptr<ParsedSource> source;
+  KernelInfo kernel;
+  std::map<std::string, SourceFacts> source_facts; // by instance
+  std::map<std::string, CodeFacts> code_facts;     // by code_key(); empty when LLVM IR was not to be had
+  std::string code_problem;                        // why it was not
+};
+
+struct Subject {
+  Subject(const TuningSpec& given_spec, const GuardOptions& given_options, DeviceInfo info)
+      : spec(given_spec), options(given_options), device(std::move(info)) {}
+  const TuningSpec& spec;
+  const GuardOptions& options;
+  DeviceInfo device;
+  std::uint64_t seed = 1;
+  std::string raw_text, template_text;
+  std::vector<std::map<std::string, std::string>> type_choices;
+  std::vector<Configuration> defaults; // one for every distinct pair of instances and raw block shape
+  std::vector<Configuration> sampled;  // admitted, not the default, spread over the knobs' values
+  std::vector<std::string>
+      binding_problems; // defaults that could not be bound or are not admitted, each a sentence
+  ParsedSide raw, templated;
+  std::vector<std::string> trusted;
+};
+
+// Reads, binds, samples and parses. `template_problem`: the template's fault when it does not even parse.
+struct Preparation {
+  std::unique_ptr<Subject> subject;
+  std::string template_problem;
+};
+Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options, std::uint64_t seed);
+
+} // namespace lathe::refactor

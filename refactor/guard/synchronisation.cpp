@@ -1,0 +1,78 @@
+// Synchronisation: no barrier or warp primitive of the raw kernel is lost at the defaults, none loses lanes
+// of its mask, none moves under a branch that threads of one block may take differently. What the raw kernel
+// already does is reported. Races that need more than this to show are left to the permuted schedules of the
+// differential check.
+#include "refactor/guard/checks.h"
+
+#include <algorithm>
+
+namespace lathe::refactor {
+namespace {
+
+// "shfl.sync.bfly.i32" of "shfl.sync.bfly.i32 mask=0xffffffff".
+std::string primitive(const std::string& key) {
+  return key.substr(0, key.find(' '));
+}
+
+bool has_primitive(const std::map<std::string, int>& primitives, const std::string& name) {
+  return std::any_of(primitives.begin(), primitives.end(),
+                     [&](const auto& entry) { return primitive(entry.first) == name; });
+}
+
+} // namespace
+
+CheckResult check_synchronisation(const Subject& subject) {
+  Findings findings("synchronisation");
+  std::size_t judged = 0;
+  int barriers = 0;
+  for (const FactPair& pair : fact_pairs(subject)) {
+    if (!pair.raw || !pair.templated)
+      continue;
+    ++judged;
+    const CodeFacts &raw = *pair.raw, &templated = *pair.templated;
+    barriers = std::max(barriers, raw.barriers);
+    const std::string where = " at " + pair.configuration->text();
+    const bool is_default = pair.configuration->is_default;
+    if (templated.barriers < raw.barriers) {
+      const std::string counts = std::to_string(templated.barriers) + " barriers where the raw kernel has " +
+                                 std::to_string(raw.barriers);
+      if (is_default || templated.barriers == 0)
+        findings.fail("the template has " + counts + where);
+      else
+        findings.report("the template has " + counts + where + ": permuted schedules stand in");
+    }
+    if (templated.divergent_barriers > 0 && raw.divergent_barriers == 0)
+      findings.fail("a barrier stands under a branch that threads of a block may take differently" + where);
+    else if (raw.divergent_barriers > 0)
+      findings.report(
+          "the raw kernel itself has barriers that threads may miss (some return or branch before them)");
+    for (const auto& [key, count] : templated.warp_primitives) {
+      if (raw.warp_primitives.contains(key))
+        continue;
+      if (has_primitive(raw.warp_primitives, primitive(key)))
+        findings.fail("a warp primitive has another mask (" + key + ")" + where);
+      else
+        findings.report("the template adds " + key + where);
+    }
+    for (const auto& [key, count] : raw.warp_primitives) {
+      if (has_primitive(templated.warp_primitives, primitive(key)))
+        continue;
+      if (is_default)
+        findings.fail("the template lost " + key + where);
+      else
+        findings.report("the template has no " + key + where);
+    }
+    if (templated.divergent_warp_primitives > 0 && raw.divergent_warp_primitives == 0)
+      findings.fail("a warp primitive moved under a branch that threads may take differently" + where);
+  }
+  if (judged == 0)
+    findings.undecided("there is no LLVM IR to look at");
+  return findings.conclude(
+      Verdict::proved, barriers == 0
+                           ? "the raw kernel has no barrier, and none of its warp primitives changed, in " +
+                                 std::to_string(judged) + " instances"
+                           : "barriers and warp primitives stand where the raw kernel has them, in " +
+                                 std::to_string(judged) + " instances");
+}
+
+} // namespace lathe::refactor
