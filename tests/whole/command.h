@@ -1,0 +1,59 @@
+// Runs the built executables as a user would.
+#pragma once
+
+#include "tuner/base/files.h"
+#include "tuner/base/subprocess.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace lathe {
+
+inline std::filesystem::path source_folder() {
+  return std::getenv("LATHE_SOURCE_DIR");
+}
+inline std::string lathe_program() {
+  return std::string(std::getenv("LATHE_BIN_DIR")) + "/lathe";
+}
+
+inline SubprocessResult run_lathe(std::vector<std::string> arguments, const std::filesystem::path& folder,
+                                  std::vector<std::pair<std::string, std::string>> environment = {}) {
+  arguments.insert(arguments.begin(), lathe_program());
+  SubprocessOptions options;
+  options.timeout = std::chrono::minutes(10);
+  options.folder = folder;
+  options.environment = std::move(environment);
+  auto result = run_subprocess(arguments, options);
+  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().sentence());
+  return result.ok() ? std::move(*result) : SubprocessResult{};
+}
+
+class CommandTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    auto created = TemporaryFolder::create("whole-test");
+    ASSERT_TRUE(created.ok());
+    folder_.emplace(std::move(*created));
+  }
+  const std::filesystem::path& folder() const { return folder_->path(); }
+  SubprocessResult lathe(const std::vector<std::string>& arguments) { return run_lathe(arguments, folder()); }
+  void write(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(write_file(folder() / name, text).ok());
+  }
+
+  // The message is one line, "lathe: what: why: what to do", and mentions every given word.
+  static void expect_sentence(const SubprocessResult& result, int exit_code,
+                              const std::vector<std::string>& words) {
+    EXPECT_EQ(result.signal, 0);
+    EXPECT_EQ(result.exit_code, exit_code) << result.errors << result.output;
+    EXPECT_TRUE(result.errors.starts_with("lathe: ")) << result.errors;
+    for (const std::string& word : words)
+      EXPECT_NE(result.errors.find(word), std::string::npos) << "no '" << word << "' in: " << result.errors;
+  }
+
+private:
+  std::optional<TemporaryFolder> folder_;
+};
+
+} // namespace lathe

@@ -1,0 +1,123 @@
+// Raw kernel -> template -> tuned on the host executor -> header that compiles: as the README says, on a
+// small problem.
+#include "tests/whole/command.h"
+#include "tuner/compile/compile.h"
+
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace lathe {
+namespace {
+
+using Json = nlohmann::json;
+
+struct KernelCase {
+  const char* name;
+  const char* kernel;
+  const char* problem;
+};
+
+class WholePath : public CommandTest, public ::testing::WithParamInterface<KernelCase> {
+protected:
+  std::string spec() const { return "search_spaces/" + std::string(GetParam().name) + ".json"; }
+
+  void templatize() {
+    const auto source = source_folder() / "sglang_kernels" / (std::string(GetParam().name) + ".cu");
+    const auto made = lathe(
+        {"templatize", source.string(), "--kernel", GetParam().kernel, "--name", GetParam().name, "--json"});
+    ASSERT_EQ(made.exit_code, 0) << made.errors << made.output;
+    product_ = Json::parse(made.output);
+  }
+
+  Json tune(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{
+        "tune",  spec(),      "--device",         "host",      "--evaluations",
+        "8",     "--problem", GetParam().problem, "--results", "results.sqlite",
+        "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto tuned = lathe(arguments);
+    EXPECT_EQ(tuned.exit_code, 0) << tuned.errors;
+    return Json::parse(tuned.output, nullptr, false);
+  }
+
+  Json product_;
+};
+
+TEST_P(WholePath, TemplateTunedAndExported) {
+  templatize();
+  EXPECT_TRUE(product_["Accepted"].get<bool>()) << product_;
+  EXPECT_GE(product_["Knobs"].size(), 4u) << product_;
+  EXPECT_EQ(product_["IdentityLevel"], "L0") << product_;
+
+  const Json results = tune();
+  ASSERT_EQ(results["Results"].size(), 1u);
+  const Json& row = results["Results"][0];
+  EXPECT_TRUE(row["HostExecutor"].get<bool>());
+  EXPECT_NE(row["Device"].get<std::string>().find("host executor"), std::string::npos);
+  EXPECT_FALSE(row["Failures"].contains("wrong_result")) << row;
+  EXPECT_GT(row["Raw"]["MedianMicroseconds"].get<double>(), 0);
+
+  const auto exported =
+      lathe({"export", spec(), "--results", "results.sqlite", "--allow-host", "-o", "tuned.h"});
+  ASSERT_EQ(exported.exit_code, 0) << exported.errors;
+  EXPECT_NE(read_file(folder() / "tuned.h")->find("HOST-EXECUTOR TIMES"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ShippedKernels, WholePath,
+    ::testing::Values(KernelCase{"silu_and_mul", "act_and_mul_kernel", "num_tokens=3,d=512"},
+                      KernelCase{"fused_add_rmsnorm", "fused_add_rmsnorm_kernel", "num_tokens=3,d=512"},
+                      KernelCase{"merge_attn_states_lse", "merge_attn_states_kernel",
+                                 "num_tokens=3,num_heads=4,head_size=64"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+// `kill -9` in the middle of tuning: what was recorded is still there, and the same command goes on from it.
+class Interrupted : public CommandTest {};
+
+TEST_F(Interrupted, KilledTuningResumes) {
+  const auto source = source_folder() / "sglang_kernels/silu_and_mul.cu";
+  const auto made = lathe({"templatize", source.string(), "--kernel", "act_and_mul_kernel", "--name",
+                           "silu_and_mul", "--no-check"});
+  ASSERT_EQ(made.exit_code, 0) << made.errors;
+  const std::vector<std::string> command{"tune",          "search_spaces/silu_and_mul.json",
+                                         "--device",      "host",
+                                         "--evaluations", "12",
+                                         "--problem",     "num_tokens=2,d=512",
+                                         "--results",     "results.sqlite",
+                                         "--json"};
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::setpgid(0, 0);
+    std::vector<std::string> words{lathe_program()};
+    words.insert(words.end(), command.begin(), command.end());
+    std::vector<char*> pointers;
+    for (std::string& word : words)
+      pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    if (::chdir(folder().c_str()) == 0)
+      ::execv(pointers[0], pointers.data());
+    ::_exit(127);
+  }
+  for (int tenths = 0; tenths < 600 && !std::filesystem::exists(folder() / "results.sqlite"); ++tenths)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  std::this_thread::sleep_for(std::chrono::seconds(6));
+  ::kill(-child, SIGKILL);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+
+  const auto resumed = lathe(command);
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.errors;
+  const Json results = Json::parse(resumed.output);
+  EXPECT_EQ(results["Results"][0]["Evaluations"], 12);
+  // A third run finds everything in the store and evaluates nothing anew.
+  const auto again = lathe(command);
+  EXPECT_EQ(Json::parse(again.output)["Results"][0]["Evaluations"], 12);
+}
+
+} // namespace
+} // namespace lathe
