@@ -159,16 +159,14 @@ DeviceStatus RunnerSession::allocate() {
   for (std::size_t s = 0; s < sets_.size(); ++s)
     for (std::size_t i = 0; i < request_.buffers.size(); ++i)
       LATHE_STEP(fill(s, i));
+  const auto refill = [&](std::size_t set) -> DeviceStatus {
+    for (std::size_t i = 0; i < request_.buffers.size(); ++i)
+      if (request_.buffers[i].direction == Direction::inout)
+        LATHE_STEP(fill(set, i));
+    return {};
+  };
   if (restores_)
-    LATHE_STEP(capture(
-        static_cast<int>(sets_.size()),
-        [&](std::size_t set) -> DeviceStatus {
-          for (std::size_t i = 0; i < request_.buffers.size(); ++i)
-            if (request_.buffers[i].direction == Direction::inout)
-              LATHE_STEP(fill(set, i));
-          return {};
-        },
-        restore_));
+    LATHE_STEP(capture(static_cast<int>(sets_.size()), refill, restore_));
   return device_.wait(60);
 }
 

@@ -208,14 +208,12 @@ DeviceStatus RunnerSession::measure_copies(SetupReply& reply) {
                  "allocating memory failed");
     Replay replay;
     std::uint64_t next = 0;
-    LATHE_STEP(capture(
-        pairs,
-        [&](std::size_t) -> DeviceStatus {
-          const CUdeviceptr from = memory.address() + 2 * place * next++;
-          LATHE_DEVICE(cuda.cuMemcpyDtoDAsync(from + place, from, bytes, device_.stream()), "copying failed");
-          return {};
-        },
-        replay));
+    const auto copy = [&](std::size_t) -> DeviceStatus {
+      const CUdeviceptr from = memory.address() + 2 * place * next++;
+      LATHE_DEVICE(cuda.cuMemcpyDtoDAsync(from + place, from, bytes, device_.stream()), "copying failed");
+      return {};
+    };
+    LATHE_STEP(capture(pairs, copy, replay));
     Timing timing;
     RunnerTiming wanted = request_.timing;
     wanted.incumbent_us = 0;
