@@ -1,0 +1,240 @@
+#include "refactor/knobs/geometry.h"
+
+#include <functional>
+
+namespace lathe::refactor {
+
+namespace {
+
+std::string_view symbol(Operation operation) {
+  switch (operation) {
+  case Operation::add:
+    return " + ";
+  case Operation::subtract:
+    return " - ";
+  case Operation::multiply:
+    return " * ";
+  case Operation::divide_truncate:
+  case Operation::divide_real:
+    return " / ";
+  case Operation::divide_floor:
+    return " // ";
+  case Operation::modulo_truncate:
+  case Operation::modulo_floor:
+    return " % ";
+  case Operation::power:
+    return " ** ";
+  case Operation::bit_and:
+    return " & ";
+  case Operation::bit_or:
+    return " | ";
+  case Operation::bit_xor:
+    return " ^ ";
+  case Operation::shift_left:
+    return " << ";
+  case Operation::shift_right:
+    return " >> ";
+  default:
+    return " ? ";
+  }
+}
+
+std::string_view symbol(Comparison comparison) {
+  switch (comparison) {
+  case Comparison::less:
+    return " < ";
+  case Comparison::less_equal:
+    return " <= ";
+  case Comparison::greater:
+    return " > ";
+  case Comparison::greater_equal:
+    return " >= ";
+  case Comparison::equal:
+    return " == ";
+  case Comparison::not_equal:
+    return " != ";
+  case Comparison::in:
+    return " in ";
+  case Comparison::not_in:
+    return " not in ";
+  }
+  return " == ";
+}
+
+std::string_view name_of(Function function) {
+  switch (function) {
+  case Function::minimum:
+    return "min";
+  case Function::maximum:
+    return "max";
+  case Function::absolute:
+    return "abs";
+  case Function::ceil_div:
+    return "ceil_div";
+  case Function::gcd:
+    return "gcd";
+  case Function::log2:
+    return "log2";
+  case Function::is_pow2:
+    return "is_pow2";
+  case Function::to_integer:
+    return "int";
+  case Function::to_real:
+    return "float";
+  case Function::floor:
+    return "floor";
+  case Function::ceil:
+    return "ceil";
+  }
+  return "";
+}
+
+// Rewrites a tree while printing it: `replace` may return the text for a node.
+using Replace = std::function<std::optional<std::string>(const ExpressionNode&)>;
+
+std::string print(const ExpressionNode& node, const std::vector<std::string>& names, const Replace& replace,
+                  bool outer = false) {
+  if (replace)
+    if (auto text = replace(node))
+      return *text;
+  const auto child = [&](std::size_t i) { return print(node.children[i], names, replace); };
+  const auto joined = [&](std::string_view separator) {
+    std::string text;
+    for (std::size_t i = 0; i < node.children.size(); ++i)
+      text += (i ? std::string(separator) : "") + child(i);
+    return text;
+  };
+  const auto wrapped = [&](std::string text) { return outer ? text : "(" + text + ")"; };
+  switch (node.operation) {
+  case Operation::constant:
+    return to_string(node.value);
+  case Operation::name:
+    return names[node.slot];
+  case Operation::list:
+    return "[" + joined(", ") + "]";
+  case Operation::logical_not:
+    return wrapped("!" + child(0));
+  case Operation::logical_and:
+  case Operation::operand_and:
+    return wrapped(joined(" && "));
+  case Operation::logical_or:
+  case Operation::operand_or:
+    return wrapped(joined(" || "));
+  case Operation::compare: {
+    std::string text = child(0);
+    for (std::size_t i = 0; i < node.comparisons.size(); ++i)
+      text += std::string(symbol(node.comparisons[i])) + child(i + 1);
+    return wrapped(text);
+  }
+  case Operation::choose:
+    return wrapped(child(0) + " ? " + child(1) + " : " + child(2));
+  case Operation::call:
+    return std::string(name_of(node.function)) + "(" + joined(", ") + ")";
+  case Operation::negate:
+    return wrapped("-" + child(0));
+  case Operation::bit_not:
+    return wrapped("~" + child(0));
+  default:
+    return wrapped(child(0) + std::string(symbol(node.operation)) + child(1));
+  }
+}
+
+// The terms of a sum with their signs.
+void flatten(const ExpressionNode& node, bool negative,
+             std::vector<std::pair<const ExpressionNode*, bool>>& terms) {
+  if (node.operation == Operation::add || node.operation == Operation::subtract) {
+    flatten(node.children[0], negative, terms);
+    flatten(node.children[1], negative != (node.operation == Operation::subtract), terms);
+  } else {
+    terms.push_back({&node, negative});
+  }
+}
+
+std::optional<std::int64_t> constant_of(const ExpressionNode& node) {
+  const auto value =
+      evaluate_tree(node, [](std::size_t) -> Result<Value> { return Error{"", "a name", ""}; });
+  if (!value.ok())
+    return std::nullopt;
+  const auto* number = std::get_if<std::int64_t>(&value.value());
+  return number ? std::optional(*number) : std::nullopt;
+}
+
+} // namespace
+
+std::string format_tree(const ExpressionNode& node, const std::vector<std::string>& names) {
+  return print(node, names, {}, true);
+}
+
+std::string canonical(const Expression& expression) {
+  return format_tree(expression.root(), expression.names());
+}
+
+std::optional<std::int64_t> constant_of(const Expression& expression) {
+  return constant_of(expression.root());
+}
+
+Result<Expression> replace_subtree(const Expression& expression, const Expression& from,
+                                   const std::string& to, int& count) {
+  const std::string target = canonical(from);
+  const Replace replace = [&](const ExpressionNode& node) -> std::optional<std::string> {
+    if (format_tree(node, expression.names()) != target)
+      return std::nullopt;
+    ++count;
+    return to;
+  };
+  const int before = count;
+  const std::string text = print(expression.root(), expression.names(), replace, true);
+  if (count == before)
+    return expression;
+  return Expression::parse(text, expression.dialect());
+}
+
+Result<Expression> replace_ceil_div(const Expression& expression, const Expression& divisor,
+                                    const std::string& to, int& count) {
+  const auto& names = expression.names();
+  const std::string target = canonical(divisor);
+  const auto value = constant_of(divisor);
+  const auto is_divisor = [&](const ExpressionNode& node) {
+    return format_tree(node, names) == target || (value && constant_of(node) == value);
+  };
+  Replace replace = [&](const ExpressionNode& node) -> std::optional<std::string> {
+    const bool is_call = node.operation == Operation::call && node.function == Function::ceil_div;
+    if (!is_call && node.operation != Operation::divide_truncate && node.operation != Operation::divide_floor)
+      return std::nullopt;
+    if (!is_divisor(node.children[1]))
+      return std::nullopt;
+    if (is_call) {
+      ++count;
+      return "ceil_div(" + format_tree(node.children[0], names) + ", " + to + ")";
+    }
+    std::vector<std::pair<const ExpressionNode*, bool>> terms;
+    flatten(node.children[0], false, terms);
+    // What is left after taking divisor - 1 away must be the numerator.
+    bool took_divisor = false;
+    std::int64_t constant = 0;
+    std::string numerator;
+    for (const auto& [term, negative] : terms) {
+      if (!took_divisor && !negative && !value && is_divisor(*term)) {
+        took_divisor = true;
+        continue;
+      }
+      if (const auto number = constant_of(*term)) {
+        constant += negative ? -*number : *number;
+        continue;
+      }
+      numerator += (negative ? " - " : numerator.empty() ? "" : " + ") + format_tree(*term, names);
+    }
+    const std::int64_t wanted = value ? *value - 1 : -1;
+    if ((!value && !took_divisor) || constant != wanted || numerator.empty())
+      return std::nullopt;
+    ++count;
+    return "ceil_div(" + numerator + ", " + to + ")";
+  };
+  const int before = count;
+  const std::string text = print(expression.root(), names, replace, true);
+  if (count == before)
+    return expression;
+  return Expression::parse(text, expression.dialect());
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,61 @@
+// Decides whether a kernel is correct for every block size: how its work is dealt out to the threads of a
+// block.
+#pragma once
+
+#include "refactor/knobs/kernel_view.h"
+
+#include <variant>
+
+namespace lathe::refactor {
+
+// The axis under study: the atom of the thread's index and the atom of the number of threads. The second is
+// "blockDim.x", or the atom of a constant that the launcher uses as its block size.
+struct ThreadAxis {
+  std::string thread = "threadIdx.x";
+  std::string count = "blockDim.x";
+};
+
+// What a kernel needs of the block size when every thread's work is dealt out by it.
+struct ThreadModel {
+  bool strided = false;       // a loop starts at the thread's index and steps by the number of threads
+  bool guarded_index = false; // an index thread + count * k is compared with a bound
+  std::set<std::string>
+      grid_axes;                  // "blockIdx.x" where the index spans blocks: the grid must follow the block
+  bool halving = false;           // a tree reduction halves the number of threads: a power of two
+  bool warps = false;             // lanes and warps are told apart: a multiple of 32
+  std::int64_t multiple = 1;      // the number of threads must be a multiple of this
+  std::int64_t least = 1;         // some statement addresses this many threads
+  std::vector<std::int64_t> most; // shared arrays hold this many threads at most
+  bool block_in_addresses = false; // addresses depend on the block size other than through the thread's index
+  bool free_grid = false;          // a loop steps by the whole grid: any number of blocks covers the work
+  bool dynamic_by_thread = false;  // dynamic shared memory is addressed by threads or warps
+  std::vector<const clang::Expr*> count_uses; // reads of the number of threads, as written
+  std::string evidence;                       // where the work is dealt out: "line 20"
+};
+
+// The reason, one sentence, when some use of the thread's index or of the number of threads would compute
+// something else with another block size.
+struct ThreadRefusal {
+  std::string reason;
+};
+
+// The proof obligation: every value computed from the thread's index is either
+//  - the start of a loop that steps by the number of threads (times blocks where it starts at a block's
+//  share),
+//  - an index c * (thread + count * k) + rest, k a block index or a loop counter, that is compared with a
+//  bound,
+//  - a lane or warp number (thread % G, thread / G) used on shared memory, in comparisons, or as one of the
+//  above,
+//  - a comparison that selects threads (thread == 0, warp < number of warps),
+// and the number of threads appears in steps, bounds, reductions and on-chip addresses only.
+// `launcher_varies`: the raw launcher already uses several block sizes, so that addresses may depend on it.
+// The analysis is of the kernel's text, not of the values a launcher passes; the guard's runs stand behind
+// it.
+std::variant<ThreadRefusal, ThreadModel> analyse_threads(KernelView& view, const ThreadAxis& axis,
+                                                         bool launcher_varies);
+
+// How the threads of a kernel talk to each other; empty when they do not: "__syncthreads", "shared memory",
+// ...
+std::string communication(const KernelView& view);
+
+} // namespace lathe::refactor

@@ -1,0 +1,163 @@
+#include "refactor/rewrite/block_knob.h"
+
+#include "refactor/knobs/geometry.h"
+
+#include <clang/AST/Attr.h>
+#include <clang/Basic/SourceManager.h>
+
+#include <algorithm>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+LaunchBounds launch_bounds_of(const KernelView& view) {
+  LaunchBounds bounds;
+  const auto* attribute = view.kernel()->getAttr<CUDALaunchBoundsAttr>();
+  if (!attribute)
+    return bounds;
+  // `__launch_bounds__` is itself a macro of CUDA's headers: its arguments are read from the text.
+  const SourceManager& manager = view.context().getSourceManager();
+  const std::string& text = view.file_text();
+  const std::string word = "__launch_bounds__";
+  std::size_t at = manager.getFileOffset(manager.getExpansionLoc(attribute->getLocation()));
+  if (!view.in_main_file(attribute->getLocation()) || text.compare(at, word.size(), word) != 0) {
+    bounds.unreadable = true;
+    return bounds;
+  }
+  at = text.find('(', at);
+  std::size_t begin = at + 1;
+  int depth = 0;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    depth += c == '(';
+    depth -= c == ')';
+    if ((c == ',' && depth == 1) || depth == 0) {
+      std::size_t first = text.find_first_not_of(" \t\n", begin), last = at;
+      while (last > first && std::isspace(static_cast<unsigned char>(text[last - 1])))
+        --last;
+      bounds.arguments.push_back({first, last});
+      begin = at + 1;
+    }
+    if (depth == 0)
+      break;
+  }
+  const Expr* expressions[] = {attribute->getMaxThreads(), attribute->getMinBlocks()};
+  for (std::size_t i = 0; i < bounds.arguments.size(); ++i)
+    bounds.values.push_back(i < 2 && expressions[i] ? view.evaluate(expressions[i]).as_constant()
+                                                    : std::nullopt);
+  return bounds;
+}
+
+std::optional<std::string> follow_block(const BlockKnob& block, const ThreadModel& model,
+                                        const Candidate& candidate, LaunchGeometry& launch) {
+  const auto axis = static_cast<std::size_t>(block.axis);
+  const auto constant = constant_of(block.raw);
+  launch.block[axis] = make_expression(block.text);
+  for (std::size_t i = 0; i < 3; ++i) {
+    int count = 0;
+    const auto rewrite = [&](const Expression& divisor, const std::string& to) {
+      auto grid = replace_ceil_div(launch.grid[i], divisor, to, count);
+      if (grid.ok())
+        launch.grid[i] = std::move(grid).value();
+    };
+    const bool needed = model.grid_axes.count("blockIdx." + std::string(1, "xyz"[i])) > 0;
+    if (!needed && !model.free_grid)
+      continue;
+    rewrite(block.raw, block.text);
+    // Lanes of a group share an index, or a thread takes several: the grid divides by a part or a multiple.
+    for (std::int64_t factor = 2; constant && count == 0 && factor <= 64; factor *= 2) {
+      if (*constant % factor == 0)
+        rewrite(Expression(Value{*constant / factor}),
+                "(" + block.text + " / " + std::to_string(factor) + ")");
+      if (count == 0)
+        rewrite(Expression(Value{*constant * factor}),
+                "(" + block.text + " * " + std::to_string(factor) + ")");
+    }
+    if (count == 0 && !constant) {
+      auto grid = replace_subtree(launch.grid[i], block.raw, block.text, count);
+      if (grid.ok())
+        launch.grid[i] = std::move(grid).value();
+    }
+    if (needed && count == 0)
+      return "the index spans blocks, but the grid " + candidate.launch.grid[i].text() +
+             " does not divide by the block size, so that it cannot follow the knob";
+  }
+  int in_shared = 0;
+  if (!constant) {
+    auto shared = replace_subtree(launch.shared_bytes, block.raw, block.text, in_shared);
+    if (shared.ok())
+      launch.shared_bytes = std::move(shared).value();
+  }
+  const auto shared_constant = constant_of(candidate.launch.shared_bytes);
+  if (model.dynamic_by_thread && in_shared == 0 && shared_constant != 0)
+    return "dynamic shared memory is addressed by the thread, but its size " +
+           candidate.launch.shared_bytes.text() + " does not show how it follows the block size";
+  return std::nullopt;
+}
+
+std::optional<std::string> follow_launch_bounds(const KernelView& view, const BlockKnob& block,
+                                                std::optional<std::int64_t> constant,
+                                                std::vector<Edit>& edits,
+                                                std::vector<Condition>& conditions) {
+  const LaunchBounds bounds = launch_bounds_of(view);
+  if (bounds.unreadable)
+    return "the launch bounds come from a macro, so that they cannot follow the block size";
+  if (bounds.arguments.empty())
+    return std::nullopt;
+  const std::string written = view.text(bounds.arguments[0]);
+  if (has_word(written, block.name))
+    return std::nullopt; // states the constant that is the knob now
+  if (!bounds.values[0])
+    return "the launch bounds " + written + " cannot be read, so that they cannot follow the block size";
+  if (constant && *bounds.values[0] == *constant)
+    edits.push_back(replace(bounds.arguments[0], block.name));
+  else
+    conditions.push_back(make_condition(block.name + " <= " + std::to_string(*bounds.values[0]),
+                                        "the kernel's launch bounds"));
+  return std::nullopt;
+}
+
+void add_block_conditions(const BlockKnob& block, const ThreadModel& model, bool zero_is_raw,
+                          std::vector<Condition>& conditions) {
+  const std::string unless_raw = zero_is_raw ? block.name + " == 0 || " : "";
+  const auto add = [&](const std::string& text, const std::string& why) {
+    conditions.push_back(make_condition(unless_raw + text, why));
+  };
+  if (model.multiple > 1)
+    add(block.name + " % " + std::to_string(model.multiple) + " == 0",
+        "the kernel tells groups of " + std::to_string(model.multiple) + " threads apart");
+  if (model.halving)
+    add("is_pow2(" + block.name + ")", "a reduction halves the number of threads");
+  if (model.least > 1)
+    add(block.name + " >= " + std::to_string(model.least),
+        "a statement addresses " + std::to_string(model.least) + " threads");
+  if (!model.most.empty()) {
+    const std::int64_t most = *std::min_element(model.most.begin(), model.most.end());
+    if (most < 1024)
+      add(block.name + " <= " + std::to_string(most), "a shared array has room for " + std::to_string(most));
+  }
+}
+
+std::vector<std::int64_t> block_values(const Candidate& candidate, int axis, std::optional<std::int64_t> raw,
+                                       bool with_zero) {
+  std::int64_t others = 1;
+  for (std::size_t i = 0; i < 3; ++i)
+    if (static_cast<int>(i) != axis)
+      others *= constant_of(candidate.launch.block[i]).value_or(1);
+  std::vector<std::int64_t> values;
+  if (with_zero)
+    values.push_back(0);
+  // Whole warps up to 1024 threads: powers of two, and what lies between where rows are often 3, 5 or 7 times
+  // one.
+  for (const std::int64_t threads :
+       {32, 64, 96, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024})
+    if (threads % others == 0 && (axis == 0 || others > 1 || threads <= 1024))
+      values.push_back(threads / others);
+  if (raw && std::find(values.begin(), values.end(), *raw) == values.end())
+    values.push_back(*raw);
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+} // namespace lathe::refactor

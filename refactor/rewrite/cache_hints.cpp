@@ -1,0 +1,328 @@
+// cache-hints: loads and stores of global memory take their cache policy from a knob.
+#include "refactor/rewrite/rule_support.h"
+
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/ExprCXX.h>
+#include <clang/AST/StmtCXX.h>
+#include <clang/Basic/SourceManager.h>
+
+#include <algorithm>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+const char* const helpers = R"(
+// The unsigned type that moves ALIGNMENT bytes at once.
+template <unsigned ALIGNMENT> struct lathe_carrier {
+  using type = uint4;
+};
+template <> struct lathe_carrier<1> {
+  using type = unsigned char;
+};
+template <> struct lathe_carrier<2> {
+  using type = unsigned short;
+};
+template <> struct lathe_carrier<4> {
+  using type = unsigned;
+};
+template <> struct lathe_carrier<8> {
+  using type = uint2;
+};
+// Cache policy of a load: 0 plain, 1 streaming (evicted first), 2 read-only data path.
+template <int CACHE, class V> __device__ __forceinline__ V lathe_load(const V* address) {
+  if constexpr (CACHE == 0) {
+    return *address;
+  } else {
+    using carrier = typename lathe_carrier<alignof(V)>::type;
+    V value;
+#pragma unroll
+    for (unsigned i = 0; i < sizeof(V) / sizeof(carrier); ++i) {
+      const carrier* part = reinterpret_cast<const carrier*>(address) + i;
+      reinterpret_cast<carrier*>(&value)[i] = CACHE == 1 ? __ldcs(part) : __ldg(part);
+    }
+    return value;
+  }
+}
+// Cache policy of a store: 0 plain, 1 streaming (evicted first).
+template <int CACHE, class V, class W> __device__ __forceinline__ void lathe_store(V* address, const W& value) {
+  if constexpr (CACHE == 0) {
+    *address = value;
+  } else {
+    using carrier = typename lathe_carrier<alignof(V)>::type;
+    V converted;
+    converted = value;
+#pragma unroll
+    for (unsigned i = 0; i < sizeof(V) / sizeof(carrier); ++i)
+      __stcs(reinterpret_cast<carrier*>(address) + i, reinterpret_cast<const carrier*>(&converted)[i]);
+  }
+}
+)";
+
+struct Access {
+  const Expr* place = nullptr;           // p[i] or *p
+  const BinaryOperator* store = nullptr; // place = value
+  const ParmVarDecl* pointer = nullptr;
+};
+
+class Finder {
+public:
+  explicit Finder(const KernelView& view) : view_(view) {}
+
+  // Loads and stores through pointer parameters of `function`.
+  std::vector<Access> accesses(const FunctionDecl* function) const {
+    std::vector<Access> found;
+    view_.visit(function->getBody(), [&](const Stmt* statement) {
+      const Expr* place = nullptr;
+      const Expr* address = nullptr;
+      if (const auto* subscript = dyn_cast<ArraySubscriptExpr>(statement)) {
+        place = subscript;
+        address = subscript->getBase();
+      } else if (const auto* unary = dyn_cast<UnaryOperator>(statement);
+                 unary && unary->getOpcode() == UO_Deref) {
+        place = unary;
+        address = unary->getSubExpr();
+      }
+      if (!place || view_.is_on_chip(address))
+        return;
+      const ParmVarDecl* pointer = view_.base_pointer(address);
+      if (!pointer || pointer->getDeclContext() != function || !view_.range(place->getSourceRange()))
+        return;
+      Access access{place, nullptr, pointer};
+      const Stmt* above = view_.parent(place);
+      while (above && isa<ParenExpr>(above))
+        above = view_.parent(above);
+      if (const auto* binary = dyn_cast_or_null<BinaryOperator>(above);
+          binary && binary->isAssignmentOp() && binary->getLHS()->IgnoreParens() == place) {
+        const Stmt* around = view_.parent(binary);
+        const bool is_statement = isa_and_nonnull<CompoundStmt>(around) || isa_and_nonnull<IfStmt>(around) ||
+                                  isa_and_nonnull<ForStmt>(around) ||
+                                  isa_and_nonnull<ExprWithCleanups>(around);
+        if (binary->getOpcode() != BO_Assign || !is_statement || !view_.range(binary->getSourceRange()))
+          return;
+        access.store = binary;
+      } else if (!reads(above, place)) {
+        return;
+      }
+      found.push_back(access);
+    });
+    return found;
+  }
+
+private:
+  const KernelView& view_;
+
+  // True where the parent takes the value, not the place.
+  bool reads(const Stmt* above, const Expr* place) const {
+    if (isa_and_nonnull<ImplicitCastExpr>(above))
+      return cast<ImplicitCastExpr>(above)->getCastKind() == CK_LValueToRValue;
+    if (isa_and_nonnull<ExplicitCastExpr>(above))
+      return !cast<ExplicitCastExpr>(above)->getTypeAsWritten()->isReferenceType();
+    if (isa_and_nonnull<CXXUnresolvedConstructExpr>(above) || isa_and_nonnull<CXXConstructExpr>(above))
+      return true;
+    if (const auto* binary = dyn_cast_or_null<BinaryOperator>(above))
+      return !binary->isAssignmentOp() || binary->getRHS() == place;
+    if (const auto* declaration = dyn_cast_or_null<DeclStmt>(above)) {
+      for (const Decl* declared : declaration->decls())
+        if (const auto* variable = dyn_cast<VarDecl>(declared); variable && variable->getInit() == place)
+          return !variable->getType()->isReferenceType();
+    }
+    return false;
+  }
+};
+
+class CacheHints : public Rule {
+public:
+  std::string_view name() const override { return "cache-hints"; }
+  std::string_view summary() const override {
+    return "gives loads and stores of data that a block touches once a cache policy";
+  }
+
+  Outcome propose(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate) const override {
+    if (auto reason = cannot_add_parameters(kernel))
+      return Refusal{*reason};
+    if (has_helper(candidate.text, "lathe_load"))
+      return Refusal{"the loads and stores have a cache policy already"};
+    KernelView view = view_of(source, kernel, candidate);
+    const Finder finder(view);
+    Proposal proposal;
+    const std::string load = free_name(candidate.text, "LOAD_CACHE"),
+                      store = free_name(candidate.text, "STORE_CACHE");
+    Tally tally;
+    for (const Access& access : finder.accesses(view.kernel()))
+      if (access.store || varies_by_block(view, access.place))
+        wrap(view, access, access.store ? store : load, tally, proposal.edits);
+    through_helpers(view, finder, load, store, tally, proposal.edits);
+    if (tally.loads + tally.stores == 0)
+      return Refusal{"no load or store goes through a kernel parameter in a form that can take a policy"};
+    proposal.edits.push_back(insert(prelude_position(candidate.text), helpers));
+    if (tally.loads > 0) {
+      std::vector<std::int64_t> values{0, 1};
+      if (tally.read_only)
+        values.push_back(2);
+      proposal.knobs.push_back(
+          make_knob(load, KnobKind::cache, "int", values, "0",
+                    "loads of data that differs from block to block, first at " + tally.load_at));
+    }
+    if (tally.stores > 0)
+      proposal.knobs.push_back(
+          make_knob(store, KnobKind::cache, "int", {0, 1}, "0", "stores, first at " + tally.store_at));
+    return proposal;
+  }
+
+private:
+  struct Tally {
+    int loads = 0, stores = 0;
+    bool read_only = true; // every load is through a pointer to const with __restrict__
+    std::string load_at, store_at;
+  };
+
+  static bool varies_by_block(const KernelView& view, const Expr* place) {
+    bool varies = false;
+    std::set<const VarDecl*> seen;
+    std::function<void(const Expr*)> look = [&](const Expr* expression) {
+      view.visit(expression, [&](const Stmt* statement) {
+        if (const auto* pseudo = dyn_cast<PseudoObjectExpr>(statement)) {
+          varies |= KernelView::builtin_name(pseudo).rfind("blockIdx", 0) == 0;
+        } else if (const auto* reference = dyn_cast<DeclRefExpr>(statement)) {
+          const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
+          if (variable && variable->hasInit() && seen.insert(variable).second)
+            look(variable->getInit());
+        }
+      });
+    };
+    look(place);
+    return varies;
+  }
+
+  static void note(const KernelView& view, bool is_store, const ParmVarDecl* pointer, SourceLocation at,
+                   Tally& tally) {
+    if (is_store) {
+      if (tally.stores++ == 0)
+        tally.store_at = view.at_line(at);
+      return;
+    }
+    if (tally.loads++ == 0)
+      tally.load_at = view.at_line(at);
+    tally.read_only &=
+        pointer->getType()->getPointeeType().isConstQualified() && pointer->getType().isRestrictQualified();
+  }
+
+  static void wrap_text(const KernelView& view, const Access& access, const std::string& knob,
+                        std::vector<Edit>& edits) {
+    const std::string call = (access.store ? "lathe_store<" : "lathe_load<") + knob + ">(";
+    const TextRange place = *view.range(access.place->getSourceRange());
+    if (isa<UnaryOperator>(access.place))
+      edits.push_back({place.begin, 1, call});
+    else
+      edits.push_back(insert(place.begin, call + "&"));
+    if (access.store) {
+      const TextRange whole = *view.range(access.store->getSourceRange());
+      const TextRange value = *view.range(access.store->getRHS()->getSourceRange());
+      edits.push_back({place.end, value.begin - place.end, ", "});
+      edits.push_back(insert(whole.end, ")"));
+    } else {
+      edits.push_back(insert(place.end, ")"));
+    }
+  }
+
+  static void wrap(const KernelView& view, const Access& access, const std::string& knob, Tally& tally,
+                   std::vector<Edit>& edits) {
+    if (access.store && !view.range(access.store->getRHS()->getSourceRange()))
+      return;
+    note(view, access.store != nullptr, access.pointer, access.place->getBeginLoc(), tally);
+    wrap_text(view, access, knob, edits);
+  }
+
+  struct Call {
+    const Expr* callee; // the member or name that is called
+    const Expr* address;
+    SourceLocation name;
+    bool member;
+  };
+
+  // Helpers such as vector.load(pointer): they take the policy as a template parameter whose default is
+  // "plain".
+  static void through_helpers(const KernelView& view, const Finder& finder, const std::string& load,
+                              const std::string& store, Tally& tally, std::vector<Edit>& edits) {
+    for (const FunctionDecl* helper : view.functions()) {
+      if (helper == view.kernel() || helper->isTemplateInstantiation() ||
+          helper->getDescribedFunctionTemplate() || helper->isOverloadedOperator() ||
+          helper->getPreviousDecl() || isa<CXXConstructorDecl>(helper) ||
+          !helper->getDeclName().isIdentifier())
+        continue;
+      const std::string name = helper->getNameAsString();
+      if (std::count_if(view.functions().begin(), view.functions().end(), [&](const FunctionDecl* other) {
+            return other->getDeclName() == helper->getDeclName();
+          }) != 1)
+        continue;
+      const std::vector<Access> accesses = finder.accesses(helper);
+      if (accesses.empty() || !std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+            return access.pointer == accesses.front().pointer && !access.store == !accesses.front().store;
+          }))
+        continue;
+      const bool is_store = accesses.front().store != nullptr;
+      const unsigned index = accesses.front().pointer->getFunctionScopeIndex();
+      std::vector<std::pair<Call, const ParmVarDecl*>> chosen;
+      for (const Call& call : calls_of(view, name, index)) {
+        const ParmVarDecl* pointer =
+            view.is_on_chip(call.address) ? nullptr : view.base_pointer(call.address);
+        if (pointer && pointer->getDeclContext() == view.kernel() &&
+            view.enclosing_function(call.callee) == view.kernel() &&
+            (is_store || varies_by_block(view, call.address)) &&
+            view.range(SourceRange(call.name, call.name)))
+          chosen.push_back({call, pointer});
+      }
+      if (chosen.empty())
+        continue;
+      edits.push_back(insert(declaration_start(view, helper), "template <int CACHE = 0> "));
+      for (const Access& access : accesses)
+        wrap_text(view, access, "CACHE", edits);
+      for (const auto& [call, pointer] : chosen) {
+        const TextRange at = *view.range(SourceRange(call.name, call.name));
+        if (call.member)
+          edits.push_back(insert(at.begin, "template "));
+        edits.push_back(insert(at.end, "<" + (is_store ? store : load) + ">"));
+        note(view, is_store, pointer, call.name, tally);
+      }
+    }
+  }
+
+  static std::vector<Call> calls_of(const KernelView& view, const std::string& name, unsigned index) {
+    std::vector<Call> calls;
+    view.visit([&](const Stmt* statement) {
+      const auto* call = dyn_cast<CallExpr>(statement);
+      if (!call || call->getNumArgs() <= index)
+        return;
+      const Expr* callee = call->getCallee()->IgnoreParenImpCasts();
+      if (const auto* dependent = dyn_cast<CXXDependentScopeMemberExpr>(callee)) {
+        if (dependent->getMember().getAsString() == name && !dependent->hasExplicitTemplateArgs())
+          calls.push_back({callee, call->getArg(index), dependent->getMemberLoc(), true});
+      } else if (const auto* member = dyn_cast<MemberExpr>(callee)) {
+        if (member->getMemberDecl()->getNameAsString() == name && !member->hasExplicitTemplateArgs())
+          calls.push_back({callee, call->getArg(index), member->getMemberLoc(), true});
+      } else if (const auto* reference = dyn_cast<DeclRefExpr>(callee)) {
+        if (reference->getDecl()->getNameAsString() == name && !reference->hasExplicitTemplateArgs())
+          calls.push_back({callee, call->getArg(index), reference->getLocation(), false});
+      } else if (const auto* lookup = dyn_cast<UnresolvedLookupExpr>(callee)) {
+        if (lookup->getName().getAsString() == name && !lookup->hasExplicitTemplateArgs())
+          calls.push_back({callee, call->getArg(index), lookup->getNameLoc(), false});
+      } else if (const auto* member_lookup = dyn_cast<UnresolvedMemberExpr>(callee)) {
+        if (member_lookup->getMemberName().getAsString() == name && !member_lookup->hasExplicitTemplateArgs())
+          calls.push_back({callee, call->getArg(index), member_lookup->getMemberLoc(), true});
+      }
+    });
+    return calls;
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Rule> make_cache_hints() {
+  return std::make_unique<CacheHints>();
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,258 @@
+// Applies the rules one after another, parsing again after each.
+#include "refactor/knobs/geometry.h"
+#include "refactor/rewrite/rule_support.h"
+
+#include <clang/AST/DeclTemplate.h>
+#include <clang/Basic/SourceManager.h>
+
+#include <algorithm>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+struct Parsed {
+  std::unique_ptr<ParsedSource> source;
+  KernelInfo kernel;
+};
+
+// A use of the instance that makes Clang instantiate it, behind the text: names, placeholders filled with the
+// first type and with defaults. Empty when some value is not a constant.
+std::string probe(const Candidate& candidate) {
+  std::string instance = candidate.instance;
+  const auto fill = [&](const std::string& name, const std::string& value) {
+    for (std::size_t at; (at = instance.find("{" + name + "}")) != std::string::npos;)
+      instance.replace(at, name.size() + 2, value);
+  };
+  std::map<std::string, Value> environment;
+  for (const TypeParameter& type : candidate.types) {
+    const std::string dtype = type.dtypes.empty() ? "f32" : type.dtypes.front();
+    fill(type.name, dtype_cxx(dtype));
+    environment["sizeof_" + type.name] = std::int64_t{dtype_size(dtype)};
+  }
+  for (const std::string& dimension : candidate.dimensions) {
+    fill(dimension, "128");
+    environment[dimension] = std::int64_t{128};
+  }
+  for (const Knob& knob : candidate.knobs) {
+    const auto value =
+        knob.default_value.evaluate_integer([&](std::string_view name) -> std::optional<Value> {
+          const auto found = environment.find(std::string(name));
+          return found == environment.end() ? std::nullopt : std::optional(found->second);
+        });
+    if (!value.ok())
+      return {};
+    fill(knob.name, std::to_string(value.value()));
+  }
+  if (instance.find('{') != std::string::npos)
+    return {};
+  return "\nstatic void* const lathe_probe = (void*)&" + instance + ";\n";
+}
+
+Result<Parsed> parse(const Candidate& candidate, const ParseOptions& options, bool with_probe) {
+  const std::filesystem::path file = "/lathe/candidate.cu";
+  ParseOptions overlaid = options;
+  overlaid.compile_database.clear();
+  overlaid.overlay[file] = candidate.text + (with_probe ? probe(candidate) : std::string());
+  LATHE_TRY(auto source, ParsedSource::parse(file, overlaid));
+  if (!source->errors().empty())
+    return Error{"rewritten kernel", source->errors().front(), "leave the rule out with --rules"};
+  LATHE_TRY(KernelInfo kernel, find_kernel(*source, candidate.kernel));
+  return Parsed{std::move(source), std::move(kernel)};
+}
+
+bool well_formed(const Expression& expression) {
+  return !std::holds_alternative<std::string>(expression.root().value);
+}
+
+// Adds the knobs that are not template parameters yet, in the header and in the instance.
+std::optional<std::string> add_parameters(const Parsed& parsed, const std::vector<Knob>& knobs,
+                                          Candidate& candidate, std::vector<Edit>& edits) {
+  InstanceName instance = split_instance(candidate.instance);
+  const auto& existing = parsed.kernel.template_parameters;
+  std::string added;
+  std::vector<std::string> added_arguments;
+  for (const Knob& knob : knobs) {
+    const auto at = std::find_if(existing.begin(), existing.end(), [&](const TemplateParameter& parameter) {
+      return parameter.name == knob.name;
+    });
+    if (at != existing.end()) {
+      const auto index = static_cast<std::size_t>(at - existing.begin());
+      while (instance.arguments.size() <= index) {
+        const std::string& missing = existing[instance.arguments.size()].default_argument;
+        if (missing.empty() && instance.arguments.size() != index)
+          return "the instance " + candidate.instance + " leaves out a template argument without a default";
+        instance.arguments.push_back(missing);
+      }
+      instance.arguments[index] = "{" + knob.name + "}";
+      instance.has_list = true;
+      continue;
+    }
+    added += (added.empty() ? "" : ", ") + knob.type + " " + knob.name;
+    added_arguments.push_back("{" + knob.name + "}");
+  }
+  if (!added.empty()) {
+    if (auto reason = cannot_add_parameters(parsed.kernel))
+      return reason;
+    while (instance.arguments.size() < existing.size()) {
+      const std::string& missing = existing[instance.arguments.size()].default_argument;
+      if (missing.empty())
+        return "the instance " + candidate.instance + " leaves out a template argument without a default";
+      instance.arguments.push_back(missing);
+    }
+    instance.has_list = true;
+    instance.arguments.insert(instance.arguments.end(), added_arguments.begin(), added_arguments.end());
+    const FunctionDecl* function = parsed.kernel.declaration;
+    KernelView view(*parsed.source, parsed.kernel);
+    const SourceManager& manager = view.context().getSourceManager();
+    if (const FunctionTemplateDecl* described = function->getDescribedFunctionTemplate()) {
+      const TemplateParameterList* list = described->getTemplateParameters();
+      std::string text = (list->size() ? ", " : "") + added;
+      // A parameter behind one with a default needs one too: its own default is never used by an instance.
+      edits.push_back(insert(manager.getFileOffset(list->getRAngleLoc()), text));
+    } else {
+      std::size_t start = declaration_start(view, function);
+      // A template cannot have C linkage.
+      const std::string& text = view.file_text();
+      const std::string linkage = "extern \"C\"";
+      const std::size_t before = text.rfind(linkage, start);
+      if (before != std::string::npos && text.find_first_not_of(" \t\n", before + linkage.size()) >= start) {
+        edits.push_back({before, start - before, ""});
+        edits.push_back(insert(start, "template <" + added + ">\n"));
+      } else if (text.compare(start, linkage.size(), linkage) == 0) {
+        edits.push_back({start, linkage.size() + 1, "template <" + added + ">\n"});
+      } else {
+        edits.push_back(insert(start, "template <" + added + ">\n"));
+      }
+    }
+  }
+  candidate.instance = instance.text();
+  return std::nullopt;
+}
+
+std::string describe(const Proposal& proposal) {
+  std::string text;
+  for (const Knob& knob : proposal.knobs)
+    text += (text.empty() ? "" : "; ") + knob.name + " (" + std::string(to_string(knob.kind)) + ", default " +
+            knob.default_value.text() + "): " + knob.why;
+  return text;
+}
+
+// The candidate with the proposal applied, or the reason why not.
+std::variant<std::string, Candidate> apply(const Parsed& parsed, const Candidate& before,
+                                           const Proposal& proposal, std::string_view rule) {
+  Candidate after = before;
+  std::vector<Edit> edits = proposal.edits;
+  for (const Knob& knob : proposal.knobs) {
+    if (!well_formed(knob.default_value))
+      return "the default of " + knob.name + " is not an expression";
+    if (std::any_of(before.knobs.begin(), before.knobs.end(),
+                    [&](const Knob& k) { return k.name == knob.name; }))
+      return "the knob " + knob.name + " exists already";
+  }
+  for (const Condition& condition : proposal.conditions)
+    if (!well_formed(condition.expression))
+      return "a condition is not an expression: " + to_string(condition.expression.root().value);
+  if (auto reason = add_parameters(parsed, proposal.knobs, after, edits))
+    return *reason;
+  auto text = apply_edits(before.text, edits);
+  if (!text.ok())
+    return text.error().sentence();
+  after.text = std::move(text).value();
+  after.knobs.insert(after.knobs.end(), proposal.knobs.begin(), proposal.knobs.end());
+  for (const Condition& condition : proposal.conditions)
+    if (std::none_of(after.conditions.begin(), after.conditions.end(), [&](const Condition& present) {
+          return canonical(present.expression) == canonical(condition.expression);
+        }))
+      after.conditions.push_back(condition);
+  if (proposal.launch)
+    after.launch = *proposal.launch;
+  for (const std::string& statement : proposal.raw_preconditions)
+    if (std::find(after.raw_preconditions.begin(), after.raw_preconditions.end(), statement) ==
+        after.raw_preconditions.end())
+      after.raw_preconditions.push_back(statement);
+  if (!proposal.raw_launch_bounds.empty())
+    after.raw_launch_bounds = proposal.raw_launch_bounds;
+  after.applied.emplace_back(rule);
+  return after;
+}
+
+} // namespace
+
+const std::vector<std::unique_ptr<Rule>>& all_rules() {
+  static const std::vector<std::unique_ptr<Rule>> rules = [] {
+    std::vector<std::unique_ptr<Rule>> list;
+    list.push_back(make_adopt_template_parameter());
+    list.push_back(make_expose_constant());
+    list.push_back(make_expose_block_size());
+    list.push_back(make_split_block());
+    list.push_back(make_rows_per_block());
+    list.push_back(make_expose_unroll());
+    list.push_back(make_cache_hints());
+    list.push_back(make_launch_bounds());
+    return list;
+  }();
+  return rules;
+}
+
+Result<RewriteResult> rewrite(const Candidate& raw, const std::vector<std::string>& rules,
+                              const ParseOptions& options) {
+  std::vector<const Rule*> selected;
+  for (const std::string& name : rules) {
+    const auto& known = all_rules();
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const auto& rule) { return rule->name() == name; });
+    if (found == known.end()) {
+      std::string names;
+      for (const auto& rule : known)
+        names += (names.empty() ? "" : ", ") + std::string(rule->name());
+      return usage_error("rule " + name, "there is no such rule", "use some of " + names);
+    }
+    selected.push_back(found->get());
+  }
+  if (rules.empty())
+    for (const auto& rule : all_rules())
+      selected.push_back(rule.get());
+
+  RewriteResult result;
+  result.candidate = raw;
+  bool instantiates = true;
+  auto parsed = parse(result.candidate, options, true);
+  if (!parsed.ok()) {
+    // Some kernels cannot be instantiated by Clang although NVRTC accepts them: their pattern is checked
+    // instead.
+    instantiates = false;
+    parsed = parse(result.candidate, options, false);
+    if (!parsed.ok())
+      return parsed.error();
+  }
+  for (const Rule* rule : selected) {
+    RuleReport report{std::string(rule->name()), false, {}};
+    auto outcome = rule->propose(*parsed->source, parsed->kernel, result.candidate);
+    if (const auto* refusal = std::get_if<Refusal>(&outcome)) {
+      report.detail = refusal->reason;
+    } else {
+      const Proposal& proposal = std::get<Proposal>(outcome);
+      auto applied = apply(*parsed, result.candidate, proposal, rule->name());
+      if (const auto* reason = std::get_if<std::string>(&applied)) {
+        report.detail = *reason;
+      } else {
+        auto again = parse(std::get<Candidate>(applied), options, instantiates);
+        if (again.ok()) {
+          report.applied = true;
+          report.detail = describe(proposal);
+          result.candidate = std::get<Candidate>(std::move(applied));
+          parsed = std::move(again);
+        } else {
+          report.detail = "the result does not parse: " + again.error().sentence();
+        }
+      }
+    }
+    result.reports.push_back(std::move(report));
+  }
+  return result;
+}
+
+} // namespace lathe::refactor
