@@ -1,4 +1,5 @@
 #include "tuner/space/bounds.h"
+#include "tuner/space/reorder.h"
 #include "tuner/space/solver.h"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ template <class Function> void Program::for_operands(TermId id, Function functio
       function(variable_of_parameter_[static_cast<std::size_t>(parameter)]);
 }
 
-Program::Program(TermPool& pool, const std::vector<TermId>& conjuncts, std::vector<std::int32_t> order)
+Program::Program(TermPool& pool, const std::vector<TermId>& conjuncts, std::vector<std::int32_t> order,
+                 Pruning pruning)
     : pool_(&pool), order_(std::move(order)) {
   const std::size_t parameters = pool.model().parameters.size();
   position_of_parameter_.assign(parameters, -1);
@@ -24,10 +26,15 @@ Program::Program(TermPool& pool, const std::vector<TermId>& conjuncts, std::vect
   for (std::size_t i = 0; i < parameters; ++i)
     variable_of_parameter_.push_back(pool.variable(static_cast<std::int32_t>(i)));
 
-  std::vector<TermId> roots = conjuncts;
+  Reorder reorder(pool, position_of_parameter_);
+  std::vector<TermId> roots;
+  for (const TermId conjunct : conjuncts)
+    roots.push_back(reorder(conjunct));
   compute_levels();
-  add_bounds(roots);
-  compute_levels();
+  if (pruning == Pruning::on) {
+    add_bounds(roots);
+    compute_levels();
+  }
 
   levels_.resize(order_.size());
   std::vector<bool> scheduled(pool.size(), false);

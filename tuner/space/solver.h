@@ -14,8 +14,10 @@ namespace lathe::space {
 // and states that agree in those have the same completions.
 class Program {
 public:
-  // `pool` grows by the bounds that prune partial assignments.
-  Program(TermPool& pool, const std::vector<TermId>& conjuncts, std::vector<std::int32_t> order);
+  enum class Pruning { off, on };
+  // `pool` grows by the conjuncts arranged for the order, and by the bounds that prune partial assignments.
+  Program(TermPool& pool, const std::vector<TermId>& conjuncts, std::vector<std::int32_t> order,
+          Pruning pruning = Pruning::on);
 
   struct Step {
     TermId term;

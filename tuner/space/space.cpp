@@ -1,10 +1,10 @@
 #include "tuner/space/space.h"
 
-#include "tuner/space/diagram.h"
+#include "tuner/space/group.h"
 #include "tuner/space/model.h"
-#include "tuner/space/solver.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 
@@ -12,28 +12,31 @@ namespace lathe {
 
 using space::Component;
 using space::Count;
-using space::Diagram;
+using space::Group;
 using space::Near;
-using space::NodeId;
 using space::Step;
 using space::Tuple;
 
 class Space::Implementation {
 public:
-  struct Group {
-    std::vector<std::int32_t> parameters; // level -> parameter
-    std::vector<std::size_t> sizes;       // of their value lists
-    Diagram diagram;
-  };
-  struct Place {
-    std::size_t group, level;
-  };
-
   std::vector<Parameter> parameters;
   std::vector<space::ValueIndex> value_index;
   std::vector<Group> groups;
-  std::vector<Place> place_of; // of each parameter
-  Count total = 0;
+  std::vector<std::size_t> group_of; // of each parameter
+  bool exact = true;                 // every group is enumerated
+  bool countable = true;             // and `total` is the product of their sizes
+  Count total = 1;
+
+  void add_groups(std::vector<Group> built) {
+    groups = std::move(built);
+    group_of.resize(parameters.size());
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      for (const std::int32_t parameter : groups[i].parameters())
+        group_of[static_cast<std::size_t>(parameter)] = i;
+      exact = exact && groups[i].is_enumerated();
+      countable = exact && countable && !__builtin_mul_overflow(total, groups[i].total(), &total);
+    }
+  }
 
   bool is_point(const Point& point) const {
     if (point.size() != parameters.size())
@@ -46,37 +49,30 @@ public:
 
   static Tuple tuple_of(const Point& point, const Group& group) {
     Tuple tuple;
-    for (const std::int32_t parameter : group.parameters)
+    for (const std::int32_t parameter : group.parameters())
       tuple.push_back(point[static_cast<std::size_t>(parameter)]);
     return tuple;
   }
 
   static void put(const Tuple& tuple, const Group& group, Point& point) {
     for (std::size_t level = 0; level < tuple.size(); ++level)
-      point[static_cast<std::size_t>(group.parameters[level])] = tuple[level];
+      point[static_cast<std::size_t>(group.parameters()[level])] = tuple[level];
   }
 
-  // Walks the parameters in declaration order with one cursor in each group. `choose(parameter, group, node,
-  // others)` returns the edge to follow; `others` counts the completions of all other groups.
+  // Walks the parameters in declaration order with one cursor in each group. `choose(parameter, branches,
+  // others)` returns the branch to follow, or null to stop; `others` counts the completions of all other
+  // groups.
   template <class Choose> void walk(Choose choose) const {
-    std::vector<NodeId> node;
-    std::vector<Count> completions;
-    for (const Group& group : groups) {
-      node.push_back(group.diagram.root);
-      completions.push_back(group.diagram.total());
-    }
+    std::vector<Group::Cursor> cursors(groups.begin(), groups.end());
     Count product = total;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const auto [g, level] = place_of[i];
-      const Diagram& diagram = groups[g].diagram;
-      const Count others = product / completions[g];
-      const std::optional<std::uint32_t> edge = choose(i, diagram, level, node[g], others);
-      if (!edge)
+      Group::Cursor& cursor = cursors[group_of[i]];
+      const Count others = product / cursor.completions();
+      const Group::Cursor::Branch* branch = choose(i, cursor.branches(), others);
+      if (branch == nullptr)
         return;
-      completions[g] = diagram.edge_count(level, *edge);
-      product = others * completions[g];
-      if (level + 1 < diagram.levels.size())
-        node[g] = diagram.levels[level].child[*edge];
+      cursor.choose(*branch);
+      product = others * cursor.completions();
     }
   }
 
@@ -103,31 +99,24 @@ Space& Space::operator=(Space&&) noexcept = default;
 
 namespace {
 
-enum class Outcome { built, empty, too_large };
+enum class Outcome { built, empty, unknown };
 
 Result<Outcome> build_groups(const std::vector<Parameter>& parameters,
                              const std::vector<Expression>& conditions, const Lookup& constants,
-                             const space::SolverLimits& limits,
-                             std::vector<Space::Implementation::Group>& groups) {
-  LATHE_TRY(const std::unique_ptr<space::Problem> problem,
+                             const space::SolverLimits& limits, std::vector<Group>& groups) {
+  LATHE_TRY(const std::shared_ptr<space::Problem> problem,
             space::make_problem(parameters, conditions, constants));
   if (problem->contradictory)
     return Outcome::empty;
+  bool unknown = false;
+  // A group without any tuple decides, whatever is unknown of the others.
   for (const Component& component : problem->components) {
-    Space::Implementation::Group group;
-    group.parameters = component.parameters;
-    for (const std::int32_t parameter : group.parameters)
-      group.sizes.push_back(parameters[static_cast<std::size_t>(parameter)].values.size());
-    const space::Program program(*problem->pool, component.conjuncts, component.parameters);
-    std::optional<Diagram> diagram = enumerate(program, limits);
-    if (!diagram)
-      return Outcome::too_large;
-    if (diagram->total() == 0)
+    const Group::State state = Group::build(problem, component, limits, groups);
+    if (state == Group::State::empty)
       return Outcome::empty;
-    group.diagram = *std::move(diagram);
-    groups.push_back(std::move(group));
+    unknown = unknown || state == Group::State::unknown;
   }
-  return Outcome::built;
+  return unknown ? Outcome::unknown : Outcome::built;
 }
 
 // The first condition that, with those before it, leaves no point. More conditions leave fewer points,
@@ -135,7 +124,7 @@ Result<Outcome> build_groups(const std::vector<Parameter>& parameters,
 Error contradiction(const std::vector<Parameter>& parameters, const std::vector<Expression>& conditions,
                     const Lookup& constants, const space::SolverLimits& limits) {
   const auto is_empty = [&](std::span<const Expression> tried) {
-    std::vector<Space::Implementation::Group> groups;
+    std::vector<Group> groups;
     const Result<Outcome> outcome =
         build_groups(parameters, {tried.begin(), tried.end()}, constants, limits, groups);
     return outcome.ok() && *outcome == Outcome::empty;
@@ -159,25 +148,18 @@ Error contradiction(const std::vector<Parameter>& parameters, const std::vector<
 
 Result<Space> Space::build(std::vector<Parameter> parameters, const std::vector<Expression>& conditions,
                            const Lookup& constants, SpaceOptions options) {
-  auto built = std::make_unique<Implementation>();
-  space::SolverLimits limits;
-  limits.bytes = options.memory_limit_bytes;
-  limits.steps = std::numeric_limits<std::uint64_t>::max();
-  LATHE_TRY(const Outcome outcome, build_groups(parameters, conditions, constants, limits, built->groups));
+  const space::SolverLimits limits{options.memory_limit_bytes, options.step_limit};
+  std::vector<Group> groups;
+  LATHE_TRY(const Outcome outcome, build_groups(parameters, conditions, constants, limits, groups));
   if (outcome == Outcome::empty)
     return contradiction(parameters, conditions, constants, limits);
-  if (outcome == Outcome::too_large)
-    return usage_error("tuning space", "it is too large to enumerate");
-  built->total = 1;
-  built->place_of.resize(parameters.size());
-  for (std::size_t i = 0; i < built->groups.size(); ++i) {
-    const Implementation::Group& group = built->groups[i];
-    for (std::size_t level = 0; level < group.parameters.size(); ++level)
-      built->place_of[static_cast<std::size_t>(group.parameters[level])] = {i, level};
-    if (__builtin_mul_overflow(built->total, group.diagram.total(), &built->total))
-      return usage_error("tuning space", "it is too large to enumerate");
-  }
+  if (outcome == Outcome::unknown)
+    return Error{"tuning space",
+                 "it is too large to enumerate and no valid configuration was found by search",
+                 "shorten the value lists or relax the conditions"};
+  auto built = std::make_unique<Implementation>();
   built->parameters = std::move(parameters);
+  built->add_groups(std::move(groups));
   for (const Parameter& parameter : built->parameters) {
     built->value_index.emplace_back();
     for (const Value& value : parameter.values)
@@ -198,60 +180,68 @@ double Space::cartesian_size() const {
 }
 
 ValidCount Space::valid_count() const {
-  ValidCount count;
-  count.value = static_cast<double>(implementation_->total);
+  ValidCount count{1, implementation_->exact, 0};
+  double relative_variance = 0;
+  for (const Group& group : implementation_->groups) {
+    count.value *= group.count();
+    const double relative = group.standard_error() / group.count();
+    relative_variance += relative * relative;
+  }
+  if (implementation_->exact && implementation_->countable)
+    count.value = static_cast<double>(implementation_->total);
+  count.standard_error = count.value * std::sqrt(relative_variance);
   return count;
 }
 
 bool Space::is_enumerated() const {
-  return implementation_->total <= std::numeric_limits<std::uint64_t>::max();
+  return implementation_->exact && implementation_->countable &&
+         implementation_->total <= std::numeric_limits<std::uint64_t>::max();
 }
 
 bool Space::contains(const Point& point) const {
-  if (!implementation_->is_point(point))
-    return false;
-  return std::all_of(implementation_->groups.begin(), implementation_->groups.end(), [&](const auto& group) {
-    return group.diagram.contains(Implementation::tuple_of(point, group));
-  });
+  return implementation_->is_point(point) &&
+         std::all_of(implementation_->groups.begin(), implementation_->groups.end(), [&](const Group& group) {
+           return group.contains(Implementation::tuple_of(point, group));
+         });
 }
 
 std::optional<std::uint64_t> Space::index_of(const Point& point) const {
+  using Branch = Group::Cursor::Branch;
   if (!is_enumerated() || !implementation_->is_point(point))
     return std::nullopt;
   Count index = 0;
   bool valid = true;
-  implementation_->walk([&](std::size_t parameter, const Diagram& diagram, std::size_t level, NodeId node,
-                            Count others) -> std::optional<std::uint32_t> {
-    const std::optional<std::uint32_t> found = diagram.find_edge(level, node, point[parameter]);
-    valid = found.has_value();
-    for (std::uint32_t edge = diagram.levels[level].first_edge[node]; valid && edge < *found; ++edge)
-      index += diagram.edge_count(level, edge) * others;
-    return found;
-  });
+  implementation_->walk(
+      [&](std::size_t parameter, const std::vector<Branch>& branches, Count others) -> const Branch* {
+        for (const Branch& branch : branches) {
+          if (branch.value == point[parameter])
+            return &branch;
+          index += branch.completions * others;
+        }
+        valid = false;
+        return nullptr;
+      });
   return valid ? std::optional(static_cast<std::uint64_t>(index)) : std::nullopt;
 }
 
 Point Space::point(std::uint64_t index) const {
+  using Branch = Group::Cursor::Branch;
   Point result;
   Count rest = index;
-  implementation_->walk(
-      [&](std::size_t, const Diagram& diagram, std::size_t level, NodeId node, Count others) {
-        std::uint32_t edge = diagram.levels[level].first_edge[node];
-        for (Count below = diagram.edge_count(level, edge) * others; rest >= below;
-             below = diagram.edge_count(level, edge) * others) {
-          rest -= below;
-          ++edge;
-        }
-        result.push_back(diagram.levels[level].value[edge]);
-        return std::optional(edge);
-      });
+  implementation_->walk([&](std::size_t, const std::vector<Branch>& branches, Count others) {
+    const Branch* branch = branches.data();
+    for (; rest >= branch->completions * others; ++branch)
+      rest -= branch->completions * others;
+    result.push_back(branch->value);
+    return branch;
+  });
   return result;
 }
 
 Point Space::sample(Random& random) const {
   Point point(implementation_->parameters.size());
-  for (const Implementation::Group& group : implementation_->groups)
-    Implementation::put(group.diagram.sample(random), group, point);
+  for (const Group& group : implementation_->groups)
+    Implementation::put(group.sample(random), group, point);
   return point;
 }
 
@@ -261,8 +251,8 @@ std::vector<Point> Space::neighbours(const Point& point, Neighbourhood neighbour
   const int distance = neighbourhood == Neighbourhood::wide ? 2 : 1;
   const Step step = neighbourhood == Neighbourhood::adjacent ? Step::adjacent : Step::any;
   std::vector<std::vector<Near>> near;
-  for (const Implementation::Group& group : implementation_->groups)
-    near.push_back(group.diagram.near(Implementation::tuple_of(point, group), distance, step));
+  for (const Group& group : implementation_->groups)
+    near.push_back(group.near(Implementation::tuple_of(point, group), distance, step));
   std::vector<Point> found;
   Point current = point;
   implementation_->combine(near, 0, distance, current, found);
@@ -278,9 +268,8 @@ Point Space::repair(const Point& point, Random& random) const {
     start[i] = std::min<std::uint16_t>(
         start[i], static_cast<std::uint16_t>(implementation_->parameters[i].values.size() - 1));
   Point result = start;
-  for (const Implementation::Group& group : implementation_->groups)
-    Implementation::put(group.diagram.nearest(Implementation::tuple_of(start, group), group.sizes, random),
-                        group, result);
+  for (const Group& group : implementation_->groups)
+    Implementation::put(group.nearest(Implementation::tuple_of(start, group), random), group, result);
   return result;
 }
 

@@ -37,6 +37,8 @@ struct ValidCount {
 
 struct SpaceOptions {
   std::uint64_t memory_limit_bytes = 200u << 20; // above this the space is sampled, not stored
+  // Values tried before the space is sampled; a billion takes some ten seconds.
+  std::uint64_t step_limit = 1'000'000'000;
 };
 
 // Immutable and safe to share between threads.
@@ -55,7 +57,7 @@ public:
   const std::vector<Parameter>& parameters() const;
   double cartesian_size() const;
   ValidCount valid_count() const;
-  bool is_enumerated() const; // index_of and point are available
+  bool is_enumerated() const; // and fewer than 2^64 are valid: index_of and point are available
 
   bool contains(const Point& point) const;
   std::optional<std::uint64_t> index_of(const Point& point) const;
@@ -63,7 +65,8 @@ public:
   point(std::uint64_t index) const;   // 0 <= index < valid_count; order: lexicographic in declaration order
   Point sample(Random& random) const; // uniform over the valid points
   std::vector<Point> neighbours(const Point& point, Neighbourhood neighbourhood) const;
-  // A valid point near `point` (which may be invalid); itself when valid.
+  // A valid point near `point` (which may be invalid); itself when valid. With the fewest parameters changed,
+  // and of those the shortest steps in the value lists, where the space is enumerated.
   Point repair(const Point& point, Random& random) const;
 
   std::vector<Value> values(const Point& point) const;
