@@ -12,16 +12,18 @@ char lower(char c) {
   return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
-// Levenshtein's distance, ignoring case.
+// Levenshtein's distance with exchanged neighbours as one step, ignoring case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
+    before = std::exchange(last, row);
+    row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+      const std::size_t replaced = last[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];
@@ -57,7 +59,8 @@ std::vector<std::string> nearest_names(std::string_view name, const std::vector<
       continue;
     const std::size_t distance = edit_distance(name, candidate);
     const std::size_t length = std::max(name.size(), candidate.size());
-    const bool part = name.size() >= 3 && candidate.find(name) != std::string::npos;
+    const bool part = (name.size() >= 3 && candidate.find(name) != std::string::npos) ||
+                      (candidate.size() >= 3 && name.find(candidate) != std::string_view::npos);
     if (distance <= std::max<std::size_t>(1, length / 3) || part)
       ranked.emplace_back(distance, candidate);
   }

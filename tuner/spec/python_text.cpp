@@ -41,6 +41,20 @@ private:
     return text;
   }
 
+  // C's operators give true or false where Python's give an operand.
+  std::string truths(const ExpressionNode& node, std::string_view separator) {
+    std::string text;
+    for (const ExpressionNode& child : node.children) {
+      const bool is_bool =
+          child.operation == Operation::compare || child.operation == Operation::logical_not ||
+          child.operation == Operation::logical_and || child.operation == Operation::logical_or ||
+          (child.operation == Operation::constant && std::holds_alternative<bool>(child.value));
+      text += text.empty() ? std::string_view() : separator;
+      text += is_bool ? operand(child) : around("(", operand(child), " != 0)");
+    }
+    return text;
+  }
+
   std::string impossible() {
     possible_ = false;
     return "0";
@@ -146,9 +160,11 @@ private:
     case Operation::logical_not:
       return around("not ", operand(node.children[0]));
     case Operation::logical_and:
+      return truths(node, " and ");
+    case Operation::logical_or:
+      return truths(node, " or ");
     case Operation::operand_and:
       return joined(node, " and ");
-    case Operation::logical_or:
     case Operation::operand_or:
       return joined(node, " or ");
     case Operation::compare:

@@ -262,7 +262,8 @@ Status read_knob_list(Reading& reading, const Path& list, std::string_view name_
     LATHE_CHECK(check_values(reading, path, path / values_key, knob));
     LATHE_CHECK(read_default(reading, path, knob));
     reading.origins["knob " + knob.name] = path;
-    reading.origins["default " + knob.name] = document.find(path / "Default") ? path / "Default" : path;
+    if (document.find(path / "Default")) // a default that nobody stated is not held against the conditions
+      reading.origins["default " + knob.name] = path / "Default";
     reading.spec.knobs.push_back(std::move(knob));
   }
   return Done{};

@@ -25,35 +25,73 @@ constexpr std::int64_t schema_version = 1;
 constexpr std::int64_t application = 0x4c617468; // "Lath": what file(1) and other tools see
 
 constexpr std::string_view schema[] = {
-    "CREATE TABLE keys (id INTEGER PRIMARY KEY, kernel TEXT NOT NULL, template_hash TEXT NOT NULL, workload "
-    "TEXT NOT "
-    "NULL, device TEXT NOT NULL, driver TEXT NOT NULL, toolkit TEXT NOT NULL, UNIQUE (kernel, template_hash, "
-    "workload, "
-    "device, driver, toolkit))",
-    "CREATE TABLE evaluations (id INTEGER PRIMARY KEY, key INTEGER NOT NULL REFERENCES keys (id), knob_names "
-    "TEXT NOT "
-    "NULL, knobs TEXT NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL, median_us REAL, low_us REAL, "
-    "high_us REAL, "
-    "samples INTEGER NOT NULL, stopped_early INTEGER NOT NULL, registers INTEGER NOT NULL, spill_bytes "
-    "INTEGER NOT "
-    "NULL, stack_bytes INTEGER NOT NULL, static_shared INTEGER NOT NULL, constant_bytes INTEGER NOT NULL, "
-    "max_threads "
-    "INTEGER NOT NULL, occupancy REAL, error REAL, compile_seconds REAL, run_seconds REAL, author TEXT NOT "
-    "NULL, "
-    "timestamp TEXT NOT NULL)",
+    R"(CREATE TABLE keys (
+  id INTEGER PRIMARY KEY,
+  kernel TEXT NOT NULL,
+  template_hash TEXT NOT NULL,
+  workload TEXT NOT NULL,
+  device TEXT NOT NULL,
+  driver TEXT NOT NULL,
+  toolkit TEXT NOT NULL,
+  UNIQUE (kernel, template_hash, workload, device, driver, toolkit)
+))",
+    R"(CREATE TABLE evaluations (
+  id INTEGER PRIMARY KEY,
+  key INTEGER NOT NULL REFERENCES keys (id),
+  knob_names TEXT NOT NULL,
+  knobs TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  median_us REAL,
+  low_us REAL,
+  high_us REAL,
+  samples INTEGER NOT NULL,
+  stopped_early INTEGER NOT NULL,
+  registers INTEGER NOT NULL,
+  spill_bytes INTEGER NOT NULL,
+  stack_bytes INTEGER NOT NULL,
+  static_shared INTEGER NOT NULL,
+  constant_bytes INTEGER NOT NULL,
+  max_threads INTEGER NOT NULL,
+  occupancy REAL,
+  error REAL,
+  compile_seconds REAL,
+  run_seconds REAL,
+  author TEXT NOT NULL,
+  timestamp TEXT NOT NULL
+))",
     "CREATE INDEX evaluations_of_key ON evaluations (key)",
-    "CREATE TABLE winners (key INTEGER PRIMARY KEY REFERENCES keys (id), knob_names TEXT NOT NULL, knobs "
-    "TEXT NOT NULL, "
-    "raw_median_us REAL, raw_low_us REAL, raw_high_us REAL, raw_samples INTEGER NOT NULL, raw_stopped_early "
-    "INTEGER NOT "
-    "NULL, tuned_median_us REAL, tuned_low_us REAL, tuned_high_us REAL, tuned_samples INTEGER NOT NULL, "
-    "tuned_stopped_early INTEGER NOT NULL, ratio REAL, ratio_low REAL, ratio_high REAL, noise_band REAL, "
-    "copy_floor_us "
-    "REAL, evaluations INTEGER NOT NULL, seconds REAL, protocol TEXT NOT NULL, timestamp TEXT NOT NULL, "
-    "lathe_version "
-    "TEXT NOT NULL, is_host INTEGER NOT NULL, dimensions TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT "
-    "NULL, types "
-    "TEXT NOT NULL, architecture TEXT NOT NULL)",
+    R"(CREATE TABLE winners (
+  key INTEGER PRIMARY KEY REFERENCES keys (id),
+  knob_names TEXT NOT NULL,
+  knobs TEXT NOT NULL,
+  raw_median_us REAL,
+  raw_low_us REAL,
+  raw_high_us REAL,
+  raw_samples INTEGER NOT NULL,
+  raw_stopped_early INTEGER NOT NULL,
+  tuned_median_us REAL,
+  tuned_low_us REAL,
+  tuned_high_us REAL,
+  tuned_samples INTEGER NOT NULL,
+  tuned_stopped_early INTEGER NOT NULL,
+  ratio REAL,
+  ratio_low REAL,
+  ratio_high REAL,
+  noise_band REAL,
+  copy_floor_us REAL,
+  evaluations INTEGER NOT NULL,
+  seconds REAL,
+  protocol TEXT NOT NULL,
+  timestamp TEXT NOT NULL,
+  lathe_version TEXT NOT NULL,
+  is_host INTEGER NOT NULL,
+  dimensions TEXT NOT NULL,
+  role TEXT NOT NULL,
+  label TEXT NOT NULL,
+  types TEXT NOT NULL,
+  architecture TEXT NOT NULL
+))",
 };
 
 std::string utc_now() {
