@@ -100,7 +100,7 @@ Status Session::evaluate(Search& search, const Space& space, const std::vector<P
             backend_.evaluate(configurations, result.progress.best_us));
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const std::string author(search.author(points[i]));
-    LATHE_CHECK(store_.record(key_, names_, {configurations[i], measured[i], author, utc_now()}));
+    LATHE_CHECK(store_.record(key_, names_, {configurations[i], measured[i], author, utc_now(), names_}));
     search.tell({points[i], measured[i].outcome == Outcome::ok, measured[i].timing.median_us});
     observe(measured[i], configurations[i]);
     ++result.progress.fresh;
