@@ -84,15 +84,9 @@ public:
         missing.push_back(i);
       }
     }
-    // Three batches a worker balance the load; larger ones save front-end passes.
-    const std::size_t even = (missing.size() + 3 * pool_->size() - 1) / (3 * pool_->size());
-    const std::size_t batch =
-        std::clamp<std::size_t>(even, 1, static_cast<std::size_t>(std::max(1, options_.batch)));
-    for (std::size_t at = 0; at < missing.size(); at += batch)
-      queue_.push_back(
-          {shared,
-           {missing.begin() + static_cast<std::ptrdiff_t>(at),
-            missing.begin() + static_cast<std::ptrdiff_t>(std::min(missing.size(), at + batch))}});
+    waiting_ += missing.size();
+    if (!missing.empty())
+      queue_.push_back({shared, std::move(missing)});
     lock.unlock();
     pool_->wake();
     return ticket;
@@ -113,6 +107,7 @@ public:
     {
       const std::lock_guard lock(mutex_);
       queue_.clear();
+      waiting_ = 0;
       finished_.clear();
       outstanding_ = 0;
       ++generation_;
@@ -172,9 +167,7 @@ private:
           running.clear();
         }
         while (!queue_.empty() && pool_->has_room()) {
-          Batch batch = std::move(queue_.front());
-          queue_.pop_front();
-          batch.generation = generation_;
+          Batch batch = take();
           CompileJob job{
               batch.request->request.source, batch.request->request.file_name, batch.request->options, {}};
           for (const std::size_t i : batch.instances)
@@ -197,6 +190,24 @@ private:
     }
   }
 
+  // The front of the queue, or a part of it: large batches share a front-end pass, small ones at the end let
+  // all workers finish together.
+  Batch take() {
+    Batch& front = queue_.front();
+    const std::size_t even = (waiting_ + 2 * pool_->size() - 1) / (2 * pool_->size());
+    const std::size_t size =
+        std::min(front.instances.size(), std::clamp<std::size_t>(even, 1, largest_batch()));
+    const auto end = front.instances.begin() + static_cast<std::ptrdiff_t>(size);
+    Batch batch{front.request, {front.instances.begin(), end}, generation_};
+    front.instances.erase(front.instances.begin(), end);
+    if (front.instances.empty())
+      queue_.pop_front();
+    waiting_ -= size;
+    return batch;
+  }
+
+  std::size_t largest_batch() const { return static_cast<std::size_t>(std::max(1, options_.batch)); }
+
   void settle(const Batch& batch, CompilePool::Event& event) {
     const Request& request = *batch.request;
     if (event.kind == CompileOutcome::Kind::compiled) {
@@ -217,6 +228,7 @@ private:
     }
     if (batch.instances.size() > 1) {
       const auto middle = batch.instances.begin() + static_cast<std::ptrdiff_t>(batch.instances.size() / 2);
+      waiting_ += batch.instances.size();
       queue_.push_front({batch.request, {middle, batch.instances.end()}});
       queue_.push_front({batch.request, {batch.instances.begin(), middle}});
       return;
@@ -236,6 +248,7 @@ private:
   std::condition_variable changed_;
   CubinCache cache_;
   std::deque<Batch> queue_;
+  std::size_t waiting_ = 0; // instances in the queue
   std::deque<Finished> finished_;
   std::size_t outstanding_ = 0;
   std::uint64_t last_ticket_ = 0, generation_ = 0;

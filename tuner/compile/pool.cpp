@@ -77,10 +77,12 @@ public:
     const std::optional<std::string> hello = receive_frame(control_, 30000);
     MessageReader message(hello.value_or(""));
     const bool opened = message.get<bool>();
-    version_ = message.get_text();
+    const std::string version = message.get_text();
+    if (version_.empty()) // later helpers are the same; other threads read it
+      version_ = version;
     if (!message.ok() || !opened) {
       end_helper();
-      return Error{"cannot start the compiler", message.ok() ? version_ : program + " did not answer",
+      return Error{"cannot start the compiler", message.ok() ? version : program + " did not answer",
                    "check the CUDA 13 toolkit and the installation of Lathe"};
     }
     return Done{};

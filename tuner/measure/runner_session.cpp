@@ -9,7 +9,8 @@ namespace lathe {
 namespace {
 
 constexpr std::uint64_t ALIGNMENT = 512;
-constexpr std::size_t MOST_SETS = 256;
+constexpr std::uint64_t MOST_SETS = 64;
+constexpr std::uint64_t LEAST_ARENA = 1ull << 30;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -31,8 +32,11 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
   const auto prepare = [&]() -> DeviceStatus {
     LATHE_STEP(session->load_utilities());
     LATHE_STEP(session->allocate());
-    LATHE_STEP(session->run_reference());
     const SetupRequest& wanted = session->request_;
+    if (wanted.measure)
+      LATHE_STEP(session->measure_copies(reply));
+    LATHE_STEP(session->fill_sets());
+    LATHE_STEP(session->run_reference());
     if (!wanted.measure)
       return {};
     CUfunction function = nullptr;
@@ -47,7 +51,6 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
     const DeviceStatus timed = session->time(replay, wanted.timing, reply.raw);
     session->release(replay);
     LATHE_STEP(timed);
-    LATHE_STEP(session->measure_copies(reply));
     reply.floor_us = session->physics_floor_us(reply.copy_bytes_per_second, reply.raw.median_us);
     return {};
   };
@@ -115,10 +118,10 @@ DeviceStatus RunnerSession::allocate() {
                "clearing failed");
 
   // Enough sets that a replay of one launch each lasts long enough, at a guess of the device's speed, and
-  // that large ones exceed the L2 together.
-  const double guessed_us = std::max(1.5, static_cast<double>(moved_bytes_) / 4e6);
-  std::size_t wanted = static_cast<std::size_t>(std::ceil(REPLAY_US / guessed_us));
-  wanted = std::max<std::size_t>(wanted, std::min<std::uint64_t>(2 * l2 / set_bytes_ + 1, 32));
+  // that they exceed the L2 together. Sets so small that 64 of them do not are measured with a warm L2.
+  const double guessed_us = std::max(2.0, static_cast<double>(moved_bytes_) / 4e6);
+  std::uint64_t wanted = static_cast<std::uint64_t>(std::ceil(REPLAY_US / guessed_us));
+  wanted = std::clamp<std::uint64_t>(2 * l2 / set_bytes_ + 1, std::min<std::uint64_t>(wanted, 4), MOST_SETS);
   const std::uint64_t free = device_.free_bytes() / 10 * 8;
   if (free < set_bytes_ + reference_bytes) {
     DeviceStatus status;
@@ -128,17 +131,19 @@ DeviceStatus RunnerSession::allocate() {
                     " MiB free: use a smaller problem";
     return status;
   }
-  // Some room stays for the large copy that measures the device's bandwidth.
-  const std::uint64_t room = (free - reference_bytes) / 4 * 3 / set_bytes_;
-  wanted = std::clamp<std::size_t>(std::min<std::uint64_t>(wanted, room), room >= 2 ? 2 : 1, MOST_SETS);
-  sets_exceed_l2_ = wanted * set_bytes_ >= 2 * l2 && wanted >= 2;
+  const std::uint64_t room = (free - reference_bytes) / set_bytes_;
+  wanted = std::clamp<std::uint64_t>(std::min(wanted, room), room >= 2 ? 2 : 1, MOST_SETS);
+  sets_exceed_l2_ = wanted * set_bytes_ > l2 && wanted >= 2;
+  // One piece of memory: small sets share their pages, as the buffers of a real program do. It is large
+  // enough to measure the device's bandwidth by copies in it, where the device has that much.
+  arena_bytes_ = std::min(std::max(wanted * set_bytes_, LEAST_ARENA), free - reference_bytes);
+  LATHE_DEVICE(arena_.allocate(device_.cuda(), arena_bytes_), "allocating memory failed");
 
   std::vector<std::uint64_t> bands;
-  for (std::size_t s = 0; s < wanted; ++s) {
+  for (std::uint64_t s = 0; s < wanted; ++s) {
     Set set;
-    LATHE_DEVICE(set.memory.allocate(device_.cuda(), set_bytes_), "allocating memory failed");
     for (std::size_t i = 0; i < offsets.size(); ++i) {
-      set.data.push_back(set.memory.address() + offsets[i]);
+      set.data.push_back(arena_.address() + s * set_bytes_ + offsets[i]);
       bands.push_back(set.data[i] - GUARD_BYTES);
       bands.push_back(set.data[i] + bytes_of(i));
     }
@@ -152,7 +157,10 @@ DeviceStatus RunnerSession::allocate() {
   found_.resize(2 * request_.buffers.size() + 2);
   LATHE_DEVICE(findings_.allocate(device_.cuda(), found_.size() * sizeof found_[0]),
                "allocating memory failed");
+  return device_.wait(60);
+}
 
+DeviceStatus RunnerSession::fill_sets() {
   CUdeviceptr address = bands_.address();
   unsigned band_bytes = GUARD_BYTES;
   LATHE_STEP(utility("lathe_set_guards", band_count_ * GUARD_BYTES, {&address, &band_count_, &band_bytes}));
@@ -167,6 +175,7 @@ DeviceStatus RunnerSession::allocate() {
   };
   if (restores_)
     LATHE_STEP(capture(static_cast<int>(sets_.size()), refill, restore_));
+  filled_ = true;
   return device_.wait(60);
 }
 
@@ -272,20 +281,22 @@ DeviceStatus RunnerSession::judge(std::size_t check, double& error) {
     // The bands are mended for the next configuration.
     LATHE_STEP(utility("lathe_set_guards", band_count_ * GUARD_BYTES, {&bands, &band_count_, &band_bytes}));
   }
+  // A changed input explains wrong outputs, so it is named first.
   for (std::size_t i = 0; i < buffers; ++i) {
     const RunnerBuffer& buffer = request_.buffers[i];
-    if (buffer.direction != Direction::in)
-      error = std::max(error, std::bit_cast<double>(found_[i].worst));
-    if (found_[i].failures == 0)
+    if (buffer.direction != Direction::in || found_[i].failures == 0)
       continue;
-    if (buffer.direction == Direction::in) {
-      if (status.reason.empty())
-        status.reason = "the kernel changed its input " + buffer.name + " (element " +
-                        std::to_string(found_[i].first) + ")";
-      LATHE_STEP(fill(set, i));
+    if (status.reason.empty())
+      status.reason = "the kernel changed its input " + buffer.name + " (element " +
+                      std::to_string(found_[i].first) + ")";
+    LATHE_STEP(fill(set, i));
+  }
+  for (std::size_t i = 0; i < buffers; ++i) {
+    const RunnerBuffer& buffer = request_.buffers[i];
+    if (buffer.direction == Direction::in)
       continue;
-    }
-    if (!status.reason.empty())
+    error = std::max(error, std::bit_cast<double>(found_[i].worst));
+    if (found_[i].failures == 0 || !status.reason.empty())
       continue;
     const auto size = static_cast<std::size_t>(element::size_of(buffer.dtype));
     std::uint64_t out = 0, reference = 0;

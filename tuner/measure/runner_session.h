@@ -35,10 +35,9 @@ public:
 private:
   // A replay should last this long: short enough for ten thousand configurations, long against an event's
   // resolution of half a microsecond.
-  static constexpr double REPLAY_US = 250;
+  static constexpr double REPLAY_US = 300;
 
   struct Set {
-    DeviceMemory memory;
     std::vector<CUdeviceptr> data; // a buffer each
   };
   // A captured sequence of launches over the sets, with event records at both ends inside the graph: a sample
@@ -58,6 +57,7 @@ private:
 
   DeviceStatus load_utilities();
   DeviceStatus allocate();
+  DeviceStatus fill_sets();
   DeviceStatus run_reference();
   DeviceStatus utility(const char* name, std::uint64_t elements, std::vector<void*> arguments);
   DeviceStatus fill(std::size_t set, std::size_t buffer);
@@ -84,7 +84,9 @@ private:
   // Microseconds a launch of one replay.
   DeviceStatus sample(const Replay& replay, double limit_s, double& us);
   DeviceStatus time(const Replay& replay, const RunnerTiming& timing, Timing& result);
+  // In the sets' memory, before they are filled.
   DeviceStatus measure_copies(SetupReply& reply);
+  DeviceStatus time_copies(std::uint64_t bytes, std::uint64_t chunk, double& us);
   double physics_floor_us(double bytes_per_second, double raw_us) const;
 
   element::FillPlan plan(std::size_t set, std::size_t buffer) const;
@@ -98,6 +100,9 @@ private:
   std::uint64_t set_bytes_ = 0, moved_bytes_ = 0;
   bool restores_ = false; // there are inout buffers
   bool sets_exceed_l2_ = false;
+  bool filled_ = false;
+  DeviceMemory arena_; // the sets, side by side
+  std::uint64_t arena_bytes_ = 0;
   DeviceMemory flush_, findings_, bands_;
   std::uint64_t flush_bytes_ = 0, band_count_ = 0;
   std::vector<DeviceMemory> reference_[2]; // by check; a buffer each, empty for inputs

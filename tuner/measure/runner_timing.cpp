@@ -19,13 +19,12 @@ constexpr double MOST_OPERATIONS = 65536;
 } // namespace
 
 int RunnerSession::nodes_for(double estimate_us) const {
-  const double wanted = std::ceil(REPLAY_US / std::max(0.5, estimate_us));
   const auto sets = static_cast<double>(sets_.size());
-  if (!sets_exceed_l2_) // a second visit to a set would find it in the L2
-    return static_cast<int>(
-        std::clamp(estimate_us > 10 * REPLAY_US ? 1.0 : wanted, std::min(2.0, sets), sets));
-  const double rounds = std::clamp(std::floor(wanted / sets), 1.0, 8.0);
-  return static_cast<int>(restores_ ? std::clamp(wanted, std::min(2.0, sets), sets) : rounds * sets);
+  const double wanted = std::ceil(REPLAY_US / std::max(0.5, estimate_us));
+  if (restores_) // a second visit to a set would find its inputs changed
+    return static_cast<int>(std::clamp(wanted, std::min(2.0, sets), sets));
+  const double rounds = std::clamp(std::ceil(wanted / sets), 1.0, 8.0);
+  return static_cast<int>(rounds * sets);
 }
 
 DeviceStatus RunnerSession::capture(int nodes, const std::function<DeviceStatus(std::size_t set)>& enqueue,
@@ -76,10 +75,11 @@ DeviceStatus RunnerSession::flush() {
 
 DeviceStatus RunnerSession::sample(const Replay& replay, double limit_s, double& us) {
   const CudaDriver& cuda = device_.cuda();
-  if (restores_)
+  if (restores_ && filled_) {
     LATHE_DEVICE(cuda.cuGraphLaunch(restore_.graph, device_.stream()), "restoring the buffers failed");
-  if (restores_ || !sets_exceed_l2_)
-    LATHE_STEP(flush());
+    if (sets_exceed_l2_) // what the restoring left in the L2, much of it dirty, goes
+      LATHE_STEP(flush());
+  }
   LATHE_DEVICE(cuda.cuGraphLaunch(replay.graph, device_.stream()), "the launch failed");
   LATHE_STEP(device_.wait(limit_s));
   float milliseconds = 0;
@@ -198,45 +198,62 @@ CompareReply RunnerSession::compare(const CompareRequest& request) {
   return reply;
 }
 
-DeviceStatus RunnerSession::measure_copies(SetupReply& reply) {
-  const CudaDriver& cuda = device_.cuda();
-  // Times copies of `bytes` by the same protocol as kernels, over `pairs` pairs of places.
-  const auto copies = [&](std::uint64_t bytes, int pairs, double& us) -> DeviceStatus {
-    const std::uint64_t place = (bytes + 511) / 512 * 512;
-    DeviceMemory memory;
-    LATHE_DEVICE(memory.allocate(cuda, 2 * place * static_cast<std::uint64_t>(pairs)),
-                 "allocating memory failed");
-    Replay replay;
-    std::uint64_t next = 0;
-    const auto copy = [&](std::size_t) -> DeviceStatus {
-      const CUdeviceptr from = memory.address() + 2 * place * next++;
-      LATHE_DEVICE(cuda.cuMemcpyDtoDAsync(from + place, from, bytes, device_.stream()), "copying failed");
-      return {};
-    };
-    LATHE_STEP(capture(pairs, copy, replay));
-    Timing timing;
-    RunnerTiming wanted = request_.timing;
-    wanted.incumbent_us = 0;
-    const DeviceStatus status = time(replay, wanted, timing);
-    release(replay);
-    us = timing.median_us;
-    return status;
+// Copies of `bytes` by the protocol of kernels, over as many pairs of places as the arena has. In nodes of
+// `chunk` bytes at most: the driver is slow with some large sizes.
+DeviceStatus RunnerSession::time_copies(std::uint64_t bytes, std::uint64_t chunk, double& us) {
+  const std::uint64_t place = (bytes + 511) / 512 * 512, fits = arena_bytes_ / (2 * place);
+  us = 0;
+  if (fits < 1)
+    return {}; // no room to measure it: unknown
+  const double guessed_us = std::max(1.0, static_cast<double>(bytes) / 2e6);
+  const double to_exceed_l2 = static_cast<double>(device_.l2_bytes()) / static_cast<double>(bytes) + 1;
+  const double most = std::min(static_cast<double>(fits), 64.0);
+  const auto pairs = static_cast<std::uint64_t>(std::clamp(to_exceed_l2, std::min(4.0, most), most));
+  const auto nodes =
+      static_cast<int>(std::clamp(std::ceil(REPLAY_US / guessed_us / static_cast<double>(pairs)), 1.0, 8.0) *
+                       static_cast<double>(pairs));
+  std::uint64_t next = 0;
+  const auto copy = [&](std::size_t) -> DeviceStatus {
+    const CUdeviceptr from = arena_.address() + 2 * place * (next++ % pairs);
+    for (std::uint64_t at = 0; at < bytes; at += chunk)
+      LATHE_DEVICE(device_.cuda().cuMemcpyDtoDAsync(from + place + at, from + at, std::min(chunk, bytes - at),
+                                                    device_.stream()),
+                   "copying failed");
+    return {};
   };
-  const std::uint64_t room = device_.free_bytes() / 2;
-  const std::uint64_t large = std::min<std::uint64_t>(512ull << 20, room / 2);
+  Replay replay;
+  LATHE_STEP(capture(nodes, copy, replay));
+  Timing timing;
+  RunnerTiming wanted = request_.timing;
+  wanted.incumbent_us = 0;
+  const DeviceStatus status = time(replay, wanted, timing);
+  release(replay);
+  us = timing.median_us;
+  return status;
+}
+
+DeviceStatus RunnerSession::measure_copies(SetupReply& reply) {
+  // Memory that was never written may be mapped and read differently.
+  LATHE_DEVICE(device_.cuda().cuMemsetD8Async(arena_.address(), 0x5b, arena_bytes_, device_.stream()),
+               "clearing failed");
+  LATHE_STEP(device_.wait(60));
+  const std::uint64_t large = std::min<std::uint64_t>(192ull << 20, arena_bytes_ / 8 * 4 / 512 * 512);
   double us = 0;
-  LATHE_STEP(copies(large, 1, us));
+  LATHE_STEP(time_copies(large, large, us));
   reply.copy_bytes_per_second = us > 0 ? 2e6 * static_cast<double>(large) / us : 0;
 
   const double moved = request_.bytes > 0 ? request_.bytes : static_cast<double>(moved_bytes_);
   const auto bytes = static_cast<std::uint64_t>(std::max(1.0, moved / 2));
-  const double guessed_us = std::max(1.0, moved / 4e6);
-  const double wanted = std::max(std::ceil(REPLAY_US / guessed_us),
-                                 std::min(32.0, 2 * static_cast<double>(device_.l2_bytes()) / moved + 1));
-  const double fits = static_cast<double>(room) / (2 * static_cast<double>(bytes) + 1024);
-  if (fits < 1)
-    return {}; // no room to measure it: unknown
-  return copies(bytes, static_cast<int>(std::clamp(wanted, 1.0, std::min(fits, 256.0))), reply.copy_floor_us);
+  LATHE_STEP(time_copies(bytes, bytes, reply.copy_floor_us));
+  if (bytes > large) {
+    LATHE_STEP(time_copies(bytes, large, us));
+    if (us > 0)
+      reply.copy_floor_us = std::min(reply.copy_floor_us, us);
+  }
+  if (reply.copy_floor_us > 0 && bytes > 2 * device_.l2_bytes())
+    reply.copy_bytes_per_second =
+        std::max(reply.copy_bytes_per_second, 2e6 * static_cast<double>(bytes) / reply.copy_floor_us);
+  return {};
 }
 
 double RunnerSession::physics_floor_us(double bytes_per_second, double raw_us) const {
