@@ -13,13 +13,15 @@ const Observation* History::find(const Point& point) const {
 }
 
 void History::propose(const Point& point, std::string_view author) {
-  entries_.try_emplace(point, Entry{author, {}, proposed_++});
+  if (entries_.try_emplace(point, Entry{author, {}}).second)
+    pending_.push_back(point);
 }
 
 bool History::observe(const Observation& observation) {
-  Entry& entry = entries_.try_emplace(observation.point, Entry{"default", {}, proposed_}).first->second;
+  Entry& entry = entries_.try_emplace(observation.point, Entry{"default", {}}).first->second;
   if (entry.observation) // told twice: the first result stands
     return false;
+  std::erase(pending_, observation.point);
   entry.observation = observations_.size();
   observations_.push_back(observation);
   if (!observation.succeeded) {
@@ -30,19 +32,6 @@ bool History::observe(const Observation& observation) {
     return false;
   best_ = observations_.size() - 1;
   return true;
-}
-
-std::vector<Point> History::pending_points() const {
-  std::vector<std::pair<std::size_t, Point>> found;
-  if (pending() > 0)
-    for (const auto& [point, entry] : entries_)
-      if (!entry.observation)
-        found.emplace_back(entry.order, point);
-  std::ranges::sort(found);
-  std::vector<Point> points;
-  for (auto& [order, point] : found)
-    points.push_back(std::move(point));
-  return points;
 }
 
 std::string_view History::author(const Point& point) const {

@@ -25,9 +25,8 @@ public:
 
   const std::vector<Observation>& observations() const { return observations_; }
   std::size_t taken() const { return entries_.size(); }
-  std::size_t pending() const { return entries_.size() - observations_.size(); }
   // Points proposed and not yet observed, oldest first.
-  std::vector<Point> pending_points() const;
+  const std::vector<Point>& pending_points() const { return pending_; }
   std::size_t failures() const { return failures_; }
   const Observation* best() const { return best_ ? &observations_[*best_] : nullptr; }
   std::string_view author(const Point& point) const;
@@ -36,12 +35,12 @@ private:
   struct Entry {
     std::string_view author;
     std::optional<std::size_t> observation;
-    std::size_t order = 0;
   };
   std::unordered_map<Point, Entry, PointHash> entries_;
   std::vector<Observation> observations_;
   std::optional<std::size_t> best_;
-  std::size_t failures_ = 0, proposed_ = 0;
+  std::vector<Point> pending_;
+  std::size_t failures_ = 0;
 };
 
 } // namespace lathe::search

@@ -24,7 +24,7 @@ struct ReplayRun {
   std::uint64_t seed = 0;
   std::vector<double> best;
   std::vector<double> seconds; // recorded evaluation time used up to and including the k-th evaluation
-  double engine_seconds = 0;   // time spent in the search itself
+  double engine_seconds = 0;   // processor time of the search itself
 };
 
 struct ReplayResult {

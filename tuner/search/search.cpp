@@ -14,15 +14,19 @@ namespace search {
 namespace {
 
 // What wins on recorded spaces (docs/results/search.md).
-const std::vector<std::string_view> ensemble_arms = {"local_search", "greedy_ils", "random"};
+const std::vector<std::string_view> ensemble_arms = {"gaussian_process", "greedy_ils"};
 
 class Engine final : public Search {
 public:
-  Engine(std::unique_ptr<Domain> domain, const std::vector<const TechniqueKind*>& kinds, std::uint64_t seed)
-      : domain_(std::move(domain)), bandit_(kinds.size()), random_(seed) {
+  Engine(std::unique_ptr<Domain> domain, const std::vector<const TechniqueKind*>& kinds,
+         const SearchOptions& options)
+      : domain_(std::move(domain)), bandit_(kinds.size()), random_(options.seed) {
+    if (!options.prior.empty())
+      prior_.emplace(domain_->parameters(), options.prior);
     for (const TechniqueKind* kind : kinds) {
       names_.push_back(kind->name);
-      arms_.push_back(kind->make(Context{*domain_, history_, Random(random_())}));
+      arms_.push_back(
+          kind->make(Context{*domain_, history_, prior_ ? &*prior_ : nullptr, Random(random_())}));
     }
   }
 
@@ -84,6 +88,7 @@ private:
 
   std::unique_ptr<Domain> domain_;
   History history_;
+  std::optional<Prior> prior_;
   Bandit bandit_;
   Random random_;
   std::vector<std::string_view> names_;
@@ -107,7 +112,7 @@ Result<std::unique_ptr<Search>> make_search(std::unique_ptr<Domain> domain, cons
     return usage_error("technique \"" + options.technique + "\"", "there is no such technique",
                        "choose one of " + known);
   }
-  return std::unique_ptr<Search>(std::make_unique<Engine>(std::move(domain), chosen, options.seed));
+  return std::unique_ptr<Search>(std::make_unique<Engine>(std::move(domain), chosen, options));
 }
 
 } // namespace search

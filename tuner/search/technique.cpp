@@ -17,6 +17,7 @@ const std::vector<TechniqueKind>& technique_kinds() {
       {"random", make_random},
       {"local_search", make_local_search},
       {"greedy_ils", make_greedy_ils},
+      {"gaussian_process", make_gaussian_process},
   };
   return kinds;
 }

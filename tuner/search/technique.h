@@ -3,6 +3,7 @@
 
 #include "tuner/search/domain.h"
 #include "tuner/search/history.h"
+#include "tuner/search/prior.h"
 
 #include <functional>
 #include <memory>
@@ -17,7 +18,8 @@ namespace lathe::search {
 struct Context {
   const Domain& domain;
   const History& history;
-  Random random; // the technique's own stream
+  const Prior* prior; // earlier results, or null
+  Random random;      // the technique's own stream
 };
 
 class Technique {
@@ -36,6 +38,7 @@ public:
 protected:
   const Domain& domain() const { return context_.domain; }
   const History& history() const { return context_.history; }
+  const Prior* prior() const { return context_.prior; }
   Random& random() { return context_.random; }
   // Uniform in [0, 1).
   double uniform() { return std::uniform_real_distribution<double>(0, 1)(context_.random); }
@@ -62,5 +65,6 @@ const std::vector<TechniqueKind>& technique_kinds();
 std::unique_ptr<Technique> make_random(Context context);
 std::unique_ptr<Technique> make_local_search(Context context);
 std::unique_ptr<Technique> make_greedy_ils(Context context);
+std::unique_ptr<Technique> make_gaussian_process(Context context);
 
 } // namespace lathe::search

@@ -1,0 +1,172 @@
+#include "tuner/search/kernel.h"
+
+#include <nlopt.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace lathe::search {
+
+namespace {
+
+// Normal priors on theta in units where targets have variance one and axes span [0, 1]: lengths around the
+// axis's span, noise around 5 % of the targets' deviation.
+constexpr double length_mean = 0, length_deviation = 1;
+constexpr double signal_mean = 0, signal_deviation = 1;
+constexpr double noise_mean = -3, noise_deviation = 1;
+constexpr double jitter = 1e-8;
+
+double square(double x) {
+  return x * x;
+}
+
+} // namespace
+
+Kernel::Kernel(const std::vector<Parameter>& parameters) : axes_(axes_of(parameters)) {
+  for (const Parameter& parameter : parameters)
+    counts_.push_back(parameter.values.size());
+  for (const Axis& axis : axes_)
+    if (used_.empty() || used_.back() != axis.parameter)
+      used_.push_back(axis.parameter);
+  std::vector<double> theta(axes_.size() + 2, length_mean);
+  theta[axes_.size()] = signal_mean;
+  theta[axes_.size() + 1] = noise_mean;
+  set(theta);
+}
+
+void Kernel::set(const std::vector<double>& theta) {
+  theta_ = theta;
+  signal_ = std::exp(2 * theta[axes_.size()]);
+  noise_ = std::exp(2 * theta[axes_.size() + 1]) + jitter;
+  factors_.resize(used_.size());
+  slopes_.resize(axes_.size());
+  std::size_t used = 0;
+  for (std::size_t k = 0; k < axes_.size(); ++k) {
+    const Axis& axis = axes_[k];
+    const std::size_t n = counts_[axis.parameter];
+    if (k == 0 || axes_[k - 1].parameter != axis.parameter) {
+      used += k > 0;
+      factors_[used].assign(n * n, 1);
+    }
+    slopes_[k].resize(n * n);
+    const double scale = std::exp(theta[k]);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) {
+        double factor, slope;
+        if (axis.categorical) {
+          slope = i == j ? 0 : -scale;
+          factor = std::exp(slope);
+        } else {
+          const double s = std::sqrt(3.0) * scale * std::abs(axis.position[i] - axis.position[j]);
+          factor = (1 + s) * std::exp(-s);
+          slope = -s * s / (1 + s);
+        }
+        factors_[used][i * n + j] *= factor;
+        slopes_[k][i * n + j] = slope;
+      }
+  }
+}
+
+double Kernel::operator()(std::span<const std::uint16_t> a, std::span<const std::uint16_t> b) const {
+  double product = signal_;
+  for (std::size_t u = 0; u < used_.size(); ++u) {
+    const std::size_t p = used_[u];
+    product *= factors_[u][a[p] * counts_[p] + b[p]];
+  }
+  return product;
+}
+
+double Kernel::slope(std::size_t axis, std::span<const std::uint16_t> a,
+                     std::span<const std::uint16_t> b) const {
+  const std::size_t p = axes_[axis].parameter;
+  return slopes_[axis][a[p] * counts_[p] + b[p]];
+}
+
+namespace {
+
+// The negative log posterior of theta, up to a constant.
+struct Objective {
+  Kernel& kernel;
+  const std::vector<Point>& points;
+  const Eigen::VectorXd& targets;
+  const Eigen::VectorXd& slope_feature;
+
+  double operator()(const std::vector<double>& theta, double* gradient) const {
+    kernel.set(theta);
+    const auto n = static_cast<Eigen::Index>(points.size());
+    const std::size_t axes = kernel.axes();
+    Eigen::MatrixXd signal(n, n);
+    for (Eigen::Index i = 0; i < n; ++i)
+      for (Eigen::Index j = 0; j <= i; ++j)
+        signal(i, j) = signal(j, i) = kernel(points[i], points[j]);
+    Eigen::MatrixXd covariance = signal;
+    covariance.diagonal().array() += kernel.noise_variance();
+    if (slope_feature.size() == n)
+      covariance += slope_variance * slope_feature * slope_feature.transpose();
+    const Eigen::LLT<Eigen::MatrixXd> factor(covariance);
+    if (factor.info() != Eigen::Success)
+      return 1e10;
+    const Eigen::VectorXd alpha = factor.solve(targets);
+    double value = 0.5 * targets.dot(alpha);
+    for (Eigen::Index i = 0; i < n; ++i)
+      value += std::log(factor.matrixLLT()(i, i));
+    for (std::size_t a = 0; a < axes; ++a)
+      value += 0.5 * square((theta[a] - length_mean) / length_deviation);
+    value += 0.5 * square((theta[axes] - signal_mean) / signal_deviation);
+    value += 0.5 * square((theta[axes + 1] - noise_mean) / noise_deviation);
+    if (gradient)
+      differentiate(theta, factor, alpha, signal, gradient);
+    return value;
+  }
+
+  void differentiate(const std::vector<double>& theta, const Eigen::LLT<Eigen::MatrixXd>& factor,
+                     const Eigen::VectorXd& alpha, const Eigen::MatrixXd& signal, double* gradient) const {
+    const Eigen::Index n = alpha.size();
+    const std::size_t axes = kernel.axes();
+    Eigen::MatrixXd weight = factor.solve(Eigen::MatrixXd::Identity(n, n));
+    weight -= alpha * alpha.transpose();
+    std::vector<double> on_axis(axes, 0.0);
+    for (Eigen::Index i = 0; i < n; ++i)
+      for (Eigen::Index j = 0; j < i; ++j) {
+        const double w = weight(i, j) * signal(i, j);
+        for (std::size_t a = 0; a < axes; ++a)
+          on_axis[a] += w * kernel.slope(a, points[i], points[j]);
+      }
+    for (std::size_t a = 0; a < axes; ++a)
+      gradient[a] = on_axis[a] + (theta[a] - length_mean) / square(length_deviation);
+    gradient[axes] =
+        weight.cwiseProduct(signal).sum() + (theta[axes] - signal_mean) / square(signal_deviation);
+    gradient[axes + 1] =
+        weight.trace() * kernel.noise_variance() + (theta[axes + 1] - noise_mean) / square(noise_deviation);
+  }
+};
+
+double evaluate(unsigned count, const double* theta, double* gradient, void* objective) {
+  return (*static_cast<const Objective*>(objective))({theta, theta + count}, gradient);
+}
+
+} // namespace
+
+double fit(Kernel& kernel, const std::vector<Point>& points, const Eigen::VectorXd& targets,
+           const Eigen::VectorXd& slope_feature, int evaluations) {
+  Objective objective{kernel, points, targets, slope_feature};
+  std::vector<double> theta = kernel.theta();
+  std::vector<double> lower(theta.size(), -4.0), upper(theta.size(), 4.0);
+  lower.back() = -7;
+  upper.back() = 0;
+  nlopt_opt optimiser = nlopt_create(NLOPT_LD_LBFGS, static_cast<unsigned>(theta.size()));
+  if (optimiser) {
+    nlopt_set_min_objective(optimiser, evaluate, &objective);
+    nlopt_set_lower_bounds(optimiser, lower.data());
+    nlopt_set_upper_bounds(optimiser, upper.data());
+    nlopt_set_maxeval(optimiser, evaluations);
+    nlopt_set_ftol_abs(optimiser, 1e-3);
+    double value = 0;
+    // A failed line search still leaves the best point so far in `theta`.
+    nlopt_optimize(optimiser, theta.data(), &value);
+    nlopt_destroy(optimiser);
+  }
+  return objective(theta, nullptr); // also sets the kernel
+}
+
+} // namespace lathe::search

@@ -1,0 +1,51 @@
+// The covariance of the Gaussian process over a space, and fitting it to observations.
+#pragma once
+
+#include "tuner/search/axes.h"
+
+#include <Eigen/Dense>
+
+#include <span>
+#include <vector>
+
+namespace lathe::search {
+
+// A product over axes: Matern 3/2 in the coordinate's distance over a length of its own (automatic relevance
+// determination; Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, chapters 4 and 5),
+// or a constant factor between unequal categories; times the signal variance.
+class Kernel {
+public:
+  explicit Kernel(const std::vector<Parameter>& parameters);
+
+  std::size_t axes() const { return axes_.size(); }
+  // One logarithm of the inverse length an axis, then of the signal's and of the noise's standard deviation.
+  const std::vector<double>& theta() const { return theta_; }
+  void set(const std::vector<double>& theta);
+
+  double operator()(std::span<const std::uint16_t> a, std::span<const std::uint16_t> b) const;
+  // The derivative of log k(a, b) by theta[axis].
+  double slope(std::size_t axis, std::span<const std::uint16_t> a, std::span<const std::uint16_t> b) const;
+  double signal_variance() const { return signal_; }
+  double noise_variance() const { return noise_; }
+
+private:
+  std::vector<Axis> axes_;
+  std::vector<std::size_t> used_; // parameters that have an axis
+  std::vector<std::size_t> counts_;
+  std::vector<double> theta_;
+  double signal_ = 1, noise_ = 0;
+  // Parameters have few values: everything is tabulated by pair of values.
+  std::vector<std::vector<double>> factors_; // by used parameter
+  std::vector<std::vector<double>> slopes_;  // by axis
+};
+
+// Sets the kernel to the maximum a posteriori, starting where it is; priors on theta are weak and do not
+// depend on the data. `slope_feature` may be empty, or a column f: then the covariance has an additional term
+// slope_variance f f^T. Returns the negative logarithm of the posterior density at the result.
+double fit(Kernel& kernel, const std::vector<Point>& points, const Eigen::VectorXd& targets,
+           const Eigen::VectorXd& slope_feature, int evaluations);
+
+// Prior variance of the factor by which an earlier result's prediction has to be corrected.
+inline constexpr double slope_variance = 0.25;
+
+} // namespace lathe::search

@@ -1,0 +1,32 @@
+// What earlier results (another device, problem size or template version) say about a point.
+#pragma once
+
+#include "tuner/search/axes.h"
+#include "tuner/search/domain.h"
+#include "tuner/search/search.h"
+
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace lathe::search {
+
+class Prior {
+public:
+  // Unusable (`is_usable` false) with fewer than two distinct costs.
+  Prior(const std::vector<Parameter>& parameters, const std::vector<Observation>& observations);
+  bool is_usable() const { return deviation_ > 0; }
+  // The predicted log cost, centred and scaled to deviation one over the prior's results. The result itself
+  // where the prior has the point, else the mean of near ones, weighted by their distance.
+  double operator()(std::span<const std::uint16_t> point) const;
+  // Standard deviation of the prior's log costs.
+  double deviation() const { return deviation_; }
+
+private:
+  std::vector<Axis> axes_;
+  std::unordered_map<Point, double, PointHash> known_;
+  std::vector<std::pair<Point, double>> sample_; // what the mean is taken over
+  double deviation_ = 0;
+};
+
+} // namespace lathe::search
