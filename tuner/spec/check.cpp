@@ -1,3 +1,4 @@
+#include "tuner/device/device.h"
 #include "tuner/expression/expression_tree.h"
 #include "tuner/spec/fields.h"
 #include "tuner/spec/names.h"
@@ -8,8 +9,15 @@
 namespace lathe::spec {
 namespace {
 
-bool is_device_name(std::string_view name) {
-  return name.starts_with("device.");
+// The names of a device's limits, which are the same for every device.
+const std::vector<std::string>& device_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const auto& [name, ignored] : DeviceInfo().limits())
+      list.push_back(name);
+    return list;
+  }();
+  return names;
 }
 
 bool divides_by_zero(const ExpressionNode& node) {
@@ -178,6 +186,8 @@ private:
     if (entry.over_knobs)
       for (const Knob& knob : spec_.knobs)
         names.push_back(knob.name);
+    if (entry.over_device)
+      names.insert(names.end(), device_names().begin(), device_names().end());
     return names;
   }
 
@@ -185,8 +195,7 @@ private:
     const Path path = origin(entry.key);
     const std::vector<std::string> known = scope(entry);
     for (const std::string& name : entry.expression->names()) {
-      if (std::find(known.begin(), known.end(), name) != known.end() ||
-          (entry.over_device && is_device_name(name)))
+      if (std::find(known.begin(), known.end(), name) != known.end())
         continue;
       const bool misplaced = spec_.find_knob(name) != nullptr;
       const std::string why =

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <set>
 
 namespace lathe::spec {
 namespace {
@@ -21,35 +23,54 @@ std::string problem_size_name(std::size_t axis) {
   return std::string(names[axis]);
 }
 
-Result<std::vector<Value>> read_values(const Document& document, const Path& path) {
+// One text for values that are the same: 1, 1.0 and true.
+std::string identity(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value))
+    return *flag ? "1" : "0";
+  const auto* real = std::get_if<double>(&value);
+  if (real && std::trunc(*real) == *real && std::abs(*real) < 9e18)
+    return std::to_string(static_cast<std::int64_t>(*real));
+  return to_string(value);
+}
+
+Result<std::vector<Value>> listed_values(const Document& document, const Path& path) {
   const json& list = *document.find(path);
   std::vector<Value> values;
   if (list.is_string()) {
     auto parsed = parse_value_list(list.get_ref<const std::string&>());
-    if (!parsed.ok()) {
-      const Error& error = parsed.error();
-      return document.error(path, error.what + ": " + error.why,
-                            error.remedy.empty() ? "write a list such as [1, 2, 4]" : error.remedy);
-    }
-    values = std::move(*parsed);
-  } else {
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      LATHE_TRY(Value value, value_at(document, path / i));
-      values.push_back(std::move(value));
-    }
+    if (parsed.ok())
+      return parsed;
+    const Error& error = parsed.error();
+    return document.error(path, error.what + ": " + error.why,
+                          error.remedy.empty() ? "write a list such as [1, 2, 4]" : error.remedy);
   }
-  if (values.empty())
-    return document.error(path, "is empty", "give at least one value");
-  if (values.size() > 65535)
-    return document.error(path, "has " + std::to_string(values.size()) + " values", "give at most 65535");
-  const bool texts = std::holds_alternative<std::string>(values[0]);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::holds_alternative<std::string>(values[i]) != texts)
-      return document.error(path, "mixes strings and numbers", "use one of the two");
-    for (std::size_t j = 0; j < i && i < 4096; ++j) // longer lists come from ranges
-      if (same_value(values[i], values[j]))
-        return document.error(path, "has the value " + to_string(values[i]) + " twice",
-                              "remove one of the two");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    LATHE_TRY(Value value, value_at(document, path / i));
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+Result<std::vector<Value>> read_values(Reading& reading, const Path& path) {
+  LATHE_TRY(const std::vector<Value> listed, listed_values(reading.document, path));
+  if (listed.empty())
+    return reading.error(path, "is empty", "give at least one value");
+  if (listed.size() > 65535)
+    return reading.error(path, "has " + std::to_string(listed.size()) + " values", "give at most 65535");
+  const bool texts = std::holds_alternative<std::string>(listed[0]);
+  std::vector<Value> values;
+  std::set<std::string> seen;
+  for (const Value& value : listed) {
+    if (std::holds_alternative<std::string>(value) != texts)
+      return reading.error(path, "mixes strings and numbers", "use one of the two");
+    if (seen.insert(identity(value)).second) {
+      values.push_back(value);
+      continue;
+    }
+    const std::string why = "has the value " + to_string(value) + " twice";
+    if (reading.has_lathe)
+      return reading.error(path, why, "remove one of the two");
+    reading.warn(path, why, "it is taken once");
   }
   return values;
 }
@@ -73,21 +94,26 @@ std::string knob_type(const std::string& t1_type, const std::vector<Value>& valu
   return "int";
 }
 
-Status check_values(const Reading& reading, const Path& path, const Path& values, const Knob& knob) {
+// A T1 file whose values are not of its Type is taken by its values: other tools ignore Type.
+Status check_values(Reading& reading, const Path& path, const Path& values, Knob& knob) {
   for (const Value& value : knob.values) {
     const bool text = std::holds_alternative<std::string>(value);
-    if (text != (knob.type == "string"))
-      return reading.error(values,
-                           "has " + std::string(text ? "the string " : "the number ") + to_string(value) +
-                               " where Type is " + text_at(reading.document, path / "Type", "int"),
-                           text ? "set Type to \"string\"" : "write the values as strings");
     const auto* integer = std::get_if<std::int64_t>(&value);
-    if (integer && *integer < 0 && knob.type == "unsigned int")
-      return reading.error(values, "has the negative value " + to_string(value) + " where Type is uint",
-                           "set Type to \"int\"");
-    if (std::holds_alternative<double>(value) && knob.type != "real")
-      return reading.error(values, "has the value " + to_string(value) + " where Type is int",
-                           "set Type to \"float\"");
+    const bool negative = integer && *integer < 0 && knob.type == "unsigned int";
+    const bool real = std::holds_alternative<double>(value) && knob.type != "real";
+    if (text == (knob.type == "string") && !negative && !real)
+      continue;
+    const std::string type = text ? "string" : real ? "float" : "int";
+    const std::string why = "has the " +
+                            std::string(text       ? "string "
+                                        : negative ? "negative value "
+                                                   : "value ") +
+                            to_string(value) + " where Type is " +
+                            text_at(reading.document, path / "Type", "int");
+    if (reading.has_lathe)
+      return reading.error(values, why, "set Type to \"" + type + "\" or correct the values");
+    reading.warn(values, why, "Type is taken to be " + type);
+    knob.type = knob_type(type, knob.values);
   }
   return Done{};
 }
@@ -142,12 +168,25 @@ std::string rewrite_t1(const TuningSpec& spec, std::string text) {
   return text;
 }
 
+// T1's Python `text` at `path`, under `key`. In a T1 file alone what cannot be read becomes a name that has
+// no value: it stops a run, not a search.
+Result<Expression> t1_parsed(Reading& reading, const Path& path, const std::string& key,
+                             const std::string& text) {
+  auto expression = parse_at(reading.document, path, text, Dialect::python);
+  if (expression.ok() || reading.has_lathe) {
+    reading.origins[key] = path;
+    return expression;
+  }
+  reading.spec.warnings.push_back(expression.error().sentence());
+  return Expression::parse("unreadable_" + path.back());
+}
+
 // A T1 size: an integer or a Python text.
-Result<Expression> t1_expression(const Reading& reading, const Path& path) {
+Result<Expression> t1_expression(Reading& reading, const Path& path, const std::string& key) {
   const json& value = *reading.document.find(path);
   if (value.is_string())
-    return parse_at(reading.document, path, rewrite_t1(reading.spec, value.get<std::string>()),
-                    Dialect::python);
+    return t1_parsed(reading, path, key, rewrite_t1(reading.spec, value.get<std::string>()));
+  reading.origins[key] = path;
   return expression_at(reading.document, path);
 }
 
@@ -196,14 +235,13 @@ Status read_t1_argument(Reading& reading, std::size_t index) {
   if (argument.is_buffer) {
     if (!document.find(path / "Size"))
       return reading.error(path, "has no Size", "add the number of elements");
-    LATHE_TRY(Expression count, t1_expression(reading, path / "Size"));
+    LATHE_TRY(Expression count, t1_expression(reading, path / "Size", key + " count"));
     if (type.elements > 1) {
       LATHE_TRY(count,
                 parse_at(document, path / "Size", "(" + count.text() + ") * " + std::to_string(type.elements),
                          count.dialect()));
     }
     argument.count = std::move(count);
-    reading.origins[key + " count"] = path / "Size";
     const std::string access = text_at(document, path / "AccessType", "ReadWrite");
     argument.direction = access == "ReadOnly"    ? Direction::in
                          : access == "WriteOnly" ? Direction::out
@@ -256,7 +294,7 @@ Status read_knob_list(Reading& reading, const Path& list, std::string_view name_
     if (reading.spec.find_knob(knob.name))
       return reading.error(path / name_key, "the knob " + knob.name + " is there twice",
                            "remove or rename one of the two");
-    LATHE_TRY(knob.values, read_values(document, path / values_key));
+    LATHE_TRY(knob.values, read_values(reading, path / values_key));
     knob.type = knob_type(text_at(document, path / "Type"), knob.values);
     knob.is_macro = !reading.has_lathe;
     LATHE_CHECK(check_values(reading, path, path / values_key, knob));
@@ -347,36 +385,30 @@ Status read_t1_launch(Reading& reading) {
   LaunchGeometry& launch = reading.spec.kernel.launch;
   const bool threads = text_at(document, kernel_path / "GlobalSizeType", "CUDA") != "CUDA";
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-    const std::string number = std::to_string(axis);
+    const std::string grid_key = "kernel grid " + std::to_string(axis);
     const Path local = kernel_path / "LocalSize" / axes[axis];
     const Path global = kernel_path / "GlobalSize" / axes[axis];
     const Path divisors = kernel_path / ("GridDiv" + std::string(axes[axis]));
     if (document.find(local)) {
-      LATHE_TRY(launch.block[axis], t1_expression(reading, local));
-      reading.origins["kernel block " + number] = local;
+      LATHE_TRY(launch.block[axis], t1_expression(reading, local, "kernel block " + std::to_string(axis)));
     }
     const bool sized =
         axis < reading.spec.dimensions.size() && reading.spec.dimensions[axis] == problem_size_name(axis);
     const json* divisor_list = document.find(divisors);
     if (sized && divisor_list && divisor_list->is_array()) {
-      LATHE_TRY(launch.grid[axis],
-                parse_at(document, divisors, divided_grid(document, divisors, problem_size_name(axis)),
-                         Dialect::python));
-      reading.origins["kernel grid " + number] = divisors;
+      LATHE_TRY(launch.grid[axis], t1_parsed(reading, divisors, grid_key,
+                                             divided_grid(document, divisors, problem_size_name(axis))));
     } else if (document.find(global)) {
-      LATHE_TRY(launch.grid[axis], t1_expression(reading, global));
+      LATHE_TRY(launch.grid[axis], t1_expression(reading, global, grid_key));
       if (threads) {
         LATHE_TRY(launch.grid[axis],
-                  parse_at(document, global,
-                           "ceil_div(" + launch.grid[axis].text() + ", " + launch.block[axis].text() + ")",
-                           Dialect::python));
+                  t1_parsed(reading, global, grid_key,
+                            "ceil_div(" + launch.grid[axis].text() + ", " + launch.block[axis].text() + ")"));
       }
-      reading.origins["kernel grid " + number] = global;
     }
   }
   if (document.find(kernel_path / "SharedMemory")) {
-    LATHE_TRY(launch.shared_bytes, t1_expression(reading, kernel_path / "SharedMemory"));
-    reading.origins["kernel shared"] = kernel_path / "SharedMemory";
+    LATHE_TRY(launch.shared_bytes, t1_expression(reading, kernel_path / "SharedMemory", "kernel shared"));
   }
   return Done{};
 }

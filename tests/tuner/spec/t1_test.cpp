@@ -111,6 +111,29 @@ TEST_F(SpecTest, FaultsThatOnlyStopARunAreWarningsInAT1File) {
   EXPECT_EQ(spec.conditions.size(), 2u);
 }
 
+TEST_F(SpecTest, SizesThatCannotBeReadAreWarningsInAT1File) {
+  json document = json::parse(t1_text);
+  document["KernelSpecification"]["Arguments"][0]["Size"] = "args[0].size";
+  document["KernelSpecification"]["LocalSize"]["Y"] = "lambda: 1";
+  const TuningSpec spec = parse(document.dump(1));
+  EXPECT_THAT(spec.warnings, testing::Contains(HasSubstr("Arguments[0].Size: ")));
+  EXPECT_THAT(spec.warnings, testing::Contains(HasSubstr("LocalSize.Y: ")));
+  EXPECT_FALSE(bind_workload(spec, spec.problems[0], {}, {}).ok());
+}
+
+TEST_F(SpecTest, OddValuesOfAT1FileAreTakenWithAWarning) {
+  json document = json::parse(t1_text);
+  json& parameters = document["ConfigurationSpace"]["TuningParameters"];
+  parameters[0]["Values"] = "[32] + [32 * i for i in range(1, 5)]";
+  parameters[2]["Values"] = "[3, 5.5]";
+  const TuningSpec spec = parse(document.dump(1));
+  EXPECT_EQ(spec.knobs[0].values.size(), 4u);
+  EXPECT_EQ(spec.knobs[2].type, "real");
+  EXPECT_THAT(spec.warnings, testing::Contains(HasSubstr("has the value 32 twice: it is taken once")));
+  EXPECT_THAT(spec.warnings,
+              testing::Contains(HasSubstr("has the value 5.5 where Type is int: Type is taken to be float")));
+}
+
 TEST_F(SpecTest, FaultsOfTheSpaceAreErrorsInAT1File) {
   json document = json::parse(t1_text);
   document["ConfigurationSpace"]["Conditions"][0]["Expression"] = "32 <= block_y * tile";

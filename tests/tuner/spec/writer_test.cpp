@@ -296,6 +296,20 @@ TEST_F(SpecTest, AT1FileKeepsItsSpaceWhenWritten) {
   EXPECT_THAT(back.warnings, IsEmpty());
 }
 
+TEST_F(SpecTest, TheReferencesExamplesAreGood) {
+  const auto document = read_file(LATHE_SPECIFICATION_REFERENCE);
+  ASSERT_TRUE(document.ok()) << document.error().sentence();
+  int examples = 0;
+  for (std::size_t at = 0; (at = document->find("```json\n", at)) != std::string::npos; ++examples) {
+    at += 8;
+    const std::string text = document->substr(at, document->find("```", at) - at);
+    const auto spec = parse_spec(text, path_, {.check_template = false});
+    ASSERT_TRUE(spec.ok()) << spec.error().sentence();
+    EXPECT_THAT(spec->warnings, IsEmpty());
+  }
+  EXPECT_EQ(examples, 2);
+}
+
 // A translation to Python has the meaning of the original at every point.
 TEST(PythonText, MeansTheSame) {
   const std::vector<std::string> texts{"a / b",
