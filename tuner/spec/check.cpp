@@ -186,8 +186,6 @@ private:
     if (entry.over_knobs)
       for (const Knob& knob : spec_.knobs)
         names.push_back(knob.name);
-    if (entry.over_device)
-      names.insert(names.end(), device_names().begin(), device_names().end());
     return names;
   }
 
@@ -195,13 +193,14 @@ private:
     const Path path = origin(entry.key);
     const std::vector<std::string> known = scope(entry);
     for (const std::string& name : entry.expression->names()) {
-      if (std::find(known.begin(), known.end(), name) != known.end())
+      const auto& candidates = entry.over_device && name.starts_with("device.") ? device_names() : known;
+      if (std::find(candidates.begin(), candidates.end(), name) != candidates.end())
         continue;
       const bool misplaced = spec_.find_knob(name) != nullptr;
       const std::string why =
           misplaced ? "the knob " + name + " has no value there" : "the name " + name + " is unknown";
       const std::string remedy =
-          misplaced ? "use dimensions and sizeof_<type> only" : suggestion(name, known);
+          misplaced ? "use dimensions and sizeof_<type> only" : suggestion(name, candidates);
       if (entry.role == Role::condition)
         return reading_.error(path, why, remedy);
       LATHE_CHECK(fault(path, why, remedy));
