@@ -7,6 +7,7 @@
 #include <clang/Tooling/CompilationDatabase.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -53,6 +54,16 @@ bool is_path_option(const std::string& option) {
   return option != "-D" && option != "-U";
 }
 
+// Builds name their dependencies' headers with -isystem; their kernels are the user's all the same. The
+// toolkit and an installed PyTorch are not.
+void note_folder(const std::string& option, const std::string& path, ClangCommand& command) {
+  std::error_code failure;
+  if ((option == "-isystem" || option == "-idirafter") && path.find("/torch/include") == std::string::npos &&
+      !fs::exists(fs::path(path) / "cuda_runtime_api.h", failure) &&
+      !fs::path(path).string().starts_with("/usr/include"))
+    command.user_folders.emplace_back(path);
+}
+
 // Keeps what decides how the source is read (macros, include folders, the language standard); nvcc's and the
 // host compiler's other options do not change the AST.
 void translate(const std::vector<std::string>& flags, const fs::path& folder, ClangCommand& command) {
@@ -87,11 +98,15 @@ void translate(const std::vector<std::string>& flags, const fs::path& folder, Cl
         continue;
       if (flag != option) {
         const std::string value = flag.substr(option.size());
-        command.arguments.push_back(option + (is_path_option(option) ? absolute_in(value, folder) : value));
+        const std::string meant = is_path_option(option) ? absolute_in(value, folder) : value;
+        command.arguments.push_back(option + meant);
+        note_folder(option, meant, command);
       } else if (i + 1 < flags.size()) {
         const std::string& value = flags[++i];
+        const std::string meant = is_path_option(option) ? absolute_in(value, folder) : value;
         command.arguments.push_back(option);
-        command.arguments.push_back(is_path_option(option) ? absolute_in(value, folder) : value);
+        command.arguments.push_back(meant);
+        note_folder(option, meant, command);
       }
       break;
     }
@@ -137,12 +152,16 @@ void add_surroundings(const fs::path& file, ClangCommand& command) {
     above.resize(ANCESTORS_WITHOUT_REPOSITORY + 1);
   for (const fs::path& folder : above) {
     const fs::path include = folder / "include";
-    if (fs::is_directory(include, failure))
+    if (fs::is_directory(include, failure)) {
       command.arguments.push_back("-idirafter" + include.string());
+      command.user_folders.push_back(include);
+    }
   }
   for (std::size_t i = 1; i < above.size(); ++i)
-    if (above[i].has_relative_path() && above[i].parent_path().has_relative_path())
+    if (above[i].has_relative_path() && above[i].parent_path().has_relative_path()) {
       command.arguments.push_back("-idirafter" + above[i].string());
+      command.user_folders.push_back(above[i]);
+    }
 }
 
 } // namespace
@@ -150,7 +169,7 @@ void add_surroundings(const fs::path& file, ClangCommand& command) {
 Result<ClangCommand> clang_command(const fs::path& file, const ParseOptions& options) {
   LATHE_TRY(const CudaToolkit toolkit, find_cuda_toolkit());
   LATHE_TRY(const fs::path resources, resource_folder());
-  LATHE_TRY(const fs::path shipped, shipped_file("frontend/lathe_clang_cuda.h"));
+  LATHE_TRY(const fs::path shipped, shipped_file("frontend/torch"));
   const fs::path cuda = toolkit.includes.front().parent_path();
   ClangCommand command;
   command.stand_ins = shipped.parent_path();

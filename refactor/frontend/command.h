@@ -8,7 +8,9 @@ namespace lathe::refactor {
 struct ClangCommand {
   std::vector<std::string> arguments; // "clang++ -x cuda ...", without the source file
   bool states_standard = false;       // the user's flags have -std=
-  std::filesystem::path folder;    // relative paths in the flags are meant from here; empty: the current one
+  std::filesystem::path folder; // relative paths in the flags are meant from here; empty: the current one
+  // Folders whose headers belong to the user although Clang searches them as system headers.
+  std::vector<std::filesystem::path> user_folders;
   std::filesystem::path stand_ins; // folder of Lathe's own headers
 };
 

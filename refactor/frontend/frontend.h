@@ -55,6 +55,10 @@ struct LaunchSite {
   // passed on.
   std::map<std::string, std::string> arguments;
   std::vector<std::string> unreadable; // what could not be turned into an expression, each a sentence
+  std::vector<std::string>
+      conditions; // expressions that hold where this launch is reached, as far as readable
+  // Complete template argument lists that this file instantiates the kernel with here ({"__half", "16"}).
+  std::vector<std::vector<std::string>> instances;
 };
 
 struct KernelParameter {

@@ -1,4 +1,4 @@
-#include "refactor/frontend/parsed_source.h"
+#include "refactor/frontend/host_reader.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/DeclTemplate.h>
@@ -161,6 +161,36 @@ private:
   ASTContext& context_;
 };
 
+// Reads every host function of the user's files that mentions a launch.
+class LauncherFinder : public RecursiveASTVisitor<LauncherFinder> {
+public:
+  LauncherFinder(ParsedSourceImpl& source, HostReader& reader) : source_(source), reader_(reader) {}
+
+  bool TraverseDecl(Decl* declaration) {
+    if (declaration && !isa<TranslationUnitDecl>(declaration) && !isa<NamespaceDecl>(declaration) &&
+        !isa<LinkageSpecDecl>(declaration) && declaration->getLocation().isValid() &&
+        !source_.is_user_file(declaration->getLocation()))
+      return true;
+    return RecursiveASTVisitor::TraverseDecl(declaration);
+  }
+  bool TraverseStmt(Stmt*) { return true; }
+
+  bool VisitFunctionDecl(FunctionDecl* function) {
+    if (!function->doesThisDeclarationHaveABody() || function->isTemplateInstantiation() ||
+        function->hasAttr<CUDAGlobalAttr>() ||
+        function->isDependentContext() !=
+            (function->getDescribedFunctionTemplate() || function->getParent()->isDependentContext()) ||
+        (function->hasAttr<CUDADeviceAttr>() && !function->hasAttr<CUDAHostAttr>()))
+      return true;
+    reader_.read(function);
+    return true;
+  }
+
+private:
+  ParsedSourceImpl& source_;
+  HostReader& reader_;
+};
+
 // "name:line" chooses between kernels of one name.
 bool matches(const KernelInfo& kernel, const std::string& wanted) {
   if (kernel.name == wanted || kernel.qualified_name == wanted)
@@ -176,6 +206,12 @@ std::vector<KernelInfo> find_kernels(ParsedSource& source) {
   ParsedSourceImpl& parsed = implementation(source);
   KernelFinder finder(parsed);
   finder.TraverseDecl(parsed.ast().getASTContext().getTranslationUnitDecl());
+  HostReader reader(parsed);
+  LauncherFinder(parsed, reader).TraverseDecl(parsed.ast().getASTContext().getTranslationUnitDecl());
+  for (LaunchRecord& launch : reader.launches)
+    for (KernelInfo& kernel : finder.kernels)
+      if (kernel.declaration->getCanonicalDecl() == launch.kernel.kernel)
+        kernel.launches.push_back(launch.site);
   // The file's own kernels come first; the order of the text otherwise.
   const SourceManager& sources = parsed.ast().getSourceManager();
   std::stable_partition(finder.kernels.begin(), finder.kernels.end(), [&](const KernelInfo& kernel) {

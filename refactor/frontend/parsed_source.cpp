@@ -63,8 +63,8 @@ private:
 
 class PreprocessorRecorder final : public clang::PPCallbacks {
 public:
-  PreprocessorRecorder(ParseRecord& record, clang::SourceManager& sources)
-      : record_(record), sources_(sources) {}
+  PreprocessorRecorder(ParseRecord& record, FileClassifier& files, clang::SourceManager& sources)
+      : record_(record), files_(files), sources_(sources) {}
 
   bool FileNotFound(llvm::StringRef name) override {
     if (std::find(record_.missing.begin(), record_.missing.end(), name.str()) == record_.missing.end())
@@ -75,7 +75,7 @@ public:
                           clang::CharSourceRange, clang::OptionalFileEntryRef file, llvm::StringRef,
                           llvm::StringRef, const clang::Module*, bool,
                           clang::SrcMgr::CharacteristicKind kind) override {
-    if (sources_.isInSystemHeader(hash))
+    if (!files_.is_user(sources_, hash) && !files_.is_stand_in(sources_, hash))
       return;
     const std::string spelled = angled ? fmt::format("<{}>", name.str()) : fmt::format("\"{}\"", name.str());
     record_.inclusions.push_back(
@@ -99,23 +99,24 @@ public:
 private:
   void record(const clang::Token& name, const clang::MacroDefinition& definition) {
     const SourceLocation place = sources_.getExpansionLoc(name.getLocation());
-    if (!sources_.isInSystemHeader(place))
+    if (files_.is_user(sources_, place) || files_.is_stand_in(sources_, place))
       record_.macro_uses.push_back(
           {place, name.getIdentifierInfo()->getName().str(), definition.getMacroInfo()});
   }
 
   ParseRecord& record_;
+  FileClassifier& files_;
   clang::SourceManager& sources_;
 };
 
 class ParseAction final : public clang::ASTFrontendAction {
 public:
-  explicit ParseAction(ParseRecord& record) : record_(record) {}
+  ParseAction(ParseRecord& record, FileClassifier& files) : record_(record), files_(files) {}
 
 protected:
   bool BeginSourceFileAction(clang::CompilerInstance& compiler) override {
     compiler.getPreprocessor().addPPCallbacks(
-        std::make_unique<PreprocessorRecorder>(record_, compiler.getSourceManager()));
+        std::make_unique<PreprocessorRecorder>(record_, files_, compiler.getSourceManager()));
     return true;
   }
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance&, llvm::StringRef) override {
@@ -124,9 +125,11 @@ protected:
 
 private:
   ParseRecord& record_;
+  FileClassifier& files_;
 };
 
 struct Attempt {
+  std::unique_ptr<FileClassifier> files;
   std::unique_ptr<ParseRecord> record = std::make_unique<ParseRecord>();
   std::unique_ptr<clang::DiagnosticConsumer> consumer;
   std::unique_ptr<clang::ASTUnit> unit;
@@ -135,6 +138,7 @@ struct Attempt {
 Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
                         const std::map<std::string, std::string>& texts) {
   Attempt result;
+  result.files = std::make_unique<FileClassifier>(command.user_folders, command.stand_ins);
   result.consumer = std::make_unique<ErrorCollector>(*result.record);
   const auto diagnostics = clang::CompilerInstance::createDiagnostics(
       new clang::DiagnosticOptions, result.consumer.get(), /*ShouldOwnClient=*/false);
@@ -158,7 +162,7 @@ Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
   for (const auto& [path, text] : texts)
     invocation->getPreprocessorOpts().addRemappedFile(
         path, llvm::MemoryBuffer::getMemBufferCopy(text, path).release());
-  ParseAction action(*result.record);
+  ParseAction action(*result.record, *result.files);
   result.unit.reset(clang::ASTUnit::LoadFromCompilerInvocationAction(
       invocation, std::make_shared<clang::PCHContainerOperations>(), diagnostics, &action));
   if (!result.unit)
@@ -170,12 +174,36 @@ Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
 
 } // namespace
 
+bool FileClassifier::is_stand_in(const clang::SourceManager& sources, SourceLocation location) const {
+  const llvm::StringRef name = sources.getFilename(sources.getExpansionLoc(location));
+  return name.starts_with(stand_ins_.string()) && !name.ends_with("lathe_clang_cuda.h");
+}
+
+bool FileClassifier::is_user(const clang::SourceManager& sources, SourceLocation location) {
+  if (location.isInvalid())
+    return false;
+  const clang::FileID file = sources.getFileID(sources.getExpansionLoc(location));
+  const auto known = known_.find(file);
+  if (known != known_.end())
+    return known->second;
+  const SourceLocation begin = sources.getLocForStartOfFile(file);
+  const fs::path name = sources.getFilename(begin).str();
+  bool user = !name.empty() && !name.string().starts_with(stand_ins_.string());
+  if (user && sources.isInSystemHeader(begin)) {
+    const std::string path = name.lexically_normal().string();
+    user = std::any_of(user_folders_.begin(), user_folders_.end(), [&](const fs::path& folder) {
+      return path.starts_with((folder / "").lexically_normal().string());
+    });
+  }
+  return known_[file] = user;
+}
+
 bool ParsedSourceImpl::is_user_file(SourceLocation location) {
-  clang::SourceManager& sources = unit_->getSourceManager();
-  const SourceLocation place = sources.getExpansionLoc(location);
-  return place.isValid() && !sources.isInSystemHeader(place) && !sources.isWrittenInBuiltinFile(place) &&
-         !sources.isWrittenInCommandLineFile(place) &&
-         !sources.getFilename(place).starts_with(stand_in_folder_.string());
+  return files_->is_user(unit_->getSourceManager(), location);
+}
+
+bool ParsedSourceImpl::is_stand_in(SourceLocation location) {
+  return location.isValid() && files_->is_stand_in(unit_->getSourceManager(), location);
 }
 
 std::string ParsedSourceImpl::place(SourceLocation location) {
@@ -196,16 +224,23 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
 
   auto source = std::make_unique<ParsedSourceImpl>();
   source->file_ = path;
-  source->stand_in_folder_ = command.stand_ins;
   LATHE_TRY(Attempt parsed, attempt(path, command, texts));
   for (int round = 0; round < FIX_UP_ROUNDS && !parsed.record->errors.empty(); ++round) {
-    const auto fixed = fix_up(parsed.record->errors, parsed.unit->getSourceManager(), source->stand_ins_);
+    std::vector<std::string> described;
+    const auto fixed = fix_up(parsed.record->errors, parsed.unit->getSourceManager(), described);
     if (fixed.empty())
       break;
+    std::map<std::string, std::string> changed = texts;
     for (const auto& [name, text] : fixed)
-      texts[name] = text;
-    LATHE_TRY(parsed, attempt(path, command, texts));
+      changed[name] = text;
+    LATHE_TRY(Attempt again, attempt(path, command, changed));
+    if (again.record->errors.size() >= parsed.record->errors.size())
+      break;
+    parsed = std::move(again);
+    texts = std::move(changed);
+    source->stand_ins_.insert(source->stand_ins_.end(), described.begin(), described.end());
   }
+  source->files_ = std::move(parsed.files);
   source->record_ = std::move(parsed.record);
   source->consumer_ = std::move(parsed.consumer);
   source->unit_ = std::move(parsed.unit);

@@ -33,6 +33,20 @@ struct Inclusion {
   bool system = false;
 };
 
+// Which files are the user's: neither system headers nor Lathe's own.
+class FileClassifier {
+public:
+  FileClassifier(std::vector<std::filesystem::path> user_folders, std::filesystem::path stand_ins)
+      : user_folders_(std::move(user_folders)), stand_ins_(std::move(stand_ins)) {}
+  bool is_user(const clang::SourceManager& sources, clang::SourceLocation location);
+  bool is_stand_in(const clang::SourceManager& sources, clang::SourceLocation location) const;
+
+private:
+  std::vector<std::filesystem::path> user_folders_;
+  std::filesystem::path stand_ins_;
+  std::map<clang::FileID, bool> known_;
+};
+
 struct ParseRecord {
   std::vector<ParseError> errors;
   std::vector<std::string> missing;
@@ -49,10 +63,11 @@ public:
   const std::vector<std::string>& errors() const override { return error_texts_; }
   const std::vector<std::string>& stand_ins() const override { return stand_ins_; }
   const ParseRecord& record() const { return *record_; }
-  const std::filesystem::path& stand_in_folder() const { return stand_in_folder_; }
 
-  // True for the source and its repository's headers: neither a system header nor one of Lathe's own.
+  // True for the source, its repository's headers and those of its dependencies.
   bool is_user_file(clang::SourceLocation location);
+  // True for the headers by which Lathe stands in for a framework.
+  bool is_stand_in(clang::SourceLocation location);
   // "file:line" of where a location stands in a file.
   std::string place(clang::SourceLocation location);
 
@@ -61,7 +76,8 @@ private:
   std::unique_ptr<ParseRecord> record_ = std::make_unique<ParseRecord>();
   std::unique_ptr<clang::DiagnosticConsumer> consumer_;
   std::unique_ptr<clang::ASTUnit> unit_; // refers to the two above
-  std::filesystem::path file_, stand_in_folder_;
+  std::unique_ptr<FileClassifier> files_;
+  std::filesystem::path file_;
   std::vector<std::string> command_, error_texts_, stand_ins_;
 };
 

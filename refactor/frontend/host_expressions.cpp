@@ -1,0 +1,718 @@
+#include "refactor/frontend/host_reader.h"
+
+#include <clang/AST/Attr.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/ExprCXX.h>
+#include <clang/Lex/Lexer.h>
+
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+// Helper functions are followed this deep; recursion and long chains are not geometry.
+constexpr int CALL_DEPTH = 8;
+
+bool is_dim3(QualType type) {
+  const CXXRecordDecl* record = type.isNull() ? nullptr : type.getNonReferenceType()->getAsCXXRecordDecl();
+  return record && (record->getName() == "dim3" || record->getName() == "uint3");
+}
+
+bool is_integer(QualType type) {
+  type = type.getNonReferenceType();
+  return type->isIntegralOrEnumerationType() || type->isDependentType() || type->isUndeducedType();
+}
+
+std::string identifier_of(const std::string& text) {
+  std::string name;
+  for (const char letter : text) {
+    const bool word = std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
+    if (word)
+      name += letter;
+    else if (!name.empty() && name.back() != '_')
+      name += '_';
+  }
+  while (!name.empty() && name.back() == '_')
+    name.pop_back();
+  return name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) ? "n_" + name : name;
+}
+
+const Expr* plain(const Expr* expression) {
+  for (;;) {
+    const Expr* inner = expression->IgnoreParenImpCasts();
+    if (const auto* full = dyn_cast<FullExpr>(inner))
+      inner = full->getSubExpr();
+    else if (const auto* temporary = dyn_cast<MaterializeTemporaryExpr>(inner))
+      inner = temporary->getSubExpr();
+    else if (const auto* destroyed = dyn_cast<CXXBindTemporaryExpr>(inner))
+      inner = destroyed->getSubExpr();
+    else if (const auto* replaced = dyn_cast<SubstNonTypeTemplateParmExpr>(inner))
+      inner = replaced->getReplacement();
+    if (inner == expression)
+      return inner;
+    expression = inner;
+  }
+}
+
+// What a query asks: properties of the device have names of their own.
+std::string device_property(const std::string& member) {
+  static const std::map<std::string, std::string> known{
+      {"multiProcessorCount", "device.multiprocessors"},
+      {"maxThreadsPerBlock", "device.max_threads_per_block"},
+      {"maxThreadsPerMultiProcessor", "device.max_threads_per_sm"},
+      {"sharedMemPerBlock", "device.shared_per_block"},
+      {"sharedMemPerBlockOptin", "device.shared_per_block_optin"},
+      {"sharedMemPerMultiprocessor", "device.shared_per_sm"},
+      {"warpSize", "device.warp_size"},
+      {"l2CacheSize", "device.l2_bytes"},
+      {"cudaDevAttrMultiProcessorCount", "device.multiprocessors"},
+      {"cudaDevAttrMaxThreadsPerBlock", "device.max_threads_per_block"},
+      {"cudaDevAttrMaxSharedMemoryPerBlock", "device.shared_per_block"},
+      {"cudaDevAttrMaxSharedMemoryPerBlockOptin", "device.shared_per_block_optin"},
+      {"cudaDevAttrWarpSize", "device.warp_size"},
+      {"cudaDevAttrComputeCapabilityMajor", "device.compute_major"},
+      {"cudaDevAttrComputeCapabilityMinor", "device.compute_minor"}};
+  const auto found = known.find(member);
+  return found == known.end() ? "" : found->second;
+}
+
+} // namespace
+
+HostReader::HostReader(ParsedSourceImpl& source) : source_(source), context_(source.ast().getASTContext()) {}
+
+std::string HostReader::text(const Stmt* statement) const {
+  const SourceManager& sources = context_.getSourceManager();
+  const SourceLocation begin = sources.getSpellingLoc(statement->getBeginLoc()),
+                       end = sources.getSpellingLoc(statement->getEndLoc());
+  std::string found =
+      Lexer::getSourceText(CharSourceRange::getTokenRange(begin, end), sources, context_.getLangOpts()).str();
+  std::string squeezed;
+  for (const char letter : found)
+    if (!std::isspace(static_cast<unsigned char>(letter)))
+      squeezed += letter;
+    else if (!squeezed.empty() && squeezed.back() != ' ')
+      squeezed += ' ';
+  return squeezed.size() > 120 ? squeezed.substr(0, 117) + "..." : squeezed;
+}
+
+std::string HostReader::line(SourceLocation location) const {
+  return fmt::format("line {}", context_.getSourceManager().getExpansionLineNumber(location));
+}
+
+std::string HostReader::callee_name(const CallExpr* call) {
+  const Expr* callee = call->getCallee()->IgnoreParenImpCasts();
+  if (const auto* reference = dyn_cast<DeclRefExpr>(callee))
+    return reference->getNameInfo().getAsString();
+  if (const auto* overloads = dyn_cast<OverloadExpr>(callee))
+    return overloads->getName().getAsString();
+  if (const auto* dependent = dyn_cast<DependentScopeDeclRefExpr>(callee))
+    return dependent->getDeclName().getAsString();
+  if (const auto* member = dyn_cast<MemberExpr>(callee))
+    return member->getMemberNameInfo().getAsString();
+  if (const auto* member = dyn_cast<CXXDependentScopeMemberExpr>(callee))
+    return member->getMember().getAsString();
+  return "";
+}
+
+std::string HostReader::unique_name(const std::string& wanted, const void* owner) {
+  std::string name = wanted;
+  for (int number = 2;; ++number) {
+    const auto [at, is_new] = names_.try_emplace(name, owner);
+    if (is_new || at->second == owner)
+      return name;
+    name = fmt::format("{}_{}", wanted, number);
+  }
+}
+
+HostValue HostReader::query(const std::string& key, const std::string& name) {
+  const auto known = queries_.find(key);
+  if (known != queries_.end())
+    return HostValue::integer(known->second);
+  // The address of the key's own entry tells two queries apart.
+  auto& entry = queries_[key];
+  entry = unique_name(identifier_of(name), &entry);
+  return HostValue::integer(entry);
+}
+
+std::string HostReader::object_name(const Expr* expression) {
+  expression = plain(expression);
+  if (const auto* member = dyn_cast<CXXMemberCallExpr>(expression))
+    return object_name(member->getImplicitObjectArgument());
+  if (const auto* call = dyn_cast<CallExpr>(expression)) {
+    if (const auto* member = dyn_cast<CXXDependentScopeMemberExpr>(call->getCallee()->IgnoreParenImpCasts()))
+      return member->isImplicitAccess() ? "" : object_name(member->getBase());
+    if (const auto* member = dyn_cast<UnresolvedMemberExpr>(call->getCallee()->IgnoreParenImpCasts()))
+      return member->isImplicitAccess() ? "" : object_name(member->getBase());
+    if (const auto* overloaded = dyn_cast<CXXOperatorCallExpr>(expression);
+        overloaded && overloaded->getNumArgs() > 0)
+      return object_name(overloaded->getArg(0));
+    return call->getNumArgs() == 1 ? object_name(call->getArg(0)) : "";
+  }
+  if (const auto* cast = dyn_cast<ExplicitCastExpr>(expression))
+    return object_name(cast->getSubExpr());
+  if (const auto* operation = dyn_cast<UnaryOperator>(expression))
+    return object_name(operation->getSubExpr());
+  if (const auto* member = dyn_cast<MemberExpr>(expression)) {
+    const std::string base = object_name(member->getBase());
+    return (base.empty() ? "" : base + "_") + member->getMemberNameInfo().getAsString();
+  }
+  if (const auto* member = dyn_cast<CXXDependentScopeMemberExpr>(expression)) {
+    const std::string base = member->isImplicitAccess() ? "" : object_name(member->getBase());
+    return (base.empty() ? "" : base + "_") + member->getMember().getAsString();
+  }
+  if (const auto* constructed = dyn_cast<CXXConstructExpr>(expression))
+    return constructed->getNumArgs() >= 1 ? object_name(constructed->getArg(0)) : "";
+  if (const auto* reference = dyn_cast<DeclRefExpr>(expression)) {
+    if (const auto* local = dyn_cast<VarDecl>(reference->getDecl())) {
+      const auto known = frame_.variables.find(local);
+      if (known != frame_.variables.end() && known->second.kind == HostValue::Kind::unknown &&
+          !known->second.text.empty())
+        return known->second.text;
+    }
+    return reference->getNameInfo().getAsString();
+  }
+  return "";
+}
+
+HostValue HostReader::evaluate(const Expr* expression) {
+  HostValue value = evaluate_plain(plain(expression));
+  if (value.kind == HostValue::Kind::unknown && value.why.empty())
+    value.why = fmt::format("'{}' ({}) is not an expression over the launcher's integers", text(expression),
+                            line(expression->getExprLoc()));
+  return value;
+}
+
+HostValue HostReader::evaluate_plain(const Expr* e) {
+  if (const auto* literal = dyn_cast<IntegerLiteral>(e))
+    return HostValue::integer(llvm::toString(literal->getValue(), 10, false));
+  if (const auto* literal = dyn_cast<CXXBoolLiteralExpr>(e))
+    return HostValue::integer(literal->getValue() ? "true" : "false");
+  if (const auto* literal = dyn_cast<FloatingLiteral>(e)) {
+    HostValue value = HostValue::integer(fmt::format("{}", literal->getValueAsApproximateDouble()));
+    value.kind = HostValue::Kind::real;
+    return value;
+  }
+  if (const auto* reference = dyn_cast<DeclRefExpr>(e))
+    return name(reference);
+  if (isa<UnresolvedLookupExpr>(e))
+    return kernel_reference(e);
+  if (const auto* dependent = dyn_cast<DependentScopeDeclRefExpr>(e))
+    return static_member(dependent->getQualifier(), dependent->getDeclName().getAsString());
+  if (const auto* size = dyn_cast<UnaryExprOrTypeTraitExpr>(e))
+    return size_of(size);
+  if (const auto* conversion = dyn_cast<CXXUnresolvedConstructExpr>(e))
+    return construct(conversion->getTypeAsWritten(), {conversion->arg_begin(), conversion->getNumArgs()});
+  if (const auto* constructed = dyn_cast<CXXConstructExpr>(e)) {
+    if (constructed->getNumArgs() == 1 && (constructed->getConstructor()->isCopyOrMoveConstructor()))
+      return evaluate(constructed->getArg(0));
+    return construct(constructed->getType(), {constructed->getArgs(), constructed->getNumArgs()});
+  }
+  if (const auto* conversion = dyn_cast<ExplicitCastExpr>(e))
+    return convert(conversion, conversion->getSubExprAsWritten(), conversion->getTypeAsWritten());
+  if (const auto* list = dyn_cast<InitListExpr>(e)) {
+    if (is_dim3(list->getType()) || (list->getType()->isScalarType() && list->getNumInits() == 1))
+      return construct(list->getType(), list->inits());
+    HostValue value;
+    value.kind = HostValue::Kind::list;
+    for (const Expr* element : list->inits())
+      value.elements.push_back(evaluate(element));
+    return value;
+  }
+  if (const auto* defaulted = dyn_cast<CXXDefaultArgExpr>(e))
+    return evaluate(defaulted->getExpr());
+  if (const auto* operation = dyn_cast<UnaryOperator>(e))
+    return unary(operation);
+  if (const auto* operation = dyn_cast<BinaryOperator>(e))
+    return binary(operation);
+  if (const auto* conditional = dyn_cast<ConditionalOperator>(e)) {
+    const HostValue condition = evaluate(conditional->getCond());
+    const HostValue yes = evaluate(conditional->getTrueExpr()), no = evaluate(conditional->getFalseExpr());
+    return choose(condition, yes, no, "the choice in " + line(e->getExprLoc()) + " cannot be read");
+  }
+  if (const auto* closure = dyn_cast<LambdaExpr>(e)) {
+    HostValue value;
+    value.kind = HostValue::Kind::closure;
+    value.closure = closure;
+    return value;
+  }
+  if (const auto* access = dyn_cast<MemberExpr>(e))
+    return member(access->getBase(), access->getMemberNameInfo().getAsString(), access->getType());
+  if (const auto* access = dyn_cast<CXXDependentScopeMemberExpr>(e); access && !access->isImplicitAccess())
+    return member(access->getBase(), access->getMember().getAsString(), access->getType());
+  if (const auto* element = dyn_cast<ArraySubscriptExpr>(e))
+    return subscript(element->getBase(), element->getIdx(), element->getType());
+  if (const auto* called = dyn_cast<CallExpr>(e))
+    return call_named(called);
+  visit_children(e);
+  return HostValue::unknown("", object_name(e));
+}
+
+HostValue HostReader::name(const DeclRefExpr* reference) {
+  const ValueDecl* declaration = reference->getDecl();
+  if (const auto* parameter = dyn_cast<NonTypeTemplateParmDecl>(declaration)) {
+    const auto known = bound_.find(parameter);
+    if (known != bound_.end())
+      return known->second;
+    if (parameter->getType()->isIntegralOrEnumerationType() || parameter->getType()->isDependentType())
+      return HostValue::integer(unique_name(parameter->getNameAsString(), parameter));
+    return HostValue::unknown("", parameter->getNameAsString());
+  }
+  if (const auto* constant = dyn_cast<EnumConstantDecl>(declaration)) {
+    const std::string property = device_property(constant->getNameAsString());
+    if (!property.empty())
+      return HostValue::unknown("", property);
+    return HostValue::integer(llvm::toString(constant->getInitVal(), 10));
+  }
+  if (isa<FunctionDecl>(declaration))
+    return kernel_reference(reference);
+  if (const auto* known = dyn_cast<VarDecl>(declaration))
+    return variable(known);
+  return HostValue::unknown("", declaration->getNameAsString());
+}
+
+HostValue HostReader::variable(const VarDecl* declaration) {
+  const auto known = frame_.variables.find(declaration);
+  if (known != frame_.variables.end())
+    return known->second;
+  const QualType type = declaration->getType();
+  if (isa<ParmVarDecl>(declaration) || declaration->isLocalVarDecl()) {
+    if (type.getNonReferenceType()->isIntegralOrEnumerationType())
+      return HostValue::integer(unique_name(declaration->getNameAsString(), declaration));
+    if (type->isRealFloatingType()) {
+      HostValue value = HostValue::integer(unique_name(declaration->getNameAsString(), declaration));
+      value.kind = HostValue::Kind::real;
+      return value;
+    }
+    return HostValue::unknown("", declaration->getNameAsString());
+  }
+  // A constant of a namespace or class: its initialiser is read where it stands.
+  const VarDecl* defined = nullptr;
+  const Expr* initialiser = declaration->getAnyInitializer(defined);
+  if (initialiser && (type.isConstQualified() || declaration->isConstexpr()) && depth_ < CALL_DEPTH) {
+    ++depth_;
+    HostValue value = evaluate(initialiser);
+    --depth_;
+    return value;
+  }
+  return HostValue::unknown("'" + declaration->getNameAsString() + "' is a variable that other code sets",
+                            declaration->getNameAsString());
+}
+
+HostValue HostReader::convert(const Expr* whole, const Expr* inner, QualType to) {
+  if (is_dim3(to))
+    return construct(to, {inner});
+  HostValue value = evaluate(inner);
+  if (value.kind == HostValue::Kind::real && to->isIntegralOrEnumerationType())
+    return HostValue::unknown(
+        fmt::format("'{}' ({}) rounds a floating-point number", text(whole), line(whole->getExprLoc())));
+  if (value.kind == HostValue::Kind::integer && to->isRealFloatingType())
+    value.kind = HostValue::Kind::real;
+  if (to->isBooleanType() && value.is_integer() && value.binding > BIND_EQUAL && value.text != "true" &&
+      value.text != "false")
+    return combine(BO_NE, value, HostValue::integer("0"));
+  return value;
+}
+
+HostValue HostReader::unary(const UnaryOperator* operation) {
+  const Expr* inner = operation->getSubExpr();
+  switch (operation->getOpcode()) {
+  case UO_Plus:
+    return evaluate(inner);
+  case UO_Minus: {
+    HostValue value = evaluate(inner);
+    if (!value.is_number())
+      return value;
+    return HostValue::integer("-" + bound(value, BIND_UNARY), BIND_UNARY);
+  }
+  case UO_Not: {
+    const HostValue value = evaluate(inner);
+    return value.is_integer() ? HostValue::integer("~" + bound(value, BIND_UNARY), BIND_UNARY) : value;
+  }
+  case UO_LNot:
+    return negate(evaluate(inner));
+  case UO_AddrOf: {
+    if (const auto* reference = dyn_cast<DeclRefExpr>(plain(inner)))
+      if (const auto* target = dyn_cast<VarDecl>(reference->getDecl())) {
+        HostValue value;
+        value.kind = HostValue::Kind::address;
+        value.variable = target;
+        value.text = target->getNameAsString();
+        return value;
+      }
+    return evaluate(inner);
+  }
+  case UO_Deref: {
+    const HostValue value = evaluate(inner);
+    return value.kind == HostValue::Kind::address ? variable(value.variable) : value;
+  }
+  case UO_PreInc:
+  case UO_PreDec:
+  case UO_PostInc:
+  case UO_PostDec: {
+    const HostValue before = evaluate(inner);
+    assign(inner, combine(operation->isIncrementOp() ? BO_Add : BO_Sub, before, HostValue::integer("1")));
+    return operation->isPrefix() ? evaluate(inner) : before;
+  }
+  default:
+    return evaluate(inner);
+  }
+}
+
+HostValue HostReader::binary(const BinaryOperator* operation) {
+  if (operation->getOpcode() == BO_Comma) {
+    evaluate(operation->getLHS());
+    return evaluate(operation->getRHS());
+  }
+  if (operation->getOpcode() == BO_Assign) {
+    HostValue value = evaluate(operation->getRHS());
+    assign(operation->getLHS(), value);
+    return value;
+  }
+  const HostValue left = evaluate(operation->getLHS()), right = evaluate(operation->getRHS());
+  if (operation->isCompoundAssignmentOp()) {
+    HostValue value =
+        combine(BinaryOperator::getOpForCompoundAssignment(operation->getOpcode()), left, right);
+    assign(operation->getLHS(), value);
+    return value;
+  }
+  return combine(operation->getOpcode(), left, right);
+}
+
+HostValue HostReader::construct(QualType type, llvm::ArrayRef<const Expr*> arguments) {
+  if (is_dim3(type)) {
+    HostValue value;
+    if (arguments.size() == 1) {
+      value = evaluate(arguments[0]);
+      if (value.kind == HostValue::Kind::structure)
+        return value;
+      if (value.kind == HostValue::Kind::list) {
+        HostValue result;
+        result.kind = HostValue::Kind::structure;
+        for (std::size_t axis = 0; axis < 3; ++axis)
+          result.members[std::string(1, "xyz"[axis])] =
+              axis < value.elements.size() ? value.elements[axis] : HostValue::integer("1");
+        return result;
+      }
+    }
+    HostValue result;
+    result.kind = HostValue::Kind::structure;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      result.members[std::string(1, "xyz"[axis])] =
+          axis < arguments.size() ? (axis == 0 && arguments.size() == 1 ? value : evaluate(arguments[axis]))
+                                  : HostValue::integer("1");
+    return result;
+  }
+  if (arguments.size() == 1 && (type->isScalarType() || type->isDependentType()))
+    return convert(arguments[0], arguments[0], type);
+  for (const Expr* argument : arguments)
+    evaluate(argument);
+  if (arguments.empty() && type->isRecordType()) {
+    HostValue value;
+    value.kind = HostValue::Kind::structure;
+    return value;
+  }
+  return HostValue::unknown("", arguments.empty() ? "" : object_name(arguments[0]));
+}
+
+HostValue HostReader::member(const Expr* base, const std::string& member_name, QualType type) {
+  const HostValue object = evaluate(base);
+  if (object.kind == HostValue::Kind::structure) {
+    const auto found = object.members.find(member_name);
+    if (found != object.members.end())
+      return found->second;
+  }
+  if (object.kind == HostValue::Kind::address) {
+    const HostValue target = variable(object.variable);
+    const auto found = target.members.find(member_name);
+    if (found != target.members.end())
+      return found->second;
+  }
+  const std::string property = device_property(member_name);
+  if (!property.empty())
+    return HostValue::integer(property);
+  const std::string object_text = object.text.empty() ? object_name(base) : object.text;
+  const std::string full = (object_text.empty() ? "" : object_text + "_") + member_name;
+  if (is_integer(type) && !type->isDependentType())
+    return query(object_text + "." + member_name, full);
+  return HostValue::unknown("", full);
+}
+
+HostValue HostReader::size_of(const UnaryExprOrTypeTraitExpr* expression) {
+  if (expression->getKind() != UETT_SizeOf)
+    return HostValue::unknown("");
+  const QualType type = expression->getTypeOfArgument();
+  // A name that a launcher or a dispatch macro gives to several types stays a name.
+  if (const auto* alias = type->getAs<TypedefType>(); alias && alias->getDecl()->getParentFunctionOrMethod())
+    return HostValue::integer("sizeof_" + alias->getDecl()->getNameAsString());
+  if (const auto* parameter = type->getAs<TemplateTypeParmType>()) {
+    const auto known = bound_.find(parameter->getDecl());
+    return HostValue::integer("sizeof_" + (known != bound_.end() ? known->second.text : type.getAsString()));
+  }
+  if (type->isDependentType()) {
+    if (const auto* alias = type->getAs<DependentNameType>())
+      return HostValue::integer("sizeof_" + alias->getIdentifier()->getName().str());
+    return HostValue::unknown("");
+  }
+  if (type->isIncompleteType())
+    return HostValue::unknown("");
+  return HostValue::integer(fmt::format("{}", context_.getTypeSizeInChars(type).getQuantity()));
+}
+
+HostValue HostReader::subscript(const Expr* base, const Expr* index, QualType type) {
+  const HostValue at = evaluate(index), object = evaluate(base);
+  if (object.kind == HostValue::Kind::list && at.is_integer()) {
+    const auto position = static_cast<std::size_t>(std::strtoull(at.text.c_str(), nullptr, 10));
+    if (!at.text.empty() && std::isdigit(static_cast<unsigned char>(at.text.front())) &&
+        at.binding == BIND_PRIMARY && position < object.elements.size())
+      return object.elements[position];
+  }
+  const std::string of = object.text.empty() ? object_name(base) : object.text;
+  if (at.is_integer() && !of.empty() && is_integer(type))
+    return query(of + "[" + at.text + "]",
+                 of + "_" + (at.text.starts_with("-") ? "last" + at.text.substr(1) : at.text));
+  return HostValue::unknown("", of);
+}
+
+// input.size(0), input.numel(), shape.at(1): a number that belongs to an object.
+HostValue HostReader::method(const Expr* object, const std::string& method_name,
+                             llvm::ArrayRef<const Expr*> arguments, QualType type) {
+  const HostValue receiver = evaluate(object);
+  std::string key, suffix;
+  bool readable = true;
+  for (const Expr* argument : arguments) {
+    if (isa<CXXDefaultArgExpr>(argument))
+      continue;
+    const HostValue value = evaluate(argument);
+    readable &= value.is_integer();
+    key += value.text + ",";
+    suffix += "_" + (value.text == "-1"            ? "last"
+                     : value.text.starts_with("-") ? "last" + value.text.substr(1)
+                                                   : value.text);
+  }
+  const std::string of = receiver.text.empty() ? object_name(object) : receiver.text;
+  const bool list = method_name == "sizes" || method_name == "shape" || method_name == "strides";
+  if (list && arguments.empty())
+    return HostValue::unknown("", of + (method_name == "strides" ? "_stride" : "_size"));
+  const bool returns_integer = !type.isNull() && (type.getNonReferenceType()->isIntegralOrEnumerationType() ||
+                                                  (type->isDependentType() && method_name != "data_ptr"));
+  if (returns_integer && readable && !of.empty()) {
+    const bool size_of_axis =
+        (method_name == "size" || method_name == "stride" || method_name == "shape") && arguments.size() == 1;
+    return size_of_axis ? query(of + "_" + method_name + "[" + key.substr(0, key.size() - 1) + "]",
+                                of + "_" + method_name + suffix)
+                        : query(of + "." + method_name + "(" + key + ")", of + "_" + method_name + suffix);
+  }
+  return HostValue::unknown("", of);
+}
+
+void HostReader::visit_children(const Stmt* statement) {
+  for (const Stmt* child : statement->children())
+    if (const auto* expression = dyn_cast_or_null<Expr>(child))
+      evaluate(expression);
+    else if (child)
+      execute(child);
+}
+
+HostValue HostReader::call_named(const CallExpr* called) {
+  if (record_launch(called))
+    return HostValue::unknown("");
+  const std::string function = callee_name(called);
+  const Expr* callee = called->getCallee()->IgnoreParenImpCasts();
+  std::vector<const Expr*> written(called->arg_begin(), called->arg_end());
+
+  if (const auto* overloaded = dyn_cast<CXXOperatorCallExpr>(called)) {
+    if (overloaded->getOperator() == OO_Call) {
+      const HostValue object = evaluate(written[0]);
+      std::vector<HostValue> arguments;
+      for (std::size_t i = 1; i < written.size(); ++i)
+        arguments.push_back(evaluate(written[i]));
+      if (object.kind == HostValue::Kind::closure)
+        return call_closure(object.closure, arguments);
+      return HostValue::unknown("");
+    }
+    if (overloaded->getOperator() == OO_Equal && written.size() == 2) {
+      HostValue value = evaluate(written[1]);
+      assign(written[0], value);
+      return value;
+    }
+    if (overloaded->getOperator() == OO_Subscript && written.size() == 2)
+      return subscript(written[0], written[1], called->getType());
+    if ((overloaded->getOperator() == OO_Arrow || overloaded->getOperator() == OO_Star) &&
+        written.size() == 1)
+      return evaluate(written[0]);
+    for (const Expr* argument : written)
+      evaluate(argument);
+    return HostValue::unknown("", object_name(called));
+  }
+  if (const auto* access = dyn_cast<MemberExpr>(callee);
+      access && !isa<CXXConversionDecl>(access->getMemberDecl()))
+    return method(access->getBase(), function, written, called->getType());
+  if (isa<MemberExpr>(callee)) // a conversion operator
+    return evaluate(cast<MemberExpr>(callee)->getBase());
+  if (const auto* access = dyn_cast<CXXDependentScopeMemberExpr>(callee);
+      access && !access->isImplicitAccess())
+    return method(access->getBase(), function, written, called->getType());
+  if (const auto* access = dyn_cast<UnresolvedMemberExpr>(callee); access && !access->isImplicitAccess())
+    return method(access->getBase(), function, written, called->getType());
+
+  const HostValue target = function.empty() || isa<DeclRefExpr>(callee) ? evaluate(callee) : HostValue();
+  std::vector<HostValue> arguments;
+  for (const Expr* argument : written)
+    arguments.push_back(evaluate(argument));
+  if (target.kind == HostValue::Kind::closure)
+    return call_closure(target.closure, arguments);
+
+  static const std::set<std::string> same{"min", "max", "gcd", "abs"};
+  if (same.contains(function) && arguments.size() == (function == "abs" ? 1u : 2u))
+    return call(function, arguments);
+  if ((function == "umin" || function == "umax") && arguments.size() == 2)
+    return call(function.substr(1), arguments);
+  if ((function == "ceil" || function == "ceilf") && written.size() == 1) {
+    // The real quotient of two integers, rounded up.
+    if (const auto* quotient = dyn_cast<BinaryOperator>(plain(written[0]));
+        quotient && quotient->getOpcode() == BO_Div) {
+      const HostValue left = evaluate(quotient->getLHS()), right = evaluate(quotient->getRHS());
+      if (left.is_number() && right.is_number())
+        return call("ceil_div", {left, right});
+    }
+    return HostValue::unknown("");
+  }
+  if (function.starts_with("cudaDeviceGetAttribute") && arguments.size() >= 2 &&
+      arguments[0].kind == HostValue::Kind::address && arguments[1].text.starts_with("device.")) {
+    frame_.variables[arguments[0].variable] = HostValue::integer(arguments[1].text);
+    return HostValue::unknown("");
+  }
+  static const std::set<std::string> passes_through{"move", "forward", "ref", "cref", "launder"};
+  if (passes_through.contains(function) && arguments.size() == 1)
+    return arguments[0];
+
+  const FunctionDecl* body = called->getDirectCallee();
+  if (!body)
+    if (const auto* overloads = dyn_cast<UnresolvedLookupExpr>(callee))
+      for (const NamedDecl* candidate : overloads->decls()) {
+        const auto* described = candidate->getUnderlyingDecl()->getAsFunction();
+        if (described && described->getNumParams() == arguments.size() && described->hasBody())
+          body = described;
+      }
+  if (body && !body->hasAttr<CUDAGlobalAttr>()) {
+    const bool launches_for_others =
+        std::any_of(arguments.begin(), arguments.end(), [](const HostValue& value) {
+          return value.kind == HostValue::Kind::kernel || value.kind == HostValue::Kind::closure;
+        });
+    const QualType result = body->getReturnType();
+    if (launches_for_others || is_integer(result) || is_dim3(result)) {
+      const HostValue value = call_function(body, arguments);
+      if (value.kind != HostValue::Kind::unknown)
+        return value;
+    }
+  }
+  // What a function writes through a pointer is known to the running program only.
+  for (const HostValue& argument : arguments)
+    if (argument.kind == HostValue::Kind::address &&
+        argument.variable->getType()->isIntegralOrEnumerationType())
+      frame_.variables[argument.variable] = HostValue::integer(unique_name(argument.text, argument.variable));
+  if (!called->getType().isNull() && called->getType()->isIntegralOrEnumerationType() && !function.empty()) {
+    bool readable = true;
+    std::string key = function + "(";
+    for (const HostValue& argument : arguments) {
+      readable &= argument.is_number() || !argument.text.empty();
+      key += argument.text + ",";
+    }
+    if (readable)
+      return query(key + ")", function);
+  }
+  return HostValue::unknown("", object_name(called));
+}
+
+HostValue HostReader::call_function(const FunctionDecl* function, std::vector<HostValue> arguments) {
+  const FunctionDecl* definition = nullptr;
+  if (depth_ >= CALL_DEPTH || !function->hasBody(definition) ||
+      !source_.is_user_file(definition->getLocation()))
+    return HostValue::unknown("");
+  Frame outer = frame_;
+  frame_.returned.clear();
+  frame_.path.clear();
+  for (unsigned i = 0; i < definition->getNumParams() && i < arguments.size(); ++i) {
+    HostValue argument = arguments[i];
+    if (argument.kind == HostValue::Kind::address &&
+        definition->getParamDecl(i)->getType()->isReferenceType())
+      argument = variable(argument.variable);
+    frame_.variables[definition->getParamDecl(i)] = std::move(argument);
+  }
+  ++depth_;
+  execute(definition->getBody());
+  --depth_;
+  HostValue result = returned_value(frame_.returned);
+  frame_ = std::move(outer);
+  return result;
+}
+
+HostValue HostReader::call_closure(const LambdaExpr* closure, const std::vector<HostValue>& arguments) {
+  if (depth_ >= CALL_DEPTH)
+    return HostValue::unknown("");
+  entered_.insert(closure);
+  const CXXMethodDecl* body = closure->getCallOperator();
+  for (unsigned i = 0; i < body->getNumParams() && i < arguments.size(); ++i)
+    frame_.variables[body->getParamDecl(i)] = arguments[i];
+  const auto returned = std::exchange(frame_.returned, {});
+  const std::size_t path = frame_.path.size();
+  ++depth_;
+  execute(closure->getBody());
+  --depth_;
+  HostValue result = returned_value(frame_.returned);
+  frame_.path.resize(std::min(path, frame_.path.size()));
+  frame_.returned = returned;
+  return result;
+}
+
+// Traits<kThreads, T>::kElements: the member's initialiser with the template's parameters bound.
+HostValue HostReader::static_member(const NestedNameSpecifier* qualifier, const std::string& member_name) {
+  const Type* type = qualifier ? qualifier->getAsType() : nullptr;
+  if (!type || depth_ >= CALL_DEPTH)
+    return HostValue::unknown("");
+  const auto* specialised = type->getAs<TemplateSpecializationType>();
+  if (const auto* alias = type->getAs<TypedefType>())
+    specialised = alias->desugar()->getAs<TemplateSpecializationType>();
+  if (!specialised)
+    return HostValue::unknown("");
+  const auto* described =
+      dyn_cast_or_null<ClassTemplateDecl>(specialised->getTemplateName().getAsTemplateDecl());
+  if (!described)
+    return HostValue::unknown("");
+  const auto outer = bound_;
+  const llvm::ArrayRef<TemplateArgument> arguments = specialised->template_arguments();
+  const TemplateParameterList& parameters = *described->getTemplateParameters();
+  std::map<const NamedDecl*, HostValue> inner;
+  for (unsigned i = 0; i < parameters.size() && i < arguments.size(); ++i) {
+    if (arguments[i].getKind() == TemplateArgument::Expression)
+      inner[parameters.getParam(i)] = evaluate(arguments[i].getAsExpr());
+    else if (arguments[i].getKind() == TemplateArgument::Integral)
+      inner[parameters.getParam(i)] = HostValue::integer(llvm::toString(arguments[i].getAsIntegral(), 10));
+    else if (arguments[i].getKind() == TemplateArgument::Type)
+      inner[parameters.getParam(i)] = HostValue::unknown("", arguments[i].getAsType().getAsString());
+  }
+  bound_.insert(inner.begin(), inner.end());
+  for (auto& [parameter, value] : inner)
+    bound_[parameter] = value;
+  HostValue value = HostValue::unknown("");
+  ++depth_;
+  for (const Decl* declared : described->getTemplatedDecl()->getDefinition()
+                                  ? described->getTemplatedDecl()->getDefinition()->decls()
+                                  : described->getTemplatedDecl()->decls())
+    if (const auto* constant = dyn_cast<VarDecl>(declared);
+        constant && constant->getNameAsString() == member_name) {
+      const Expr* initialiser = constant->getAnyInitializer();
+      if (initialiser)
+        value = evaluate(initialiser);
+    }
+  --depth_;
+  bound_ = outer;
+  return value;
+}
+
+} // namespace lathe::refactor

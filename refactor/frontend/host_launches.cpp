@@ -1,0 +1,286 @@
+#include "refactor/frontend/host_reader.h"
+
+#include "tuner/expression/expression.h"
+
+#include <clang/AST/Attr.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/ExprCXX.h>
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+const FunctionDecl* pattern_of(const FunctionDecl* function) {
+  if (const FunctionDecl* pattern = function->getTemplateInstantiationPattern())
+    return pattern->getCanonicalDecl();
+  if (const FunctionTemplateDecl* primary = function->getPrimaryTemplate())
+    return primary->getTemplatedDecl()->getCanonicalDecl();
+  return function->getCanonicalDecl();
+}
+
+bool contains(const std::vector<std::string>& list, const std::string& text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+} // namespace
+
+// A type argument as the template will need it: names that launchers and dispatch macros bind stay, local
+// names for something longer are written out.
+std::string HostReader::type_argument(QualType type) {
+  PrintingPolicy policy(context_.getLangOpts());
+  policy.SuppressTagKeyword = true;
+  if (const auto* alias = type->getAs<TypedefType>();
+      alias && alias->getDecl()->getParentFunctionOrMethod()) {
+    const QualType meant = alias->getDecl()->getUnderlyingType();
+    const auto* specialised = meant->getAs<TemplateSpecializationType>();
+    if (specialised && !specialised->isTypeAlias())
+      return type_argument(meant);
+  }
+  if (const auto* specialised = type->getAs<TemplateSpecializationType>();
+      specialised && !type->getAs<TypedefType>()) {
+    std::string list;
+    for (const TemplateArgument& argument : specialised->template_arguments()) {
+      std::string text;
+      if (argument.getKind() == TemplateArgument::Type) {
+        text = type_argument(argument.getAsType());
+      } else if (argument.getKind() == TemplateArgument::Expression) {
+        const HostValue value = evaluate(argument.getAsExpr());
+        text = value.is_number() ? value.text : this->text(argument.getAsExpr());
+      } else {
+        llvm::raw_string_ostream stream(text);
+        argument.print(policy, stream, true);
+      }
+      list += (list.empty() ? "" : ", ") + text;
+    }
+    std::string head;
+    llvm::raw_string_ostream stream(head);
+    specialised->getTemplateName().print(stream, policy, TemplateName::Qualified::AsWritten);
+    return head + "<" + list + ">";
+  }
+  return type.getAsString(policy);
+}
+
+std::vector<std::string> HostReader::template_arguments(llvm::ArrayRef<TemplateArgumentLoc> written,
+                                                        std::vector<std::string>& unreadable) {
+  std::vector<std::string> result;
+  for (const TemplateArgumentLoc& argument : written) {
+    switch (argument.getArgument().getKind()) {
+    case TemplateArgument::Type:
+      result.push_back(type_argument(argument.getTypeSourceInfo()->getType()));
+      break;
+    case TemplateArgument::Expression: {
+      const Expr* expression = argument.getSourceExpression();
+      const HostValue value = evaluate(expression);
+      // Functions and other values are named as they are in the source.
+      if (value.is_number())
+        result.push_back(value.text);
+      else
+        result.push_back(text(expression));
+      if (value.kind == HostValue::Kind::unknown && value.text.empty() &&
+          !isa<DeclRefExpr>(expression->IgnoreParenImpCasts()))
+        unreadable.push_back("template argument: " + value.why);
+      break;
+    }
+    default: {
+      std::string text;
+      llvm::raw_string_ostream stream(text);
+      argument.getArgument().print(PrintingPolicy(context_.getLangOpts()), stream, true);
+      result.push_back(text);
+    }
+    }
+  }
+  return result;
+}
+
+HostValue HostReader::kernel_reference(const Expr* expression) {
+  HostValue value;
+  const auto add = [&](const FunctionDecl* kernel, llvm::ArrayRef<TemplateArgumentLoc> written,
+                       const FunctionDecl* concrete) {
+    KernelReference reference;
+    reference.kernel = pattern_of(kernel);
+    reference.arguments = template_arguments(written, reference.unreadable);
+    if (concrete)
+      if (const TemplateArgumentList* arguments = concrete->getTemplateSpecializationArgs())
+        for (const TemplateArgument& argument : arguments->asArray()) {
+          std::string text;
+          llvm::raw_string_ostream stream(text);
+          PrintingPolicy policy(context_.getLangOpts());
+          policy.SuppressTagKeyword = true;
+          argument.print(policy, stream, false);
+          reference.concrete.push_back(text);
+        }
+    value.kind = HostValue::Kind::kernel;
+    value.text = kernel->getNameAsString();
+    value.kernels.push_back(std::move(reference));
+  };
+  if (const auto* reference = dyn_cast<DeclRefExpr>(expression)) {
+    const auto* function = cast<FunctionDecl>(reference->getDecl());
+    if (function->hasAttr<CUDAGlobalAttr>())
+      add(function, reference->template_arguments(), function);
+    else
+      value.text = function->getNameAsString();
+  } else if (const auto* overloads = dyn_cast<UnresolvedLookupExpr>(expression)) {
+    for (const NamedDecl* candidate : overloads->decls()) {
+      const FunctionDecl* function = candidate->getUnderlyingDecl()->getAsFunction();
+      if (function && function->hasAttr<CUDAGlobalAttr>() && value.kernels.empty())
+        add(function, overloads->template_arguments(), nullptr);
+    }
+    if (value.kernels.empty())
+      value.text = overloads->getName().getAsString();
+  }
+  return value;
+}
+
+// Records the launch when the call is one; its parts are evaluated then.
+bool HostReader::record_launch(const CallExpr* call) {
+  if (const auto* launch = dyn_cast<CUDAKernelCallExpr>(call)) {
+    const CallExpr* configuration = launch->getConfig();
+    const HostValue callee = evaluate(launch->getCallee());
+    std::vector<HostValue> settings, arguments;
+    for (const Expr* setting : configuration->arguments())
+      settings.push_back(evaluate(setting));
+    for (const Expr* argument : launch->arguments())
+      arguments.push_back(evaluate(argument));
+    settings.resize(std::max<std::size_t>(settings.size(), 2));
+    const HostValue shared = settings.size() > 2 ? settings[2] : HostValue::integer("0");
+    for (const KernelReference& kernel : callee.kernels)
+      record(kernel, settings[0], settings[1], shared, arguments, launch->getBeginLoc());
+    return true;
+  }
+  const std::string name = callee_name(call);
+  const bool extended = name == "cudaLaunchKernelEx" || name == "cudaLaunchKernelExC";
+  const bool plain = name == "cudaLaunchKernel" || name == "cudaLaunchCooperativeKernel";
+  if (!extended && !plain)
+    return false;
+  std::vector<HostValue> given;
+  for (const Expr* argument : call->arguments())
+    given.push_back(evaluate(argument));
+  const auto resolve = [&](HostValue value) {
+    return value.kind == HostValue::Kind::address ? variable(value.variable) : value;
+  };
+  // The arguments of the C interfaces are an array of addresses.
+  const auto unpacked = [&](const HostValue& array) {
+    std::vector<HostValue> values;
+    for (const HostValue& element : resolve(array).elements)
+      values.push_back(resolve(element));
+    return values;
+  };
+  if (extended && given.size() >= 2) {
+    HostValue configuration = resolve(given[0]);
+    const auto part = [&](const char* member, HostValue otherwise) {
+      const auto found = configuration.members.find(member);
+      return found == configuration.members.end() ? otherwise : found->second;
+    };
+    // cudaLaunchConfig_t config = {grid, block, bytes, ...}.
+    if (configuration.kind == HostValue::Kind::list && configuration.elements.size() >= 2) {
+      const char* names[] = {"gridDim", "blockDim", "dynamicSmemBytes"};
+      for (std::size_t i = 0; i < 3 && i < configuration.elements.size(); ++i)
+        configuration.members[names[i]] = configuration.elements[i];
+    }
+    const HostValue unset = HostValue::unknown("the launch configuration is set elsewhere");
+    const std::vector<HostValue> arguments =
+        name == "cudaLaunchKernelExC" ? (given.size() > 2 ? unpacked(given[2]) : std::vector<HostValue>())
+                                      : std::vector<HostValue>(given.begin() + 2, given.end());
+    for (const KernelReference& kernel : given[1].kernels)
+      record(kernel, part("gridDim", unset), part("blockDim", unset),
+             part("dynamicSmemBytes", HostValue::integer("0")), arguments, call->getBeginLoc());
+  } else if (plain && given.size() >= 4) {
+    for (const KernelReference& kernel : given[0].kernels)
+      record(kernel, given[1], given[2], given.size() > 4 ? given[4] : HostValue::integer("0"),
+             unpacked(given[3]), call->getBeginLoc());
+  }
+  return true;
+}
+
+void HostReader::record(const KernelReference& kernel, const HostValue& grid, const HostValue& block,
+                        const HostValue& shared, const std::vector<HostValue>& arguments,
+                        SourceLocation location) {
+  LaunchRecord launch;
+  launch.kernel = kernel;
+  launch.location = location;
+  LaunchSite& site = launch.site;
+  site.launcher = launcher_;
+  site.location = source_.place(location);
+  site.template_arguments = kernel.arguments;
+  site.unreadable = kernel.unreadable;
+  if (!kernel.concrete.empty())
+    site.instances.push_back(kernel.concrete);
+  std::vector<std::string> texts;
+  const auto read = [&](const HostValue& value, const std::string& what, std::string& into) {
+    auto parsed =
+        value.is_integer() ? Result<Expression>(Expression::parse(value.text)) : Result<Expression>(Error{});
+    if (parsed.ok()) {
+      into = value.text;
+      texts.push_back(into);
+    } else {
+      site.unreadable.push_back(
+          what + ": " +
+          (value.why.empty() ? "it is not an expression over the launcher's integers" : value.why));
+      into = "";
+    }
+  };
+  const auto axes = [&](const HostValue& value, const std::string& what, std::array<std::string, 3>& into) {
+    if (value.kind != HostValue::Kind::structure) {
+      read(value, what, into[0]);
+      return;
+    }
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const auto member = value.members.find(std::string(1, "xyz"[axis]));
+      if (member != value.members.end())
+        read(member->second, what + "." + "xyz"[axis], into[axis]);
+    }
+  };
+  axes(grid, "grid", site.grid);
+  axes(block, "block", site.block);
+  read(shared, "shared memory", site.shared_bytes);
+  for (std::size_t i = 0; i < kernel.kernel->getNumParams() && i < arguments.size(); ++i) {
+    const ParmVarDecl* parameter = kernel.kernel->getParamDecl(static_cast<unsigned>(i));
+    const HostValue& argument = arguments[i];
+    const bool pointer = parameter->getType()->isPointerType();
+    const bool named = argument.kind == HostValue::Kind::unknown || argument.kind == HostValue::Kind::address;
+    site.arguments[parameter->getNameAsString()] =
+        argument.is_number() || (pointer && named) ? argument.text : "";
+    if (argument.is_integer())
+      texts.push_back(argument.text);
+  }
+  for (const HostValue& condition : frame_.path)
+    if (condition.is_number() && Expression::parse(condition.text).ok() &&
+        !contains(site.conditions, condition.text))
+      site.conditions.push_back(condition.text);
+  for (const std::string& argument : site.template_arguments)
+    texts.push_back(argument);
+  for (const std::string& expression : texts) {
+    const auto parsed = Expression::parse(expression);
+    if (!parsed.ok())
+      continue;
+    for (const std::string& name : parsed->names())
+      if (names_.contains(name) && !contains(site.dimensions, name))
+        site.dimensions.push_back(name);
+  }
+  // The same text met again, for another type of a dispatch macro or another case of a switch.
+  const SourceManager& sources = context_.getSourceManager();
+  for (LaunchRecord& known : launches)
+    if (known.kernel == launch.kernel &&
+        sources.getSpellingLoc(known.location) == sources.getSpellingLoc(location) &&
+        known.site.grid == site.grid && known.site.block == site.block &&
+        known.site.shared_bytes == site.shared_bytes && known.site.arguments == site.arguments) {
+      for (const auto& instance : site.instances)
+        if (std::find(known.site.instances.begin(), known.site.instances.end(), instance) ==
+            known.site.instances.end())
+          known.site.instances.push_back(instance);
+      std::vector<std::string> common;
+      for (const std::string& condition : known.site.conditions)
+        if (contains(site.conditions, condition))
+          common.push_back(condition);
+      known.site.conditions = common;
+      return;
+    }
+  launches.push_back(std::move(launch));
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,106 @@
+// Reads one launcher: follows its statements in order, keeps what is known of every variable as an expression
+// over the launcher's integer parameters, and records each launch that it meets.
+#pragma once
+
+#include "refactor/frontend/host_value.h"
+#include "refactor/frontend/parsed_source.h"
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/StmtCXX.h>
+
+#include <functional>
+#include <set>
+
+namespace lathe::refactor {
+
+// One launch as found on one path through a launcher.
+struct LaunchRecord {
+  KernelReference kernel;
+  clang::SourceLocation location;
+  LaunchSite site;
+};
+
+class HostReader {
+public:
+  explicit HostReader(ParsedSourceImpl& source);
+
+  // Follows the function's body; the launches are appended to `launches`.
+  void read(const clang::FunctionDecl* launcher);
+  std::vector<LaunchRecord> launches;
+
+private:
+  using State = std::map<const clang::VarDecl*, HostValue>;
+  enum class Flow { next, leaves_loop, returns };
+  struct Returned {
+    HostValue condition, value;
+  };
+  struct Frame {
+    State variables;
+    std::vector<HostValue> path;                           // conditions that hold here, readable ones
+    std::vector<Returned> returned;                        // of the function being called
+    std::vector<std::pair<HostValue, std::int64_t>> cases; // enclosing switch subjects and the case taken
+  };
+
+  // host_expressions.cpp
+  HostValue evaluate(const clang::Expr* expression);
+  HostValue evaluate_plain(const clang::Expr* expression);
+  HostValue variable(const clang::VarDecl* variable);
+  HostValue name(const clang::DeclRefExpr* reference);
+  HostValue convert(const clang::Expr* expression, const clang::Expr* inner, clang::QualType to);
+  HostValue unary(const clang::UnaryOperator* expression);
+  HostValue binary(const clang::BinaryOperator* expression);
+  HostValue construct(clang::QualType type, llvm::ArrayRef<const clang::Expr*> arguments);
+  HostValue member(const clang::Expr* base, const std::string& name, clang::QualType type);
+  HostValue size_of(const clang::UnaryExprOrTypeTraitExpr* expression);
+  HostValue call_named(const clang::CallExpr* call);
+  HostValue call_function(const clang::FunctionDecl* function, std::vector<HostValue> arguments);
+  HostValue call_closure(const clang::LambdaExpr* closure, const std::vector<HostValue>& arguments);
+  HostValue method(const clang::Expr* object, const std::string& name,
+                   llvm::ArrayRef<const clang::Expr*> arguments, clang::QualType type);
+  HostValue subscript(const clang::Expr* base, const clang::Expr* index, clang::QualType type);
+  HostValue static_member(const clang::NestedNameSpecifier* qualifier, const std::string& name);
+  HostValue kernel_reference(const clang::Expr* expression);
+  // A number that only the running program knows, as a dimension named after what it is asked of.
+  HostValue query(const std::string& key, const std::string& name);
+  std::string object_name(const clang::Expr* expression);
+  std::string unique_name(const std::string& wanted, const void* owner);
+  void visit_children(const clang::Stmt* statement);
+
+  // host_statements.cpp
+  Flow execute(const clang::Stmt* statement);
+  Flow execute_if(const clang::IfStmt* statement);
+  Flow execute_switch(const clang::SwitchStmt* statement);
+  void execute_loop(const clang::Stmt* loop, const clang::Stmt* body);
+  void declare(const clang::VarDecl* variable);
+  void assign(const clang::Expr* target, const HostValue& value);
+  HostValue* place(const clang::Expr* target);
+  void forget(const clang::Stmt* statement, const std::string& why);
+  void merge(const HostValue& condition, const State& yes, const State& no, const std::string& why);
+  HostValue returned_value(const std::vector<Returned>& returned);
+
+  // host_launches.cpp
+  bool record_launch(const clang::CallExpr* call);
+  void record(const KernelReference& kernel, const HostValue& grid, const HostValue& block,
+              const HostValue& shared, const std::vector<HostValue>& arguments,
+              clang::SourceLocation location);
+  std::vector<std::string> template_arguments(llvm::ArrayRef<clang::TemplateArgumentLoc> written,
+                                              std::vector<std::string>& unreadable);
+  std::string type_argument(clang::QualType type);
+
+  std::string text(const clang::Stmt* statement) const;
+  std::string line(clang::SourceLocation location) const;
+  static std::string callee_name(const clang::CallExpr* call);
+
+  ParsedSourceImpl& source_;
+  clang::ASTContext& context_;
+  Frame frame_;
+  std::string launcher_;
+  std::map<std::string, std::string> queries_;         // key -> dimension
+  std::map<std::string, const void*> names_;           // dimension -> what it stands for
+  std::map<const clang::NamedDecl*, HostValue> bound_; // template parameters while a traits member is read
+  std::set<const clang::LambdaExpr*> entered_;         // closures whose body has been read
+  std::string naming_;                                 // variable whose initialiser is being read
+  int depth_ = 0;
+};
+
+} // namespace lathe::refactor

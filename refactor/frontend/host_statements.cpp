@@ -1,0 +1,384 @@
+#include "refactor/frontend/host_reader.h"
+
+#include <clang/AST/Attr.h>
+#include <clang/AST/ExprCXX.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+
+#include <fmt/format.h>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+// Variables that a statement may change, closures included.
+class Changes : public RecursiveASTVisitor<Changes> {
+public:
+  std::set<const VarDecl*> changed;
+
+  bool shouldVisitLambdaBody() const { return true; }
+  bool VisitBinaryOperator(BinaryOperator* operation) {
+    if (operation->isAssignmentOp())
+      note(operation->getLHS());
+    return true;
+  }
+  bool VisitUnaryOperator(UnaryOperator* operation) {
+    if (operation->isIncrementDecrementOp() || operation->getOpcode() == UO_AddrOf)
+      note(operation->getSubExpr());
+    return true;
+  }
+  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr* operation) {
+    if (operation->isAssignmentOp() && operation->getNumArgs() > 0)
+      note(operation->getArg(0));
+    return true;
+  }
+
+private:
+  void note(const Expr* target) {
+    target = target->IgnoreParenImpCasts();
+    while (const auto* member = dyn_cast<MemberExpr>(target))
+      target = member->getBase()->IgnoreParenImpCasts();
+    if (const auto* reference = dyn_cast<DeclRefExpr>(target))
+      if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl()))
+        changed.insert(variable);
+  }
+};
+
+} // namespace
+
+void HostReader::read(const FunctionDecl* launcher) {
+  frame_ = Frame();
+  queries_.clear();
+  names_.clear();
+  bound_.clear();
+  entered_.clear();
+  depth_ = 0;
+  launcher_ = launcher->getNameAsString();
+  // Integers that every instantiation in use fixes to one value are that value.
+  if (const FunctionTemplateDecl* described = launcher->getDescribedFunctionTemplate()) {
+    const TemplateParameterList& parameters = *described->getTemplateParameters();
+    for (unsigned i = 0; i < parameters.size(); ++i) {
+      if (!isa<NonTypeTemplateParmDecl>(parameters.getParam(i)))
+        continue;
+      std::set<std::string> values;
+      for (const FunctionDecl* instance : described->specializations()) {
+        const TemplateArgumentList* arguments = instance->getTemplateSpecializationArgs();
+        if (arguments && i < arguments->size() && arguments->get(i).getKind() == TemplateArgument::Integral)
+          values.insert(llvm::toString(arguments->get(i).getAsIntegral(), 10));
+        else
+          values.insert("");
+      }
+      if (values.size() == 1 && !values.begin()->empty())
+        bound_[parameters.getParam(i)] = HostValue::integer(*values.begin());
+    }
+  }
+  execute(launcher->getBody());
+}
+
+HostReader::Flow HostReader::execute(const Stmt* statement) {
+  if (!statement)
+    return Flow::next;
+  if (const auto* block = dyn_cast<CompoundStmt>(statement)) {
+    for (const Stmt* inner : block->body())
+      if (const Flow flow = execute(inner); flow != Flow::next)
+        return flow;
+    return Flow::next;
+  }
+  if (const auto* declaration = dyn_cast<DeclStmt>(statement)) {
+    for (const Decl* declared : declaration->decls())
+      if (const auto* variable = dyn_cast<VarDecl>(declared))
+        declare(variable);
+    return Flow::next;
+  }
+  if (const auto* condition = dyn_cast<IfStmt>(statement))
+    return execute_if(condition);
+  if (const auto* choice = dyn_cast<SwitchStmt>(statement))
+    return execute_switch(choice);
+  if (const auto* result = dyn_cast<ReturnStmt>(statement)) {
+    HostValue condition = HostValue::integer("true");
+    for (const HostValue& part : frame_.path)
+      condition = combine(BO_LAnd, condition, part);
+    frame_.returned.push_back(
+        {condition, result->getRetValue() ? evaluate(result->getRetValue()) : HostValue::unknown("")});
+    return Flow::returns;
+  }
+  if (isa<BreakStmt>(statement) || isa<ContinueStmt>(statement))
+    return Flow::leaves_loop;
+  if (const auto* loop = dyn_cast<ForStmt>(statement)) {
+    execute(loop->getInit());
+    execute_loop(loop, loop->getBody());
+    return Flow::next;
+  }
+  if (const auto* loop = dyn_cast<WhileStmt>(statement)) {
+    execute_loop(loop, loop->getBody());
+    return Flow::next;
+  }
+  if (const auto* loop = dyn_cast<DoStmt>(statement)) {
+    // `do { ... } while (0)` of a macro is no loop.
+    const HostValue again = evaluate(loop->getCond());
+    if (again.text == "0" || again.text == "false") {
+      const Flow flow = execute(loop->getBody());
+      return flow == Flow::leaves_loop ? Flow::next : flow;
+    }
+    execute_loop(loop, loop->getBody());
+    return Flow::next;
+  }
+  if (const auto* loop = dyn_cast<CXXForRangeStmt>(statement)) {
+    execute_loop(loop, loop->getBody());
+    return Flow::next;
+  }
+  if (const auto* guarded = dyn_cast<CXXTryStmt>(statement))
+    return execute(guarded->getTryBlock());
+  if (const auto* labelled = dyn_cast<LabelStmt>(statement))
+    return execute(labelled->getSubStmt());
+  if (const auto* labelled = dyn_cast<AttributedStmt>(statement))
+    return execute(labelled->getSubStmt());
+  if (const auto* expression = dyn_cast<Expr>(statement)) {
+    const Expr* plain = expression->IgnoreParenImpCasts();
+    if (isa<CXXThrowExpr>(plain))
+      return Flow::returns;
+    evaluate(expression);
+    return Flow::next;
+  }
+  for (const Stmt* child : statement->children())
+    execute(child);
+  return Flow::next;
+}
+
+void HostReader::declare(const VarDecl* variable) {
+  const Expr* initialiser = variable->getInit();
+  if (!initialiser)
+    return;
+  const QualType type = variable->getType();
+  if (type->isReferenceType())
+    if (const auto* reference = dyn_cast<DeclRefExpr>(initialiser->IgnoreParenImpCasts());
+        reference && !type.getNonReferenceType()->isIntegralOrEnumerationType()) {
+      frame_.variables[variable] = evaluate(initialiser);
+      return;
+    }
+  const std::map<std::string, std::string> queries = queries_;
+  const std::map<std::string, const void*> names = names_;
+  HostValue value = evaluate(initialiser);
+  const bool integer = type.getNonReferenceType()->isIntegralType(context_) || type->isUndeducedType() ||
+                       (type->isDependentType() && value.is_integer());
+  const std::string wanted = variable->getNameAsString();
+  // Numbers that are asked of objects here for the first time are named after the variable that keeps them;
+  // when the variable is computed from several, the variable itself is the dimension.
+  if (value.is_integer() && integer && !type->isBooleanType() && queries_.size() > queries.size()) {
+    std::vector<std::string> fresh;
+    for (const auto& [key, dimension] : queries_)
+      if (!queries.contains(key))
+        fresh.push_back(key);
+    if (fresh.size() == 1 && value.text == queries_[fresh[0]]) {
+      queries_ = queries;
+      names_ = names;
+      auto& entry = queries_[fresh[0]];
+      entry = unique_name(wanted, &entry);
+      value = HostValue::integer(entry);
+    } else {
+      queries_ = queries;
+      names_ = names;
+      value = HostValue::integer(unique_name(wanted, variable));
+    }
+  } else if (value.kind == HostValue::Kind::unknown && type.getNonReferenceType()->isIntegralType(context_) &&
+             !type->isBooleanType()) {
+    value = HostValue::integer(unique_name(wanted, variable));
+  } else if (value.kind == HostValue::Kind::unknown && value.text.empty()) {
+    value.text = wanted;
+  }
+  // Inside `case 8:`, a constant 8 stands for what the switch is over.
+  if (value.is_integer() && (variable->isConstexpr() || type.isConstQualified()))
+    for (const auto& [subject, number] : frame_.cases)
+      if (value.text == std::to_string(number) && subject.is_integer())
+        value = subject;
+  frame_.variables[variable] = std::move(value);
+}
+
+HostValue* HostReader::place(const Expr* target) {
+  target = target->IgnoreParenImpCasts();
+  if (const auto* reference = dyn_cast<DeclRefExpr>(target)) {
+    const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
+    return variable ? &frame_.variables[variable] : nullptr;
+  }
+  if (const auto* member = dyn_cast<MemberExpr>(target)) {
+    HostValue* object = place(member->getBase());
+    if (!object)
+      return nullptr;
+    if (object->kind == HostValue::Kind::unknown)
+      object->kind = HostValue::Kind::structure;
+    return object->kind == HostValue::Kind::structure
+               ? &object->members[member->getMemberNameInfo().getAsString()]
+               : nullptr;
+  }
+  return nullptr;
+}
+
+void HostReader::assign(const Expr* target, const HostValue& value) {
+  if (HostValue* where = place(target)) {
+    // dim3 = 5 and config.gridDim = n convert to dim3.
+    const CXXRecordDecl* record =
+        target->getType().isNull() ? nullptr : target->getType()->getAsCXXRecordDecl();
+    if (value.is_integer() && record && record->getName() == "dim3") {
+      HostValue axes;
+      axes.kind = HostValue::Kind::structure;
+      axes.members = {{"x", value}, {"y", HostValue::integer("1")}, {"z", HostValue::integer("1")}};
+      *where = axes;
+      return;
+    }
+    *where = value;
+  }
+}
+
+void HostReader::forget(const Stmt* statement, const std::string& why) {
+  Changes visitor;
+  visitor.TraverseStmt(const_cast<Stmt*>(statement));
+  for (const VarDecl* variable : visitor.changed)
+    frame_.variables[variable] = HostValue::unknown(why, variable->getNameAsString());
+}
+
+void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
+  const std::string why = "a value changes in the loop of " + line(loop->getBeginLoc());
+  forget(loop, why);
+  const std::size_t path = frame_.path.size();
+  const std::size_t returned = frame_.returned.size();
+  execute(body);
+  frame_.path.resize(std::min(path, frame_.path.size()));
+  if (frame_.returned.size() > returned) {
+    frame_.returned.resize(returned);
+    frame_.returned.push_back({HostValue::unknown(why), HostValue::unknown(why)});
+  }
+  forget(loop, why);
+}
+
+void HostReader::merge(const HostValue& condition, const State& yes, const State& no,
+                       const std::string& why) {
+  State merged;
+  for (const auto& [variable, value] : yes) {
+    const auto other = no.find(variable);
+    merged[variable] = other == no.end() ? value : choose(condition, value, other->second, why);
+  }
+  for (const auto& [variable, value] : no)
+    merged.try_emplace(variable, value);
+  frame_.variables = std::move(merged);
+}
+
+HostReader::Flow HostReader::execute_if(const IfStmt* statement) {
+  execute(statement->getInit());
+  const HostValue condition = evaluate(statement->getCond());
+  const std::string why = "it depends on the condition in " + line(statement->getIfLoc());
+  const bool known =
+      condition.text == "true" || condition.text == "false" || condition.text == "0" || condition.text == "1";
+  if (condition.is_number() && known) {
+    // A constant condition leaves one way; the other one is still read for its launches when it is ordinary
+    // code.
+    const bool taken = condition.text == "true" || condition.text == "1";
+    return execute(taken ? statement->getThen() : statement->getElse());
+  }
+  const State before = frame_.variables;
+  const std::size_t path = frame_.path.size();
+  if (condition.is_number())
+    frame_.path.push_back(condition);
+  const Flow then_flow = execute(statement->getThen());
+  const State after_then = std::move(frame_.variables);
+  frame_.variables = before;
+  frame_.path.resize(path);
+  if (condition.is_number())
+    frame_.path.push_back(negate(condition));
+  const Flow else_flow = execute(statement->getElse());
+  const State after_else = std::move(frame_.variables);
+  frame_.path.resize(path);
+  if (then_flow != Flow::next && else_flow != Flow::next) {
+    frame_.variables = after_else;
+    return then_flow == else_flow ? then_flow : Flow::returns;
+  }
+  if (then_flow != Flow::next || else_flow != Flow::next) {
+    frame_.variables = then_flow == Flow::next ? after_then : after_else;
+    if (condition.is_number())
+      frame_.path.push_back(then_flow == Flow::next ? condition : negate(condition));
+    return Flow::next;
+  }
+  merge(condition, after_then, after_else, why);
+  return Flow::next;
+}
+
+HostReader::Flow HostReader::execute_switch(const SwitchStmt* statement) {
+  execute(statement->getInit());
+  const HostValue subject = evaluate(statement->getCond());
+  const std::string why = "it depends on the switch in " + line(statement->getSwitchLoc());
+  std::vector<const Stmt*> statements;
+  if (const auto* block = dyn_cast<CompoundStmt>(statement->getBody()))
+    statements.assign(block->body_begin(), block->body_end());
+  else
+    statements.push_back(statement->getBody());
+
+  const State before = frame_.variables;
+  const std::size_t path = frame_.path.size();
+  std::vector<std::pair<HostValue, State>> ends; // the case's condition and what holds after it
+  std::size_t taken = 0, returning = 0;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    const auto* label = dyn_cast<SwitchCase>(statements[i]);
+    if (!label)
+      continue;
+    HostValue condition = HostValue::integer("false");
+    std::optional<std::int64_t> number;
+    const Stmt* first = label;
+    bool is_default = false;
+    while (const auto* nested = dyn_cast<SwitchCase>(first)) {
+      if (const auto* entry = dyn_cast<CaseStmt>(nested)) {
+        Expr::EvalResult value;
+        if (!entry->getLHS()->isValueDependent() && entry->getLHS()->EvaluateAsInt(value, context_))
+          number = value.Val.getInt().getExtValue();
+        const HostValue same = number ? combine(BO_EQ, subject, HostValue::integer(std::to_string(*number)))
+                                      : HostValue::unknown(why);
+        condition = combine(BO_LOr, condition, same);
+      } else {
+        is_default = true;
+      }
+      first = nested->getSubStmt();
+    }
+    frame_.variables = before;
+    frame_.path.resize(path);
+    if (condition.is_number() && !is_default)
+      frame_.path.push_back(condition);
+    if (number && subject.is_integer() && !is_default)
+      frame_.cases.emplace_back(subject, *number);
+    Flow flow = execute(first);
+    for (std::size_t next = i + 1; flow == Flow::next && next < statements.size(); ++next)
+      flow = execute(isa<SwitchCase>(statements[next]) ? cast<SwitchCase>(statements[next])->getSubStmt()
+                                                       : statements[next]);
+    if (number && subject.is_integer() && !is_default)
+      frame_.cases.pop_back();
+    ++taken;
+    if (flow == Flow::returns)
+      ++returning;
+    else
+      ends.emplace_back(is_default ? HostValue::integer("true") : condition, frame_.variables);
+  }
+  frame_.path.resize(path);
+  if (ends.empty()) {
+    frame_.variables = before;
+    return taken > 0 && taken == returning ? Flow::returns : Flow::next;
+  }
+  // The default comes last in the chain of choices.
+  std::stable_partition(ends.begin(), ends.end(), [](const auto& end) { return end.first.text != "true"; });
+  frame_.variables = ends.back().second;
+  for (std::size_t i = ends.size() - 1; i-- > 0;) {
+    const State rest = frame_.variables;
+    merge(ends[i].first, ends[i].second, rest, why);
+  }
+  return Flow::next;
+}
+
+// return statements in order, each under the condition of its path.
+HostValue HostReader::returned_value(const std::vector<Returned>& returned) {
+  if (returned.empty())
+    return HostValue::unknown("");
+  HostValue value = returned.back().value;
+  for (std::size_t i = returned.size() - 1; i-- > 0;)
+    value = choose(returned[i].condition, returned[i].value, value,
+                   "a helper function returns in several places");
+  return value;
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,172 @@
+#include "refactor/frontend/host_value.h"
+
+#include "tuner/expression/expression.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+namespace lathe::refactor {
+namespace {
+
+using clang::BinaryOperatorKind;
+
+struct Operator {
+  const char* sign;
+  int binding;
+};
+
+std::optional<Operator> operator_of(BinaryOperatorKind kind) {
+  switch (kind) {
+  case clang::BO_Mul:
+    return Operator{"*", BIND_MULTIPLY};
+  case clang::BO_Div:
+    return Operator{"/", BIND_MULTIPLY};
+  case clang::BO_Rem:
+    return Operator{"%", BIND_MULTIPLY};
+  case clang::BO_Add:
+    return Operator{"+", BIND_ADD};
+  case clang::BO_Sub:
+    return Operator{"-", BIND_ADD};
+  case clang::BO_Shl:
+    return Operator{"<<", BIND_SHIFT};
+  case clang::BO_Shr:
+    return Operator{">>", BIND_SHIFT};
+  case clang::BO_LT:
+    return Operator{"<", BIND_LESS};
+  case clang::BO_GT:
+    return Operator{">", BIND_LESS};
+  case clang::BO_LE:
+    return Operator{"<=", BIND_LESS};
+  case clang::BO_GE:
+    return Operator{">=", BIND_LESS};
+  case clang::BO_EQ:
+    return Operator{"==", BIND_EQUAL};
+  case clang::BO_NE:
+    return Operator{"!=", BIND_EQUAL};
+  case clang::BO_And:
+    return Operator{"&", BIND_BIT_AND};
+  case clang::BO_Xor:
+    return Operator{"^", BIND_BIT_XOR};
+  case clang::BO_Or:
+    return Operator{"|", BIND_BIT_OR};
+  case clang::BO_LAnd:
+    return Operator{"&&", BIND_AND};
+  case clang::BO_LOr:
+    return Operator{"||", BIND_OR};
+  default:
+    return std::nullopt;
+  }
+}
+
+// A constant expression becomes its number or truth value.
+HostValue folded(HostValue value) {
+  const auto parsed = Expression::parse(value.text);
+  if (!parsed.ok() || !parsed->names().empty())
+    return value;
+  const auto number = parsed->evaluate([](std::string_view) { return std::nullopt; });
+  if (!number.ok())
+    return value;
+  if (std::holds_alternative<std::int64_t>(*number) || std::holds_alternative<bool>(*number)) {
+    value.text = to_string(*number);
+    value.binding = value.text.starts_with("-") ? BIND_UNARY : BIND_PRIMARY;
+  }
+  return value;
+}
+
+} // namespace
+
+std::string bound(const HostValue& value, int binding) {
+  return value.binding < binding ? fmt::format("({})", value.text) : value.text;
+}
+
+HostValue combine(BinaryOperatorKind operation, const HostValue& left, const HostValue& right) {
+  if (!left.is_number() || !right.is_number())
+    return HostValue::unknown(left.is_number() ? right.why : left.why);
+  const auto described = operator_of(operation);
+  if (!described)
+    return HostValue::unknown("an operator that the expression language lacks");
+  if (operation == clang::BO_LAnd || operation == clang::BO_LOr) {
+    const std::string neutral = operation == clang::BO_LAnd ? "true" : "false";
+    if (left.text == neutral)
+      return right;
+    if (right.text == neutral)
+      return left;
+  }
+  if (operation == clang::BO_Mul && (left.text == "1" || right.text == "1"))
+    return left.text == "1" ? right : left;
+  if ((operation == clang::BO_Div && right.text == "1") ||
+      ((operation == clang::BO_Add || operation == clang::BO_Sub) && right.text == "0"))
+    return left;
+  HostValue result;
+  const bool real = left.kind == HostValue::Kind::real || right.kind == HostValue::Kind::real;
+  const bool truth = described->binding <= BIND_LESS && described->binding != BIND_BIT_AND &&
+                     described->binding != BIND_BIT_OR && described->binding != BIND_BIT_XOR;
+  result.kind = real && !truth ? HostValue::Kind::real : HostValue::Kind::integer;
+  result.binding = described->binding;
+  // Chained comparisons mean something else in the expression language: the left one is set apart.
+  const bool comparison = described->binding == BIND_EQUAL || described->binding == BIND_LESS;
+  const int left_binding = comparison ? BIND_SHIFT : described->binding;
+  result.text = fmt::format("{} {} {}", bound(left, left_binding), described->sign,
+                            bound(right, comparison ? BIND_SHIFT : described->binding + 1));
+  return folded(std::move(result));
+}
+
+HostValue negate(const HostValue& condition) {
+  if (!condition.is_number())
+    return condition;
+  if (condition.text == "true" || condition.text == "false")
+    return HostValue::integer(condition.text == "true" ? "false" : "true");
+  return HostValue::integer(fmt::format("!{}", bound(condition, BIND_UNARY)), BIND_UNARY);
+}
+
+HostValue choose(const HostValue& condition, const HostValue& yes, const HostValue& no,
+                 const std::string& why) {
+  if (yes == no)
+    return yes;
+  if (condition.text == "true" || condition.text == "false")
+    return condition.text == "true" ? yes : no;
+  if (yes.kind == HostValue::Kind::kernel && no.kind == HostValue::Kind::kernel) {
+    HostValue both = yes;
+    for (const KernelReference& reference : no.kernels)
+      if (std::find(both.kernels.begin(), both.kernels.end(), reference) == both.kernels.end())
+        both.kernels.push_back(reference);
+    return both;
+  }
+  if (yes.kind == HostValue::Kind::structure && no.kind == HostValue::Kind::structure) {
+    HostValue result = yes;
+    for (auto& [name, member] : result.members) {
+      const auto other = no.members.find(name);
+      member =
+          other == no.members.end() ? HostValue::unknown(why) : choose(condition, member, other->second, why);
+    }
+    for (const auto& [name, member] : no.members)
+      result.members.try_emplace(name, HostValue::unknown(why));
+    return result;
+  }
+  if (!yes.is_number() || !no.is_number())
+    return HostValue::unknown(!yes.why.empty()  ? yes.why
+                              : !no.why.empty() ? no.why
+                                                : why,
+                              yes.text == no.text ? yes.text : "");
+  if (!condition.is_number())
+    return HostValue::unknown(condition.why.empty() ? why : why + ": " + condition.why);
+  HostValue result = HostValue::integer(fmt::format("{} ? {} : {}", bound(condition, BIND_OR),
+                                                    bound(yes, BIND_OR), bound(no, BIND_CONDITIONAL)),
+                                        BIND_CONDITIONAL);
+  if (yes.kind == HostValue::Kind::real || no.kind == HostValue::Kind::real)
+    result.kind = HostValue::Kind::real;
+  return result;
+}
+
+HostValue call(const std::string& function, const std::vector<HostValue>& arguments) {
+  std::string list;
+  for (const HostValue& argument : arguments) {
+    if (!argument.is_number())
+      return HostValue::unknown(argument.why);
+    list += (list.empty() ? "" : ", ") + argument.text;
+  }
+  return folded(HostValue::integer(function + "(" + list + ")"));
+}
+
+} // namespace lathe::refactor

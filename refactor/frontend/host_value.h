@@ -1,0 +1,99 @@
+// What a host expression is known to be while a launcher is read: Lathe expressions for integers, dim3 and
+// configuration structures by member, kernels, closures, or unknown with the reason.
+#pragma once
+
+#include <clang/AST/Decl.h>
+#include <clang/AST/ExprCXX.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// A kernel named in host code, with the template arguments written there.
+struct KernelReference {
+  const clang::FunctionDecl* kernel = nullptr; // canonical declaration of the pattern
+  std::vector<std::string> arguments;          // "scalar_t", "16", "gcd(16 / sizeof_T, d)"
+  std::vector<std::string> concrete;           // as Clang resolved them; empty while dependent
+  std::vector<std::string> unreadable;
+  bool operator==(const KernelReference& other) const {
+    return kernel == other.kernel && arguments == other.arguments;
+  }
+};
+
+// How tightly the outermost operator of an expression binds, C's levels.
+enum Binding : int {
+  BIND_CONDITIONAL = 1,
+  BIND_OR,
+  BIND_AND,
+  BIND_BIT_OR,
+  BIND_BIT_XOR,
+  BIND_BIT_AND,
+  BIND_EQUAL,
+  BIND_LESS,
+  BIND_SHIFT,
+  BIND_ADD,
+  BIND_MULTIPLY,
+  BIND_UNARY,
+  BIND_PRIMARY
+};
+
+struct HostValue {
+  enum class Kind {
+    unknown,   // `text`: the object's name where it has one; `why`: what stands in the way
+    integer,   // `text` is a Lathe expression
+    real,      // `text` is a Lathe expression of floating type
+    structure, // `members`
+    kernel,
+    closure,
+    address, // of `variable`
+    list,
+  };
+  Kind kind = Kind::unknown;
+  std::string text, why;
+  int binding = BIND_PRIMARY;
+  std::map<std::string, HostValue> members;
+  std::vector<HostValue> elements;
+  std::vector<KernelReference> kernels;
+  const clang::LambdaExpr* closure = nullptr;
+  const clang::VarDecl* variable = nullptr;
+
+  bool is_integer() const { return kind == Kind::integer; }
+  bool is_number() const { return kind == Kind::integer || kind == Kind::real; }
+  bool operator==(const HostValue& other) const {
+    return kind == other.kind && text == other.text && members == other.members &&
+           elements == other.elements && kernels == other.kernels && closure == other.closure &&
+           variable == other.variable;
+  }
+
+  static HostValue integer(std::string text, int binding = BIND_PRIMARY) {
+    HostValue value;
+    value.kind = Kind::integer;
+    value.text = std::move(text);
+    value.binding = binding;
+    return value;
+  }
+  static HostValue unknown(std::string why, std::string name = {}) {
+    HostValue value;
+    value.why = std::move(why);
+    value.text = std::move(name);
+    return value;
+  }
+};
+
+// The text, in parentheses when its operator binds less tightly than `binding`.
+std::string bound(const HostValue& value, int binding);
+
+// a op b for the operators that the expression language has; unknown when either side is no number. Constants
+// are folded, and operations with 0 and 1 that change nothing are left out.
+HostValue combine(clang::BinaryOperatorKind operation, const HostValue& left, const HostValue& right);
+// condition ? a : b, member by member; unknown with `why` when the sides differ and the condition is not
+// readable.
+HostValue choose(const HostValue& condition, const HostValue& yes, const HostValue& no,
+                 const std::string& why);
+HostValue negate(const HostValue& condition);
+// "min(a, b)".
+HostValue call(const std::string& function, const std::vector<HostValue>& arguments);
+
+} // namespace lathe::refactor
