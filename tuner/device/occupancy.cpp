@@ -40,6 +40,9 @@ Occupancy occupancy(const DeviceInfo& device, const KernelResources& kernel, int
   attributes.numBlockBarriers = 1;
   const cudaOccDeviceState state;
 
+  if (threads_per_block >
+      attributes.maxThreadsPerBlock) // its launch bounds, which the header does not look at
+    return {0, 0, "threads"};
   Occupancy result;
   cudaOccResult found;
   if (threads_per_block <= 0 || dynamic_shared < 0 ||
