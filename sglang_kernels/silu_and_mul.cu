@@ -8,41 +8,56 @@
 #include <algorithm>
 #include <cstdint>
 
-__device__ __forceinline__ float silu(float x) {
+__device__ __forceinline__ float silu(const float& x) {
   return x / (1.0f + expf(-x));
 }
 
-template <typename T, float (*Activation)(float)>
+template <typename T, float (*Activation)(const float&)>
 __global__ void act_and_mul_kernel(T* __restrict__ out, const T* __restrict__ input, const int d) {
   constexpr uint32_t vec_size = 16 / sizeof(T);
   const int64_t token = blockIdx.x;
-  const int64_t first = threadIdx.x;
+  const int64_t thread = threadIdx.x;
   const int64_t stride = blockDim.x;
-  const T* gate = input + token * 2 * d;
-  const T* up = gate + d;
-  T* row = out + token * d;
+  const int64_t offset = token * 2 * d;
+
+  // Programmatic dependent launch; both instructions do nothing unless the launch asks for it.
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900)
+  asm volatile("griddepcontrol.wait;");
+#endif
 
 #pragma unroll 1
-  for (uint32_t i = first; i < d / vec_size; i += stride) {
-    aligned_vector<T, vec_size> x, y, result;
-    x.load(gate + i * vec_size);
-    y.load(up + i * vec_size);
+  for (uint32_t i = thread; i < d / vec_size; i += stride) {
+    aligned_vector<T, vec_size> gate, up, result;
+    aligned_vector<float, vec_size> x, y;
+    gate.load(input + offset + i * vec_size);
 #pragma unroll
-    for (uint32_t j = 0; j < vec_size; ++j) {
-      result[j] = static_cast<T>(Activation(static_cast<float>(x[j])) * static_cast<float>(y[j]));
-    }
-    result.store(row + i * vec_size);
+    for (uint32_t j = 0; j < vec_size; ++j)
+      x[j] = static_cast<float>(gate[j]);
+    up.load(input + offset + d + i * vec_size);
+#pragma unroll
+    for (uint32_t j = 0; j < vec_size; ++j)
+      y[j] = static_cast<float>(up[j]);
+#pragma unroll
+    for (uint32_t j = 0; j < vec_size; ++j)
+      x[j] = Activation(x[j]) * y[j];
+#pragma unroll
+    for (uint32_t j = 0; j < vec_size; ++j)
+      result[j] = static_cast<T>(x[j]);
+    result.store(out + token * d + i * vec_size);
   }
 
   // The columns that whole rounds of the block do not cover.
-  const int64_t remaining = d % (stride * vec_size);
-  const int64_t done = d - remaining;
+  const int64_t done = d - d % (stride * vec_size);
 #pragma unroll 1
-  for (int64_t i = first; i < remaining; i += stride) {
-    const float x = static_cast<float>(gate[done + i]);
-    const float y = static_cast<float>(up[done + i]);
-    row[done + i] = static_cast<T>(Activation(x) * y);
+  for (int64_t i = thread; i < d % (stride * vec_size); i += stride) {
+    const float x = static_cast<float>(input[offset + done + i]);
+    const float y = static_cast<float>(input[offset + done + d + i]);
+    out[token * d + done + i] = static_cast<T>(Activation(x) * y);
   }
+
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900)
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
 }
 
 template <typename T> void silu_and_mul(T* out, const T* input, int num_tokens, int d, cudaStream_t stream) {
