@@ -50,6 +50,8 @@ void Posterior::add(const Point& point, double feature) {
 
 Eigen::VectorXf Posterior::predict(const std::vector<std::optional<double>>& targets) const {
   const auto n = static_cast<Eigen::Index>(points_.size());
+  if (n == 0)
+    return Eigen::VectorXf::Zero(variance_.size());
   Eigen::VectorXd whitened(n);
   for (Eigen::Index i = 0; i < n; ++i) {
     const double predicted = factor_.row(i).head(i).dot(whitened.head(i));

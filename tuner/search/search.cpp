@@ -5,6 +5,8 @@
 #include "tuner/search/technique.h"
 
 #include <algorithm>
+#include <optional>
+#include <sstream>
 #include <utility>
 
 namespace lathe {
@@ -14,7 +16,7 @@ namespace search {
 namespace {
 
 // What wins on recorded spaces (docs/results/search.md).
-const std::vector<std::string_view> ensemble_arms = {"gaussian_process", "greedy_ils"};
+const char* const default_ensemble = "gaussian_process+greedy_ils";
 
 class Engine final : public Search {
 public:
@@ -72,6 +74,9 @@ private:
   // No technique has an idea: any point that is left. The scan resumes where the last one ended.
   std::optional<Point> remaining() {
     std::optional<Point> found;
+    for (int draw = 0; !found && draw < 64; ++draw)
+      if (Point point = domain_->sample(random_); !history_.is_taken(point))
+        found = std::move(point);
     if (const PointTable* table = domain_->table()) {
       for (; !found && scanned_ < table->size(); ++scanned_)
         if (Point point = table->point(scanned_); !history_.is_taken(point))
@@ -100,17 +105,22 @@ private:
 
 Result<std::unique_ptr<Search>> make_search(std::unique_ptr<Domain> domain, const SearchOptions& options) {
   std::vector<const TechniqueKind*> chosen;
-  for (const TechniqueKind& kind : technique_kinds())
-    if (kind.name == options.technique ||
-        (options.technique == "ensemble" &&
-         std::ranges::find(ensemble_arms, kind.name) != ensemble_arms.end()))
-      chosen.push_back(&kind);
+  std::istringstream wanted(options.technique == "ensemble" ? default_ensemble : options.technique);
+  for (std::string name; std::getline(wanted, name, '+');) {
+    const auto kind = std::ranges::find(technique_kinds(), name, &TechniqueKind::name);
+    if (kind == technique_kinds().end()) {
+      chosen.clear();
+      break;
+    }
+    if (std::ranges::find(chosen, &*kind) == chosen.end())
+      chosen.push_back(&*kind);
+  }
   if (chosen.empty()) {
     std::string known;
     for (const std::string& name : technique_names())
       known += (known.empty() ? "" : ", ") + name;
     return usage_error("technique \"" + options.technique + "\"", "there is no such technique",
-                       "choose one of " + known);
+                       "choose one of " + known + ", or several joined by +");
   }
   return std::unique_ptr<Search>(std::make_unique<Engine>(std::move(domain), chosen, options));
 }

@@ -20,6 +20,7 @@ struct Observation {
 };
 
 struct SearchOptions {
+  // One of technique_names(), or several joined by "+", which then share the proposals by the bandit.
   std::string technique = "ensemble";
   std::uint64_t seed = 1;
   std::vector<Observation> prior; // from another device, problem or template version (transfer)

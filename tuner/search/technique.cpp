@@ -17,7 +17,19 @@ const std::vector<TechniqueKind>& technique_kinds() {
       {"random", make_random},
       {"local_search", make_local_search},
       {"greedy_ils", make_greedy_ils},
+      {"genetic", make_genetic},
+      {"differential_evolution", make_differential_evolution},
+      {"simulated_annealing", make_simulated_annealing},
+      {"tree_ensemble", make_tree_ensemble},
       {"gaussian_process", make_gaussian_process},
+      {"direct_l", make_direct_l},
+      {"crs2", make_crs2},
+      {"isres", make_isres},
+      {"esch", make_esch},
+      {"nelder_mead", make_nelder_mead},
+      {"sbplx", make_sbplx},
+      {"cobyla", make_cobyla},
+      {"bobyqa", make_bobyqa},
   };
   return kinds;
 }

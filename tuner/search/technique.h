@@ -61,10 +61,22 @@ struct TechniqueKind {
 // In the order in which they are listed to users.
 const std::vector<TechniqueKind>& technique_kinds();
 
-// One a file in techniques/.
+// One a file in techniques/; those of NLopt share one.
 std::unique_ptr<Technique> make_random(Context context);
 std::unique_ptr<Technique> make_local_search(Context context);
 std::unique_ptr<Technique> make_greedy_ils(Context context);
+std::unique_ptr<Technique> make_genetic(Context context);
+std::unique_ptr<Technique> make_differential_evolution(Context context);
+std::unique_ptr<Technique> make_simulated_annealing(Context context);
+std::unique_ptr<Technique> make_tree_ensemble(Context context);
 std::unique_ptr<Technique> make_gaussian_process(Context context);
+std::unique_ptr<Technique> make_direct_l(Context context);
+std::unique_ptr<Technique> make_crs2(Context context);
+std::unique_ptr<Technique> make_isres(Context context);
+std::unique_ptr<Technique> make_esch(Context context);
+std::unique_ptr<Technique> make_nelder_mead(Context context);
+std::unique_ptr<Technique> make_sbplx(Context context);
+std::unique_ptr<Technique> make_cobyla(Context context);
+std::unique_ptr<Technique> make_bobyqa(Context context);
 
 } // namespace lathe::search
