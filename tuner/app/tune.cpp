@@ -209,6 +209,8 @@ int tune_command(const Arguments& arguments) {
     auto workloads = select_workloads(*spec, plan.selection, {});
     if (!workloads.ok())
       return fail(workloads.error());
+    for (const std::string& warning : spec->warnings)
+      std::fprintf(stderr, "lathe: warning: %s\n", warning.c_str());
   }
   const std::string results =
       line.has("results") ? line.get<std::string>("results") : default_store_path().string();

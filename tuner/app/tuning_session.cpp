@@ -82,12 +82,13 @@ void Session::observe(const Measurement& measurement, const KnobValues& knobs) {
 Status Session::start(Search& search, const Space& space) {
   LATHE_TRY(const std::vector<StoredEvaluation> stored, store_.evaluations(key_));
   for (const StoredEvaluation& evaluation : stored) {
-    const auto point = space.point_of(evaluation.knobs);
+    const auto knobs = knobs_in_order(evaluation, names_);
+    const auto point = knobs ? space.point_of(*knobs) : std::nullopt;
     if (!point || !space.contains(*point))
       continue;
     search.tell(
         {*point, evaluation.measurement.outcome == Outcome::ok, evaluation.measurement.timing.median_us});
-    observe(evaluation.measurement, evaluation.knobs);
+    observe(evaluation.measurement, *knobs);
   }
   return Done{};
 }

@@ -1,0 +1,228 @@
+#include "tuner/app/options.h"
+#include "tuner/app/progress.h"
+#include "tuner/app/selection.h"
+#include "tuner/app/tables.h"
+#include "tuner/app/tuning_session.h"
+#include "tuner/base/files.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace lathe {
+namespace {
+
+TEST(Options, Assignments) {
+  const auto pairs = parse_assignments("n=16,d=4096");
+  ASSERT_TRUE(pairs.ok());
+  ASSERT_EQ(pairs->size(), 2u);
+  EXPECT_EQ((*pairs)[1].first, "d");
+  EXPECT_EQ((*pairs)[1].second, "4096");
+  for (const char* bad : {"", "n", "n=", "=3", "n=1,,d=2"})
+    EXPECT_FALSE(parse_assignments(bad).ok()) << bad;
+}
+
+TEST(Options, Durations) {
+  EXPECT_DOUBLE_EQ(*parse_duration("90s"), 90);
+  EXPECT_DOUBLE_EQ(*parse_duration("1.5h"), 5400);
+  for (const char* bad : {"", "8", "h", "-3s", "3x", "1e"})
+    EXPECT_FALSE(parse_duration(bad).ok()) << bad;
+}
+
+TEST(Progress, LineShowsOnlyWhatIsKnown) {
+  SessionProgress progress;
+  progress.planned = 10;
+  EXPECT_EQ(progress_line(progress), "0/10");
+  progress.evaluated = progress.fresh = 5;
+  progress.seconds = 2;
+  progress.best_us = 50;
+  progress.raw_us = 100;
+  progress.copy_floor_us = 40;
+  EXPECT_EQ(progress_line(progress), "5/10  2.5/s  best 50.00 us  2.00x raw  80 % of copy  about 2 s left");
+}
+
+TuningSpec small_spec() {
+  TuningSpec spec;
+  spec.name = "scale";
+  spec.dimensions = {"n"};
+  spec.types = {{"T", {"bf16", "f32"}}};
+  Knob block;
+  block.name = "BLOCK";
+  block.values = {Value{std::int64_t{64}}, Value{std::int64_t{256}}};
+  block.default_value = *Expression::parse("128");
+  spec.knobs = {block};
+  spec.conditions = {{*Expression::parse("n % BLOCK == 0"), ""}};
+  Argument out;
+  out.name = "out";
+  out.dtype = "T";
+  out.direction = Direction::out;
+  out.count = *Expression::parse("n");
+  spec.arguments = {out};
+  for (const auto& [n, role] : {std::pair{256, ProblemRole::report}, std::pair{512, ProblemRole::tune}}) {
+    Problem problem;
+    problem.dimensions = {{"n", n}};
+    problem.role = role;
+    spec.problems.push_back(problem);
+  }
+  return spec;
+}
+
+TEST(Selection, SearchedProblemsComeFirst) {
+  const TuningSpec spec = small_spec();
+  const auto workloads = select_workloads(spec, {}, {});
+  ASSERT_TRUE(workloads.ok()) << workloads.error().sentence();
+  ASSERT_EQ(workloads->size(), 2u);
+  EXPECT_EQ((*workloads)[0].problem.dimensions.at("n"), 512);
+  EXPECT_EQ((*workloads)[0].types.at("T"), "bf16");
+}
+
+TEST(Selection, AllTypesAndGivenProblems) {
+  const TuningSpec spec = small_spec();
+  WorkloadSelection selection;
+  selection.all_types = true;
+  selection.problems = {"n=64"};
+  const auto workloads = select_workloads(spec, selection, {});
+  ASSERT_TRUE(workloads.ok());
+  ASSERT_EQ(workloads->size(), 2u);
+  EXPECT_EQ((*workloads)[1].types.at("T"), "f32");
+}
+
+TEST(Selection, UnknownNamesAreUsageErrorsThatListTheKnown) {
+  const TuningSpec spec = small_spec();
+  WorkloadSelection selection;
+  selection.problems = {"m=64"};
+  auto failed = select_workloads(spec, selection, {});
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().failure, Failure::usage);
+  selection.problems.clear();
+  selection.types = "T=f64";
+  failed = select_workloads(spec, selection, {});
+  ASSERT_FALSE(failed.ok());
+  EXPECT_NE(failed.error().sentence().find("bf16, f32"), std::string::npos);
+}
+
+TEST(Selection, DeviceNamesAreChecked) {
+  EXPECT_FALSE(open_backend("fast").ok());
+  EXPECT_FALSE(open_backend("-1").ok());
+}
+
+TEST(Session, DefaultOutsideTheListJoinsTheSpace) {
+  const TuningSpec spec = small_spec();
+  const auto workloads = select_workloads(spec, {}, {});
+  ASSERT_TRUE(workloads.ok());
+  const auto space = workload_space((*workloads)[0], {Value{std::int64_t{128}}});
+  ASSERT_TRUE(space.ok()) << space.error().sentence();
+  EXPECT_EQ(space->valid_count().value, 3);
+  EXPECT_TRUE(space->point_of({Value{std::int64_t{128}}}).has_value());
+}
+
+// A backend whose times follow from the configuration, to test the session's decisions and its resuming: it
+// measures nothing and never stands in for one that does.
+class ScriptedBackend final : public Backend {
+public:
+  const DeviceInfo& device() const override { return device_; }
+  std::string_view protocol() const override { return "scripted"; }
+  Status prepare(const Workload&, const MeasureOptions&) override { return Done{}; }
+  const Timing& raw_timing() const override { return raw_; }
+  double copy_floor_us() const override { return 0; }
+  Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations, double) override {
+    std::vector<Measurement> measured;
+    for (const KnobValues& knobs : configurations) {
+      ++evaluated;
+      Measurement measurement;
+      if (std::get<std::int64_t>(knobs[0]) == wrong)
+        measurement.outcome = Outcome::wrong_result;
+      measurement.timing.median_us = time(knobs);
+      measured.push_back(measurement);
+    }
+    return measured;
+  }
+  Result<Comparison> compare(const KnobValues& knobs) override {
+    Comparison comparison;
+    comparison.raw.median_us = 100;
+    comparison.tuned.median_us = time(knobs);
+    comparison.ratio = 100 / time(knobs);
+    comparison.ratio_low = comparison.ratio - 0.001;
+    comparison.ratio_high = comparison.ratio + 0.001;
+    comparison.noise_band = noise;
+    return comparison;
+  }
+  double time(const KnobValues& knobs) const { return std::get<std::int64_t>(knobs[0]) == 128 ? 100 : fast; }
+
+  int evaluated = 0;
+  std::int64_t wrong = 0;
+  double noise = 0.01, fast = 80;
+
+private:
+  DeviceInfo device_;
+  Timing raw_;
+};
+
+class SessionDecisions : public ::testing::Test {
+protected:
+  void SetUp() override {
+    auto created = TemporaryFolder::create("app-test");
+    ASSERT_TRUE(created.ok());
+    folder_.emplace(std::move(*created));
+    spec_ = small_spec();
+    spec_.template_hash = "1";
+  }
+
+  Result<SessionResult> tune(ScriptedBackend& backend) {
+    LATHE_TRY(const std::vector<Workload> workloads, select_workloads(spec_, {}, {}));
+    LATHE_TRY(const std::unique_ptr<Store> store, Store::open(folder_->path() / "results.sqlite"));
+    const std::atomic<bool> stop{false};
+    return tune_workload(workloads[0], backend, *store, {}, stop, {});
+  }
+
+  TuningSpec spec_;
+  std::optional<TemporaryFolder> folder_;
+};
+
+TEST_F(SessionDecisions, FasterBeyondTheNoiseWins) {
+  ScriptedBackend backend;
+  const auto result = tune(backend);
+  ASSERT_TRUE(result.ok()) << result.error().sentence();
+  EXPECT_FALSE(result->default_kept);
+  EXPECT_NE(std::get<std::int64_t>(result->winner.knobs[0]), 128);
+  EXPECT_EQ(backend.evaluated, 3);
+}
+
+TEST_F(SessionDecisions, GainInsideTheNoiseKeepsTheDefault) {
+  ScriptedBackend backend;
+  backend.fast = 99;
+  backend.noise = 0.02;
+  const auto result = tune(backend);
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->default_kept);
+  EXPECT_EQ(std::get<std::int64_t>(result->winner.knobs[0]), 128);
+}
+
+TEST_F(SessionDecisions, WrongResultsNeverWinAndAreCounted) {
+  ScriptedBackend backend;
+  backend.wrong = 64;
+  const auto result = tune(backend);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(std::get<std::int64_t>(result->winner.knobs[0]), 256);
+  EXPECT_EQ(result->failures.at(Outcome::wrong_result), 1);
+}
+
+TEST_F(SessionDecisions, StoredEvaluationsAreNotRepeated) {
+  ScriptedBackend first, second;
+  ASSERT_TRUE(tune(first).ok());
+  const auto result = tune(second);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(second.evaluated, 0);
+  EXPECT_EQ(result->progress.evaluated, 3);
+}
+
+TEST_F(SessionDecisions, AChangedTemplateStartsAnew) {
+  ScriptedBackend first, second;
+  ASSERT_TRUE(tune(first).ok());
+  spec_.template_hash = "2";
+  ASSERT_TRUE(tune(second).ok());
+  EXPECT_EQ(second.evaluated, 3);
+}
+
+} // namespace
+} // namespace lathe
