@@ -134,6 +134,7 @@ private:
     std::shared_ptr<const Request> request;
     std::vector<std::size_t> instances;
     std::uint64_t generation = 0;
+    bool retried = false; // after a worker died under it
   };
 
   static std::string key(const Request& request, std::size_t instance) {
@@ -198,7 +199,7 @@ private:
     const std::size_t size =
         std::min(front.instances.size(), std::clamp<std::size_t>(even, 1, largest_batch()));
     const auto end = front.instances.begin() + static_cast<std::ptrdiff_t>(size);
-    Batch batch{front.request, {front.instances.begin(), end}, generation_};
+    Batch batch{front.request, {front.instances.begin(), end}, generation_, front.retried};
     front.instances.erase(front.instances.begin(), end);
     if (front.instances.empty())
       queue_.pop_front();
@@ -231,6 +232,12 @@ private:
       waiting_ += batch.instances.size();
       queue_.push_front({batch.request, {middle, batch.instances.end()}});
       queue_.push_front({batch.request, {batch.instances.begin(), middle}});
+      return;
+    }
+    // A worker that was killed from outside is no fault of the source; one that dies again is.
+    if (event.kind == CompileOutcome::Kind::crashed && !batch.retried) {
+      waiting_ += 1;
+      queue_.push_front({batch.request, batch.instances, 0, true});
       return;
     }
     const std::string what = "cannot compile " + request.request.instances[batch.instances[0]] + ": ";

@@ -121,24 +121,24 @@ KernelResources resources_of(std::string_view cubin, std::string_view log, const
           resources.max_threads = static_cast<int>(threads);
       }
   }
-  // "ptxas info    : Function properties for <entry>\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes
-  // spill loads"
+  // ptxas's report of one kernel runs from "Function properties for <entry>" to the next kernel; smem is
+  // without what the driver reserves, which the section's size includes from sm_90 on.
+  //   ptxas info    : Function properties for _Z1kPf
+  //   ptxas         .     528 bytes stack frame, 612 bytes spill stores, 612 bytes spill loads
+  //   ptxas info    : Used 32 registers, used 1 barriers, 256 bytes smem
   if (const std::size_t at = log.find("Function properties for " + entry + "\n");
       at != std::string_view::npos) {
-    const std::string line(log.substr(log.find('\n', at) + 1, 120));
-    int stack = 0, stores = 0, loads = 0;
-    if (std::sscanf(line.c_str(), " %d bytes stack frame, %d bytes spill stores, %d bytes spill loads",
-                    &stack, &stores, &loads) == 3) {
-      resources.stack_bytes = stack;
-      resources.spill_bytes = stores + loads;
-    }
-    // "ptxas info    : Used 33 registers, used 1 barriers, 256 bytes smem": without what the driver reserves,
-    // which the section's size includes from sm_90 on.
     const std::string_view report = log.substr(at, log.find("Compiling entry function", at) - at);
-    resources.static_shared = 0;
-    if (const std::size_t smem = report.find(" bytes smem"); smem != std::string_view::npos)
-      resources.static_shared =
-          std::atoi(std::string(report.substr(report.rfind(' ', smem - 1) + 1, 12)).c_str());
+    const auto number_before = [&](std::string_view words) {
+      const std::size_t end = report.find(words);
+      if (end == std::string_view::npos)
+        return 0;
+      const std::size_t before = report.find_last_not_of("0123456789", end - 1);
+      return std::atoi(std::string(report.substr(before + 1, end - before - 1)).c_str());
+    };
+    resources.stack_bytes = number_before(" bytes stack frame");
+    resources.spill_bytes = number_before(" bytes spill stores") + number_before(" bytes spill loads");
+    resources.static_shared = number_before(" bytes smem");
   }
   return resources;
 }

@@ -244,7 +244,7 @@ Result<ProgramOptions> program_options(const CompileRequest& request, const Cuda
     } else if (option == "-use_fast_math") {
       result.options.push_back("--use_fast_math");
     } else if (is_device_option(option)) {
-      result.options.push_back("-" + option);
+      result.options.push_back(option);
     } else if (std::find(WITH_VALUE.begin(), WITH_VALUE.end(), option) != WITH_VALUE.end()) {
       ++i;
     } else if (!is_host_only(option)) {

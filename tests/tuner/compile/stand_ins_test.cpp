@@ -1,0 +1,121 @@
+// The stand-ins for the standard headers, against the real ones under nvcc: the same source must become the
+// same machine code.
+#include "tests/tuner/compile/compile_testing.h"
+
+#include "tuner/base/subprocess.h"
+
+#include <filesystem>
+
+namespace lathe::test {
+namespace {
+
+constexpr const char* ALL = R"(
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cfloat>
+#include <climits>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+#include <stdint.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+template <typename T> struct traits {
+  static_assert(std::is_same_v<std::decay_t<const T&>, T>);
+  static_assert(std::is_floating_point_v<float> && std::is_integral_v<uint8_t> && !std::is_integral_v<float>);
+  static_assert(std::is_same_v<std::conditional_t<sizeof(T) == 4, int, long>, int> == (sizeof(T) == 4));
+  static_assert(std::is_same_v<std::common_type_t<int, float>, float> && std::is_signed_v<int8_t>);
+  static_assert(std::numeric_limits<int>::max() == INT_MAX && std::numeric_limits<int8_t>::min() == -128);
+  static_assert(std::numeric_limits<float>::max() == FLT_MAX && std::numeric_limits<double>::epsilon() == DBL_EPSILON);
+  static_assert(std::numeric_limits<uint64_t>::max() == UINT64_MAX && std::numeric_limits<unsigned>::digits == 32);
+  static_assert(std::max(3, 4) == 4 && std::min(3u, 4u) == 3u && std::gcd(12, 18) == 6 && std::lcm(4, 6) == 12);
+  static_assert(std::clamp(7, 0, 5) == 5 && std::make_index_sequence<5>::size() == 5);
+  static_assert(sizeof(int64_t) == 8 && sizeof(std::size_t) == 8 && std::is_unsigned_v<std::size_t>);
+  static_assert(std::is_same_v<std::make_unsigned_t<int>, unsigned> && std::is_pointer_v<T*> && !std::is_enum_v<int>);
+};
+template <std::size_t... I> __device__ float sum(const float* x, std::index_sequence<I...>) { return (x[I] + ...); }
+
+extern "C" __global__ void k(float* out, const float* in, const __nv_bfloat16* half, double* wide, unsigned n) {
+  traits<float> checked;
+  (void)checked;
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float x = in[i], y = in[n - 1 - i];
+  std::array<float, 4> a{x, y, x * y, x - y};
+  float r = std::exp(x) + std::log1p(y) + std::tanh(x) + std::sqrt(std::abs(y)) + std::pow(std::fabs(x), y);
+  r += std::max(x, y) - std::min(a[0], a[1]) + std::fma(x, y, a[2]) + std::floor(y) + std::erf(x);
+  r += std::isinf(x) ? std::numeric_limits<float>::infinity() : std::isnan(y) ? -INFINITY : std::numeric_limits<float>::lowest();
+  r += sum(a.data(), std::make_index_sequence<4>{}) + std::plus<float>()(x, y) + static_cast<float>(half[i]);
+  uint64_t bits = static_cast<uint64_t>(i) * UINT32_MAX;
+  int64_t shifted = static_cast<int64_t>(bits) >> 3;
+  wide[i] = std::sqrt(wide[i]) + std::hypot(wide[i], 2.0) + static_cast<double>(shifted) + M_PI;
+  std::memcpy(&out[2 * i], &r, sizeof r);
+  out[2 * i + 1] = std::clamp(r, -1.0f, 1.0f);
+}
+)";
+
+TEST(StandIns, MeanWhatTheRealHeadersMean) {
+  const auto ours = compile_kernel(ALL, "k", {}, "sm_90");
+  ASSERT_TRUE(ours.ok()) << ours.error().sentence();
+
+  const auto toolkit = find_cuda_toolkit();
+  ASSERT_TRUE(toolkit.ok());
+  const std::filesystem::path nvcc = toolkit->includes[0].parent_path() / "bin/nvcc";
+  const std::filesystem::path fallback =
+      toolkit->includes[0].parent_path().parent_path().parent_path() / "bin/nvcc";
+  const std::filesystem::path program = std::filesystem::exists(nvcc) ? nvcc : fallback;
+  if (!std::filesystem::exists(program))
+    GTEST_SKIP() << "this toolkit has no nvcc";
+  auto folder = TemporaryFolder::create("nvcc");
+  ASSERT_TRUE(folder.ok());
+  ASSERT_TRUE(write_file(folder->path() / "k.cu", ALL).ok());
+  SubprocessOptions options;
+  options.timeout = std::chrono::seconds(120);
+  const auto run = run_subprocess({program.string(), "-cubin", "-arch=sm_90", "-std=c++17", "-O3",
+                                   "--expt-relaxed-constexpr", "-o", (folder->path() / "k.cubin").string(),
+                                   (folder->path() / "k.cu").string()},
+                                  options);
+  ASSERT_TRUE(run.ok() && run->succeeded()) << (run.ok() ? run->errors : run.error().sentence());
+  const auto theirs = kernel_image(read_file(folder->path() / "k.cubin").value(), "k");
+  ASSERT_TRUE(theirs.ok());
+  const KernelImage mine = image(*ours);
+  EXPECT_EQ(mine.registers, theirs->registers);
+  EXPECT_TRUE(mine.text == theirs->text)
+      << mine.text.size() << " bytes against nvcc's " << theirs->text.size();
+}
+
+TEST(StandIns, TheCHeadersAreThereToo) {
+  const auto compiled = compile_kernel(R"(
+#include <assert.h>
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cuda_runtime.h>
+#include <cuda_fp8.h>
+#include <cuda_pipeline.h>
+#include <mma.h>
+__global__ void k(uint32_t* p, float x) {
+  assert(x < FLT_MAX);
+  p[0] = isinf(x) ? UINT_MAX : (uint32_t)fmaxf(x, -INFINITY);
+  __asm__ __volatile__("" ::: "memory");
+})",
+                                       "k", {}, "sm_90");
+  EXPECT_TRUE(compiled.ok()) << compiled.error().sentence();
+}
+
+} // namespace
+} // namespace lathe::test
