@@ -6,10 +6,11 @@
 namespace lathe::refactor {
 
 struct ExtractedKernel {
-  std::string text;              // self-contained device code, the author's formatting kept
-  std::string kernel;            // qualified name inside `text`
+  std::string text;                  // self-contained device code, the author's formatting kept
+  std::string kernel;                // qualified name inside `text`
   std::vector<std::string> includes; // system headers kept (<cuda_bf16.h>, ...)
-  std::vector<std::string> stand_ins; // Lathe's own stand-ins that the text relies on: part of the trusted base
+  std::vector<std::string>
+      stand_ins; // Lathe's own stand-ins that the text relies on: part of the trusted base
 };
 
 Result<ExtractedKernel> extract_kernel(ParsedSource& source, const KernelInfo& kernel);

@@ -96,6 +96,12 @@ public:
     record(name, definition);
   }
 
+  void Endif(SourceLocation end, SourceLocation begin) override {
+    if (files_.is_user(sources_, begin) || files_.is_stand_in(sources_, begin))
+      record_.conditionals.push_back(
+          {sources_.getFileID(begin), sources_.getFileOffset(begin), sources_.getFileOffset(end)});
+  }
+
 private:
   void record(const clang::Token& name, const clang::MacroDefinition& definition) {
     const SourceLocation place = sources_.getExpansionLoc(name.getLocation());

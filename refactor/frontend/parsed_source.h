@@ -47,11 +47,18 @@ private:
   std::map<clang::FileID, bool> known_;
 };
 
+// #if ... #endif of one file, by offsets.
+struct ConditionalBlock {
+  clang::FileID file;
+  unsigned begin = 0, end = 0;
+};
+
 struct ParseRecord {
   std::vector<ParseError> errors;
   std::vector<std::string> missing;
   std::vector<MacroUse> macro_uses;
   std::vector<Inclusion> inclusions;
+  std::vector<ConditionalBlock> conditionals;
 };
 
 class ParsedSourceImpl final : public ParsedSource {

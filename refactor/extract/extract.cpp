@@ -1,0 +1,452 @@
+#include "refactor/extract/extract.h"
+
+#include "refactor/extract/declaration_graph.h"
+#include "refactor/extract/reached.h"
+#include "refactor/extract/source_text.h"
+#include "refactor/extract/system_headers.h"
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/Attr.h>
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/Lex/MacroInfo.h>
+#include <clang/Lex/Preprocessor.h>
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+// A namespace or linkage block that has to be open around a piece of text.
+struct Scope {
+  std::string opening;
+  bool operator==(const Scope& other) const { return opening == other.opening; }
+};
+
+struct Piece {
+  SourceLocation location;
+  TextSpan span;
+  std::string text;
+  std::vector<Scope> scopes; // outermost first; empty for preprocessor lines
+  bool is_macro = false;
+};
+
+class Extractor {
+public:
+  Extractor(ParsedSourceImpl& source, const KernelInfo& kernel)
+      : source_(source), kernel_(kernel), context_(source.ast().getASTContext()),
+        sources_(context_.getSourceManager()) {}
+
+  Result<ExtractedKernel> run();
+
+private:
+  void index();
+  void index(const DeclContext* context);
+  void need(const Decl* user, const NamedDecl* used);
+  void follow(const Decl* unit);
+  Status check_whole(const std::vector<const Decl*>& units);
+  void make_pieces(const std::vector<const Decl*>& units);
+  void add_macros();
+  bool add_macro(const std::string& name, const MacroInfo& macro);
+  void add_using_directives();
+  void add_header(const std::string& path);
+  std::vector<Scope> scopes_of(const Decl* declaration);
+  std::string compose();
+  bool is_written_by_user(const Decl* declaration) {
+    const SourceLocation place = declaration->getLocation();
+    return source_.is_user_file(place) || source_.is_stand_in(place);
+  }
+
+  ParsedSourceImpl& source_;
+  const KernelInfo& kernel_;
+  ASTContext& context_;
+  const SourceManager& sources_;
+  DeclarationGraph graph_;
+  std::vector<const Decl*> waiting_;
+  std::vector<const Decl*> roots_;
+  std::map<const Decl*, std::vector<const Decl*>>
+      companions_; // canonical unit -> specialisations, members, redeclarations
+  std::vector<const UsingDirectiveDecl*> directives_;
+  std::vector<Piece> pieces_;
+  std::set<std::string> headers_, stand_ins_, macros_, namespaces_, extra_lines_;
+};
+
+// Everything at namespace level that belongs to something else: explicit specialisations, members defined
+// outside their class, and further declarations.
+void Extractor::index(const DeclContext* context) {
+  for (const Decl* declaration : context->decls()) {
+    if (const auto* directive = dyn_cast<UsingDirectiveDecl>(declaration)) {
+      if (is_written_by_user(directive))
+        directives_.push_back(directive);
+      continue;
+    }
+    if (const auto* space = dyn_cast<NamespaceDecl>(declaration)) {
+      index(space);
+      continue;
+    }
+    if (const auto* linkage = dyn_cast<LinkageSpecDecl>(declaration); linkage && linkage->hasBraces()) {
+      index(linkage);
+      continue;
+    }
+    if (declaration->isImplicit() || !is_written_by_user(declaration))
+      continue;
+    const auto belongs_to = [&](const Decl* owner) {
+      const Decl* unit = owner ? unit_of(owner) : nullptr;
+      if (unit)
+        companions_[unit->getCanonicalDecl()].push_back(declaration);
+    };
+    const Decl* plain = declaration;
+    if (const auto* described = dyn_cast<TemplateDecl>(declaration);
+        described && described->getTemplatedDecl())
+      plain = described->getTemplatedDecl();
+    // A member whose class is elsewhere.
+    if (const auto* record = dyn_cast<CXXRecordDecl>(plain->getDeclContext()); record && plain->isOutOfLine())
+      belongs_to(record);
+    if (const auto* specialised = dyn_cast<ClassTemplateSpecializationDecl>(plain)) {
+      if (specialised->isExplicitSpecialization() || isa<ClassTemplatePartialSpecializationDecl>(specialised))
+        belongs_to(specialised->getSpecializedTemplate());
+    } else if (const auto* function = dyn_cast<FunctionDecl>(plain);
+               function && function->getTemplateSpecializationKind() == TSK_ExplicitSpecialization) {
+      belongs_to(function->getPrimaryTemplate());
+    } else if (const auto* variable = dyn_cast<VarTemplateSpecializationDecl>(plain);
+               variable && variable->getSpecializationKind() == TSK_ExplicitSpecialization) {
+      belongs_to(variable->getSpecializedTemplate());
+    } else if (declaration->getCanonicalDecl() != declaration) {
+      companions_[declaration->getCanonicalDecl()].push_back(declaration);
+    }
+  }
+}
+
+void Extractor::index() {
+  index(context_.getTranslationUnitDecl());
+}
+
+void Extractor::add_header(const std::string& path) {
+  const std::string header = nvrtc_header(path);
+  if (!header.empty())
+    headers_.insert(header);
+}
+
+void Extractor::need(const Decl* user, const NamedDecl* used) {
+  if (const auto* space = dyn_cast<NamespaceDecl>(used)) {
+    namespaces_.insert(space->getQualifiedNameAsString());
+    return;
+  }
+  if (used->isImplicit() && !isa<CXXRecordDecl>(used) && !isa<UsingShadowDecl>(used))
+    if (!isa<CXXMethodDecl>(used))
+      return;
+  const Decl* unit = unit_of(used);
+  if (!unit || unit->getLocation().isInvalid())
+    return;
+  if (!is_written_by_user(unit)) {
+    if (!unit->isImplicit()) {
+      add_header(sources_.getFilename(sources_.getExpansionLoc(unit->getLocation())).str());
+      if (used->getName() == "uint" || used->getName() == "ushort" || used->getName() == "ulong")
+        extra_lines_.insert(fmt::format("typedef unsigned {} {};",
+                                        used->getName().str() == "uint"     ? "int"
+                                        : used->getName().str() == "ushort" ? "short"
+                                                                            : "long",
+                                        used->getName().str()));
+    }
+    return;
+  }
+  unit = unit->getCanonicalDecl();
+  if (user)
+    graph_.connect(user, unit);
+  if (graph_.add(unit) || std::find(waiting_.begin(), waiting_.end(), unit) == waiting_.end())
+    waiting_.push_back(unit);
+}
+
+void Extractor::follow(const Decl* unit) {
+  for_each_reference(unit, [&](const NamedDecl* used) { need(unit->getCanonicalDecl(), used); });
+}
+
+Result<ExtractedKernel> Extractor::run() {
+  index();
+  const Decl* root = unit_of(kernel_.declaration);
+  if (!root)
+    return Error{"cannot extract " + kernel_.name, "its declaration has no place in the file", ""};
+  roots_.push_back(root->getCanonicalDecl());
+  need(nullptr, kernel_.declaration);
+  // Functors, functions and traits that launches pass as template arguments; what PyTorch's dispatch binds is
+  // left to the specification's types.
+  const std::function<void(const NamedDecl*)> argument = [&](const NamedDecl* named) {
+    if (const DeclContext* function = named->getParentFunctionOrMethod()) {
+      (void)function;
+      if (isa<TypedefNameDecl>(named))
+        for_each_reference(named, argument);
+      return;
+    }
+    const Decl* unit = unit_of(named);
+    if (!unit || source_.is_stand_in(unit->getLocation()))
+      return;
+    if (const auto* function = named->getAsFunction(); function && function->hasAttr<CUDAGlobalAttr>())
+      return;
+    need(nullptr, named);
+    if (is_written_by_user(unit))
+      roots_.push_back(unit->getCanonicalDecl());
+  };
+  for_each_kernel_argument(context_, kernel_.declaration, argument);
+
+  std::set<const Decl*> done;
+  while (!waiting_.empty()) {
+    const Decl* unit = waiting_.back();
+    waiting_.pop_back();
+    if (!done.insert(unit).second)
+      continue;
+    follow(unit);
+    const auto companions = companions_.find(unit);
+    if (companions == companions_.end())
+      continue;
+    for (const Decl* companion : companions->second) {
+      graph_.connect(unit, companion->getCanonicalDecl());
+      for_each_reference(companion, [&](const NamedDecl* used) { need(unit, used); });
+      if (companion->getCanonicalDecl() != unit)
+        waiting_.push_back(companion->getCanonicalDecl());
+    }
+  }
+  std::vector<const Decl*> units;
+  for (const Decl* unit : graph_.reachable(roots_)) {
+    units.push_back(unit);
+    const auto companions = companions_.find(unit);
+    if (companions != companions_.end())
+      units.insert(units.end(), companions->second.begin(), companions->second.end());
+  }
+  LATHE_CHECK(check_whole(units));
+  make_pieces(units);
+  add_macros();
+  add_using_directives();
+  for (const TemplateParameter& parameter : kernel_.template_parameters)
+    if (parameter.type == "typename")
+      headers_.insert({"<cuda_bf16.h>", "<cuda_fp16.h>"});
+
+  ExtractedKernel result;
+  result.text = compose();
+  result.kernel = kernel_.qualified_name;
+  for (std::size_t at; (at = result.kernel.find("(anonymous namespace)::")) != std::string::npos;)
+    result.kernel.erase(at, std::string("(anonymous namespace)::").size());
+  result.includes.assign(headers_.begin(), headers_.end());
+  result.stand_ins.assign(stand_ins_.begin(), stand_ins_.end());
+  return result;
+}
+
+// What the kernel reaches must have been understood completely.
+Status Extractor::check_whole(const std::vector<const Decl*>& units) {
+  for (const Decl* unit : units) {
+    const auto span = span_of(source_, unit);
+    if (!span)
+      continue;
+    for (const ParseError& error : source_.record().errors) {
+      if (error.in_instantiation || error.location.isInvalid())
+        continue;
+      const SourceLocation at = sources_.getExpansionLoc(error.location);
+      if (span->contains(sources_.getFileID(at), sources_.getFileOffset(at)))
+        return Error{"cannot extract " + kernel_.name, "what it needs has an error: " + error.text,
+                     "add the include path or macro that it misses after --"};
+    }
+  }
+  return Done{};
+}
+
+std::vector<Scope> Extractor::scopes_of(const Decl* declaration) {
+  std::vector<Scope> scopes;
+  for (const DeclContext* context = declaration->getLexicalDeclContext();
+       context && !context->isTranslationUnit(); context = context->getLexicalParent()) {
+    if (const auto* space = dyn_cast<NamespaceDecl>(context)) {
+      std::string opening = space->isInline() ? "inline namespace" : "namespace";
+      if (!space->isAnonymousNamespace())
+        opening += fmt::format(" {}", space->getNameAsString());
+      scopes.insert(scopes.begin(), Scope{opening + " {"});
+    } else if (const auto* linkage = dyn_cast<LinkageSpecDecl>(context)) {
+      scopes.insert(
+          scopes.begin(),
+          Scope{linkage->getLanguage() == LinkageSpecLanguageIDs::C ? "extern \"C\" {" : "extern \"C++\" {"});
+    }
+  }
+  return scopes;
+}
+
+void Extractor::make_pieces(const std::vector<const Decl*>& units) {
+  for (const Decl* unit : units) {
+    const auto span = span_of(source_, unit);
+    if (!span)
+      continue;
+    Piece piece;
+    piece.location = sources_.getExpansionLoc(unit->getBeginLoc());
+    piece.span = *span;
+    piece.scopes = scopes_of(unit);
+    if (source_.is_stand_in(piece.location))
+      stand_ins_.insert(sources_.getFilename(piece.location).rsplit('/').second.str());
+    const auto same = std::find_if(pieces_.begin(), pieces_.end(),
+                                   [&](const Piece& other) { return other.span.overlaps(piece.span); });
+    if (same == pieces_.end()) {
+      pieces_.push_back(std::move(piece));
+    } else {
+      same->span.begin = std::min(same->span.begin, piece.span.begin);
+      same->span.end = std::max(same->span.end, piece.span.end);
+    }
+  }
+  // Widening may have made neighbours overlap.
+  for (std::size_t i = 0; i < pieces_.size(); ++i)
+    for (std::size_t j = pieces_.size(); j-- > i + 1;)
+      if (pieces_[i].span.overlaps(pieces_[j].span)) {
+        pieces_[i].span.begin = std::min(pieces_[i].span.begin, pieces_[j].span.begin);
+        pieces_[i].span.end = std::max(pieces_[i].span.end, pieces_[j].span.end);
+        pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(j));
+      }
+  for (Piece& piece : pieces_)
+    piece.text = text_of(source_, piece.span);
+}
+
+bool Extractor::add_macro(const std::string& name, const MacroInfo& macro) {
+  if (macros_.contains(name))
+    return false;
+  const SourceLocation place = macro.getDefinitionLoc();
+  if (place.isInvalid())
+    return false;
+  macros_.insert(name);
+  if (!sources_.isWrittenInCommandLineFile(place) && !source_.is_user_file(place) &&
+      !source_.is_stand_in(place)) {
+    const std::string path = sources_.getFilename(place).str();
+    // The toolkit's version numbers are asked for in #if; their headers are not for devices.
+    if ((name == "CUDA_VERSION" || name == "CUDART_VERSION") && macro.getNumTokens() == 1)
+      extra_lines_.insert(macro_text(source_, name, macro));
+    else
+      add_header(path);
+    return false;
+  }
+  if (name.starts_with("__CUDA"))
+    return false;
+  Piece piece;
+  piece.location = place;
+  piece.text = macro_text(source_, name, macro);
+  piece.is_macro = true;
+  if (piece.text.empty())
+    return false;
+  if (source_.is_stand_in(place))
+    stand_ins_.insert(sources_.getFilename(place).rsplit('/').second.str());
+  pieces_.push_back(std::move(piece));
+  // Macros that its body names, as far as they are known by the end of the file.
+  const Preprocessor& preprocessor = source_.ast().getPreprocessor();
+  for (const Token& token : macro.tokens())
+    if (const IdentifierInfo* identifier = token.getIdentifierInfo();
+        identifier && identifier->hasMacroDefinition())
+      if (const MacroInfo* inner = preprocessor.getMacroInfo(identifier))
+        add_macro(identifier->getName().str(), *inner);
+  return true;
+}
+
+void Extractor::add_macros() {
+  const std::vector<Piece> texts = pieces_;
+  for (const MacroUse& use : source_.record().macro_uses) {
+    if (!use.definition || macros_.contains(use.name))
+      continue;
+    const FileID file = sources_.getFileID(use.location);
+    const unsigned offset = sources_.getFileOffset(use.location);
+    if (std::any_of(texts.begin(), texts.end(),
+                    [&](const Piece& piece) { return piece.span.contains(file, offset); }))
+      add_macro(use.name, *use.definition);
+  }
+}
+
+void Extractor::add_using_directives() {
+  std::set<std::string> opened = namespaces_;
+  for (const Piece& piece : pieces_) {
+    std::string name;
+    for (const Scope& scope : piece.scopes) {
+      const std::size_t space = scope.opening.find("namespace ");
+      if (space == std::string::npos || scope.opening.ends_with("namespace {"))
+        continue;
+      const std::string part = scope.opening.substr(space + 10, scope.opening.size() - space - 12);
+      name = name.empty() ? part : fmt::format("{}::{}", name, part);
+      opened.insert(name);
+    }
+  }
+  for (const UsingDirectiveDecl* directive : directives_) {
+    const std::string nominated = directive->getNominatedNamespace()->getQualifiedNameAsString();
+    const bool is_system = !is_written_by_user(directive->getNominatedNamespace());
+    if (!opened.contains(nominated) && (!is_system || headers_.empty()))
+      continue;
+    if (const auto* inside = dyn_cast<NamespaceDecl>(directive->getLexicalDeclContext());
+        inside && !opened.contains(inside->getQualifiedNameAsString()))
+      continue;
+    const auto span = span_of(source_, directive);
+    if (!span)
+      continue;
+    if (std::any_of(pieces_.begin(), pieces_.end(),
+                    [&](const Piece& piece) { return piece.span.overlaps(*span); }))
+      continue;
+    Piece piece;
+    piece.location = sources_.getExpansionLoc(directive->getBeginLoc());
+    piece.span = *span;
+    piece.text = text_of(source_, *span);
+    piece.scopes = scopes_of(directive);
+    pieces_.push_back(std::move(piece));
+    namespaces_.insert(nominated);
+  }
+}
+
+std::string Extractor::compose() {
+  std::stable_sort(pieces_.begin(), pieces_.end(), [&](const Piece& a, const Piece& b) {
+    return a.location != b.location && sources_.isBeforeInTranslationUnit(a.location, b.location);
+  });
+  std::string text;
+  for (const std::string& header : headers_)
+    text += fmt::format("#include {}\n", header);
+  for (const std::string& line : extra_lines_)
+    text += line + "\n";
+  // A using-directive needs its namespace to have been seen.
+  for (const std::string& name : namespaces_) {
+    if (name.find('(') != std::string::npos || name == "std")
+      continue;
+    std::string opening, closing;
+    for (std::size_t at = 0; at != std::string::npos;) {
+      const std::size_t next = name.find("::", at);
+      opening +=
+          fmt::format("namespace {} {{ ", name.substr(at, next == std::string::npos ? next : next - at));
+      closing += "}";
+      at = next == std::string::npos ? next : next + 2;
+    }
+    const bool system = std::any_of(headers_.begin(), headers_.end(), [&](const std::string& header) {
+      return header.find(name.substr(0, name.find("::"))) != std::string::npos || name == "nvcuda";
+    });
+    if (!system)
+      text += opening + closing + "\n";
+  }
+  std::vector<Scope> open;
+  const auto close_to = [&](std::size_t depth) {
+    while (open.size() > depth) {
+      text += "}\n";
+      open.pop_back();
+    }
+  };
+  for (const Piece& piece : pieces_) {
+    if (!piece.is_macro) {
+      std::size_t common = 0;
+      while (common < open.size() && common < piece.scopes.size() && open[common] == piece.scopes[common])
+        ++common;
+      close_to(common);
+      for (; common < piece.scopes.size(); ++common) {
+        text += fmt::format("\n{}\n", piece.scopes[common].opening);
+        open.push_back(piece.scopes[common]);
+      }
+      text += "\n";
+    }
+    text += piece.text + "\n";
+  }
+  close_to(0);
+  return text;
+}
+
+} // namespace
+
+Result<ExtractedKernel> extract_kernel(ParsedSource& source, const KernelInfo& kernel) {
+  return Extractor(implementation(source), kernel).run();
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,222 @@
+#include "refactor/extract/reached.h"
+
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+class References : public RecursiveASTVisitor<References> {
+public:
+  explicit References(const std::function<void(const NamedDecl*)>& found) : found_(found) {}
+  bool shouldVisitImplicitCode() const { return false; }
+  bool shouldVisitTemplateInstantiations() const { return false; }
+  bool shouldVisitLambdaBody() const { return true; }
+
+  bool VisitDeclRefExpr(DeclRefExpr* reference) {
+    note(reference->getFoundDecl());
+    note(reference->getDecl());
+    return true;
+  }
+  bool VisitMemberExpr(MemberExpr* member) {
+    note(member->getMemberDecl());
+    return true;
+  }
+  bool VisitOverloadExpr(OverloadExpr* overloads) {
+    for (const NamedDecl* candidate : overloads->decls()) {
+      note(candidate);
+      note(candidate->getUnderlyingDecl());
+    }
+    return true;
+  }
+  bool VisitCXXConstructExpr(CXXConstructExpr* construct) {
+    note(construct->getConstructor());
+    return true;
+  }
+  bool VisitTypedefTypeLoc(TypedefTypeLoc location) {
+    note(location.getTypedefNameDecl());
+    return true;
+  }
+  bool VisitTagTypeLoc(TagTypeLoc location) {
+    note(location.getDecl());
+    return true;
+  }
+  bool VisitInjectedClassNameTypeLoc(InjectedClassNameTypeLoc location) {
+    note(location.getDecl());
+    return true;
+  }
+  bool VisitUsingTypeLoc(UsingTypeLoc location) {
+    note(location.getFoundDecl());
+    note(location.getFoundDecl()->getTargetDecl());
+    return true;
+  }
+  bool VisitUnresolvedUsingTypeLoc(UnresolvedUsingTypeLoc location) {
+    note(location.getDecl());
+    return true;
+  }
+  bool VisitTemplateSpecializationTypeLoc(TemplateSpecializationTypeLoc location) {
+    note_template(location.getTypePtr()->getTemplateName());
+    return true;
+  }
+  bool VisitDeducedTemplateSpecializationTypeLoc(DeducedTemplateSpecializationTypeLoc location) {
+    note_template(location.getTypePtr()->getTemplateName());
+    return true;
+  }
+  bool VisitConceptSpecializationExpr(ConceptSpecializationExpr* expression) {
+    note(expression->getNamedConcept());
+    return true;
+  }
+  bool TraverseTemplateName(TemplateName name) {
+    note_template(name);
+    return RecursiveASTVisitor::TraverseTemplateName(name);
+  }
+  bool TraverseNestedNameSpecifierLoc(NestedNameSpecifierLoc location) {
+    for (NestedNameSpecifierLoc part = location; part; part = part.getPrefix()) {
+      const NestedNameSpecifier* specifier = part.getNestedNameSpecifier();
+      if (const NamespaceAliasDecl* alias = specifier->getAsNamespaceAlias())
+        note(alias);
+    }
+    return RecursiveASTVisitor::TraverseNestedNameSpecifierLoc(location);
+  }
+  bool VisitUsingDirectiveDecl(UsingDirectiveDecl* directive) {
+    note(directive->getNominatedNamespaceAsWritten());
+    return true;
+  }
+  bool VisitUsingDecl(UsingDecl* declaration) {
+    for (const UsingShadowDecl* shadow : declaration->shadows())
+      note(shadow->getTargetDecl());
+    return true;
+  }
+  bool VisitNamespaceAliasDecl(NamespaceAliasDecl* alias) {
+    note(alias->getNamespace());
+    return true;
+  }
+
+private:
+  void note(const NamedDecl* declaration) {
+    if (declaration)
+      found_(declaration);
+  }
+  void note_template(TemplateName name) {
+    if (const UsingShadowDecl* shadow = name.getAsUsingShadowDecl())
+      note(shadow);
+    note(name.getAsTemplateDecl());
+  }
+
+  const std::function<void(const NamedDecl*)>& found_;
+};
+
+// Template arguments of every mention of one kernel.
+class KernelArguments : public RecursiveASTVisitor<KernelArguments> {
+public:
+  KernelArguments(const FunctionDecl* kernel, const std::function<void(const NamedDecl*)>& found)
+      : kernel_(kernel->getCanonicalDecl()), references_(found) {}
+  bool shouldVisitLambdaBody() const { return true; }
+
+  bool VisitDeclRefExpr(DeclRefExpr* reference) {
+    if (const auto* function = dyn_cast<FunctionDecl>(reference->getDecl()); function && is_kernel(function))
+      visit(reference->template_arguments());
+    return true;
+  }
+  bool VisitUnresolvedLookupExpr(UnresolvedLookupExpr* lookup) {
+    for (const NamedDecl* candidate : lookup->decls())
+      if (const FunctionDecl* function = candidate->getUnderlyingDecl()->getAsFunction();
+          function && is_kernel(function)) {
+        visit(lookup->template_arguments());
+        break;
+      }
+    return true;
+  }
+
+private:
+  bool is_kernel(const FunctionDecl* function) const {
+    const FunctionTemplateDecl* primary = function->getPrimaryTemplate();
+    return function->getCanonicalDecl() == kernel_ ||
+           (primary && primary->getTemplatedDecl()->getCanonicalDecl() == kernel_);
+  }
+  void visit(llvm::ArrayRef<TemplateArgumentLoc> arguments) {
+    for (const TemplateArgumentLoc& argument : arguments)
+      references_.TraverseTemplateArgumentLoc(argument);
+  }
+
+  const FunctionDecl* kernel_;
+  References references_;
+};
+
+const Decl* pattern(const Decl* declaration) {
+  if (const auto* function = dyn_cast<FunctionDecl>(declaration)) {
+    if (const FunctionDecl* from = function->getTemplateInstantiationPattern(false))
+      return from;
+    if (const FunctionTemplateDecl* primary = function->getPrimaryTemplate();
+        primary && function->getTemplateSpecializationKind() != TSK_ExplicitSpecialization)
+      return primary->getTemplatedDecl();
+  } else if (const auto* record = dyn_cast<CXXRecordDecl>(declaration)) {
+    if (const CXXRecordDecl* from = record->getTemplateInstantiationPattern())
+      return from;
+    if (const auto* specialised = dyn_cast<ClassTemplateSpecializationDecl>(record);
+        specialised && !specialised->isExplicitSpecialization())
+      return specialised->getSpecializedTemplate()->getTemplatedDecl();
+  } else if (const auto* variable = dyn_cast<VarDecl>(declaration)) {
+    if (const VarDecl* from = variable->getTemplateInstantiationPattern())
+      return from;
+  } else if (const auto* enumeration = dyn_cast<EnumDecl>(declaration)) {
+    if (const EnumDecl* from = enumeration->getTemplateInstantiationPattern())
+      return from;
+  }
+  return declaration;
+}
+
+} // namespace
+
+const Decl* unit_of(const Decl* declaration) {
+  while (declaration) {
+    if (const auto* shadow = dyn_cast<UsingShadowDecl>(declaration)) {
+      declaration = cast<Decl>(shadow->getIntroducer());
+      continue;
+    }
+    if (const Decl* from = pattern(declaration); from != declaration) {
+      declaration = from;
+      continue;
+    }
+    if (isa<NamespaceDecl>(declaration) || isa<TranslationUnitDecl>(declaration))
+      return nullptr;
+    const DeclContext* context = declaration->getLexicalDeclContext();
+    if (const auto* linkage = dyn_cast<LinkageSpecDecl>(context); linkage && !linkage->hasBraces()) {
+      declaration = linkage;
+      continue;
+    }
+    if (context->isFileContext() || isa<LinkageSpecDecl>(context))
+      break;
+    declaration = Decl::castFromDeclContext(context);
+  }
+  if (!declaration)
+    return nullptr;
+  if (const auto* function = dyn_cast<FunctionDecl>(declaration);
+      function && function->getDescribedFunctionTemplate())
+    return function->getDescribedFunctionTemplate();
+  if (const auto* record = dyn_cast<CXXRecordDecl>(declaration);
+      record && record->getDescribedClassTemplate())
+    return record->getDescribedClassTemplate();
+  if (const auto* variable = dyn_cast<VarDecl>(declaration); variable && variable->getDescribedVarTemplate())
+    return variable->getDescribedVarTemplate();
+  if (const auto* alias = dyn_cast<TypeAliasDecl>(declaration); alias && alias->getDescribedAliasTemplate())
+    return alias->getDescribedAliasTemplate();
+  return declaration;
+}
+
+void for_each_reference(const Decl* unit, const std::function<void(const NamedDecl*)>& found) {
+  References visitor(found);
+  visitor.TraverseDecl(const_cast<Decl*>(unit));
+}
+
+void for_each_kernel_argument(ASTContext& context, const FunctionDecl* kernel,
+                              const std::function<void(const NamedDecl*)>& found) {
+  KernelArguments visitor(kernel, found);
+  visitor.TraverseDecl(context.getTranslationUnitDecl());
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,12 @@
+// Which header NVRTC needs for a declaration that Clang found in a system header.
+#pragma once
+
+#include <string>
+
+namespace lathe::refactor {
+
+// `path` is the file of the declaration as Clang names it. Returns "<cuda_bf16.h>", "<cstdint>", ...; "" for
+// what NVRTC builds in (vector types, intrinsics, mathematics).
+std::string nvrtc_header(const std::string& path);
+
+} // namespace lathe::refactor
