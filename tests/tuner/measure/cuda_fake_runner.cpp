@@ -1,0 +1,60 @@
+// A runner without a device. What it does with a configuration is the configuration's block size: 32 measures
+// (at a made-up time, which nothing reports), 64 never answers, 96 dies of a signal, 128 answers with noise,
+// 160 loses its context, 192 ends in the middle of an answer, 224 exits. Argument: "setup-fails" refuses
+// every problem.
+#include "tuner/compile/message.h"
+#include "tuner/measure/cuda_protocol.h"
+
+#include <csignal>
+#include <string>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int main(int count, char** arguments) {
+  using namespace lathe;
+  while (const auto frame = receive_frame(RUNNER_SOCKET)) {
+    if (static_cast<RunnerCommand>(frame->front()) == RunnerCommand::setup) {
+      SetupReply reply;
+      reply.ok = count < 2 || std::string(arguments[1]) != "setup-fails";
+      reply.error = "the raw kernel cannot be run on this device: made up";
+      reply.raw.median_us = 10;
+      if (!send_frame(RUNNER_SOCKET, encode(reply)))
+        return 1;
+      continue;
+    }
+    const auto request = decode_evaluate(*frame);
+    if (!request)
+      return 1;
+    EvaluateReply reply;
+    reply.timing.median_us = 5;
+    switch (request->kernel.launch.block[0]) {
+    case 64:
+      for (;;)
+        ::pause();
+    case 96:
+      ::raise(SIGSEGV);
+      break;
+    case 128:
+      send_frame(RUNNER_SOCKET, "noise");
+      continue;
+    case 160:
+      reply.outcome = Outcome::runtime_error;
+      reply.reason = "made up";
+      reply.last_words = true;
+      send_frame(RUNNER_SOCKET, encode(reply));
+      return 0;
+    case 192: {
+      const std::uint64_t size = 1000;
+      ::send(RUNNER_SOCKET, &size, sizeof size, 0);
+      ::send(RUNNER_SOCKET, "half", 4, 0);
+      return 0;
+    }
+    case 224:
+      return 7;
+    default:
+      break;
+    }
+    if (!send_frame(RUNNER_SOCKET, encode(reply)))
+      return 1;
+  }
+}

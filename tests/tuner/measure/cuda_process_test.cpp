@@ -1,0 +1,168 @@
+// The backend and its runner process, with runners that misbehave in place of the real one: no device needed.
+#include "tuner/base/files.h"
+#include "tuner/measure/cuda_backend.h"
+#include "tuner/measure/cuda_protocol.h"
+#include "tuner/measure/runner_process.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+namespace lathe {
+namespace {
+
+std::string fake_runner() {
+  const char* bin = std::getenv("LATHE_BIN_DIR");
+  return std::string(bin ? bin : "bin") + "/fake_runner";
+}
+
+class FakeDevice : public testing::Test {
+protected:
+  void SetUp() override {
+    auto created = TemporaryFolder::create("backend-test");
+    ASSERT_TRUE(created.ok());
+    folder_.emplace(std::move(*created));
+    spec_.name = "copy";
+    spec_.dimensions = {"n"};
+    Knob knob;
+    knob.name = "BLOCK";
+    knob.default_value = parse("32");
+    spec_.knobs.push_back(knob);
+    for (const char* name : {"out", "in"}) {
+      Argument argument;
+      argument.name = name;
+      argument.dtype = "f32";
+      argument.direction = name == std::string("out") ? Direction::out : Direction::in;
+      argument.count = parse("n");
+      spec_.arguments.push_back(argument);
+    }
+    spec_.kernel.file = folder_->path() / "kernel.cu";
+    spec_.kernel.instance = "copy<{BLOCK}>";
+    spec_.kernel.launch.grid = {parse("1"), parse("1"), parse("1")};
+    spec_.kernel.launch.block = {parse("BLOCK"), parse("1"), parse("1")};
+    spec_.kernel.launch.shared_bytes = parse("BLOCK == 256 ? 300000 : 0");
+    ASSERT_TRUE(write_file(spec_.kernel.file, R"(
+template <int BLOCK> __global__ void copy(float* out, const float* in) {
+  static_assert(BLOCK != 288);
+  out[threadIdx.x] = in[threadIdx.x];
+})")
+                    .ok());
+    Problem problem;
+    problem.dimensions = {{"n", 1024}};
+    auto bound = bind_workload(spec_, problem, {}, known_device("sm_90")->limits());
+    ASSERT_TRUE(bound.ok()) << bound.error().sentence();
+    workload_ = std::move(*bound);
+    options_.cache_folder = (folder_->path() / "cache").string();
+    options_.time_limit_s = 1;
+    options_.jobs = 1;
+  }
+  static Expression parse(const std::string& text) { return Expression::parse(text).value(); }
+  static KnobValues block(std::int64_t threads) { return {Value{std::in_place_type<std::int64_t>, threads}}; }
+
+  std::optional<TemporaryFolder> folder_;
+  TuningSpec spec_;
+  Workload workload_;
+  MeasureOptions options_;
+};
+
+TEST_F(FakeDevice, EveryMisbehaviourCostsOneConfiguration) {
+  const auto backend = make_backend_with_runner(known_device("sm_90").value(), {fake_runner()});
+  const Status prepared = backend->prepare(workload_, options_);
+  ASSERT_TRUE(prepared.ok()) << prepared.error().sentence();
+  const std::vector<KnobValues> configurations{block(32),  block(96),  block(32),  block(128), block(32),
+                                               block(160), block(32),  block(192), block(32),  block(224),
+                                               block(32),  block(256), block(288), block(2048)};
+  const auto measured = backend->evaluate(configurations, 0);
+  ASSERT_TRUE(measured.ok()) << measured.error().sentence();
+  const std::vector<std::pair<Outcome, const char*>> expected{
+      {Outcome::ok, ""},
+      {Outcome::crashed, "signal 11"},
+      {Outcome::ok, ""},
+      {Outcome::crashed, "damaged answer"},
+      {Outcome::ok, ""},
+      {Outcome::runtime_error, "made up"},
+      {Outcome::ok, ""},
+      {Outcome::crashed, "exit code 0"},
+      {Outcome::ok, ""},
+      {Outcome::crashed, "exit code 7"},
+      {Outcome::ok, ""},
+      {Outcome::resource_limit, "shared memory"},
+      {Outcome::compile_error, "static assertion"},
+      {Outcome::resource_limit, ""},
+  };
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(to_string((*measured)[i].outcome), to_string(expected[i].first))
+        << i << ": " << (*measured)[i].reason;
+    EXPECT_NE((*measured)[i].reason.find(expected[i].second), std::string::npos) << (*measured)[i].reason;
+  }
+  EXPECT_GT((*measured)[0].resources.registers, 0);
+  EXPECT_GT((*measured)[0].occupancy, 0);
+}
+
+TEST_F(FakeDevice, AProblemThatCannotBePreparedIsAnError) {
+  const auto backend =
+      make_backend_with_runner(known_device("sm_90").value(), {fake_runner(), "setup-fails"});
+  const Status prepared = backend->prepare(workload_, options_);
+  ASSERT_FALSE(prepared.ok());
+  EXPECT_NE(prepared.error().sentence().find("made up"), std::string::npos) << prepared.error().sentence();
+  const auto missing = make_backend_with_runner(known_device("sm_90").value(), {"/no/such/runner"});
+  EXPECT_FALSE(missing->prepare(workload_, options_).ok());
+}
+
+TEST_F(FakeDevice, NothingIsMeasuredBeforeAProblemIsPrepared) {
+  const auto backend = make_backend_with_runner(known_device("sm_90").value(), {fake_runner()});
+  const std::vector<KnobValues> one{block(32)};
+  EXPECT_FALSE(backend->evaluate(one, 0).ok());
+  EXPECT_FALSE(backend->compare(one[0]).ok());
+}
+
+EvaluateRequest request(std::uint32_t threads) {
+  EvaluateRequest result;
+  result.kernel.launch.block[0] = threads;
+  return result;
+}
+
+TEST(RunnerProcess, AHangEndsAtItsLimitAndAnotherStartsAtOnce) {
+  RunnerProcess process({fake_runner()});
+  ASSERT_TRUE(process.start().ok());
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(process.ask(encode(request(64)), 0.3).kind, RunnerProcess::Answer::Kind::timeout);
+  EXPECT_FALSE(process.running());
+  ASSERT_TRUE(process.start().ok());
+  const RunnerProcess::Answer answer = process.ask(encode(request(32)), 5);
+  ASSERT_EQ(answer.kind, RunnerProcess::Answer::Kind::reply);
+  EXPECT_EQ(decode_evaluate_reply(answer.reply)->timing.median_us, 5);
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 1.3);
+}
+
+TEST(RunnerProcess, SaysHowItsProcessEnded) {
+  for (const auto& [threads, ending] : {std::pair{96u, "signal 11"}, {224u, "exit code 7"}}) {
+    RunnerProcess process({fake_runner()});
+    ASSERT_TRUE(process.start().ok());
+    const RunnerProcess::Answer answer = process.ask(encode(request(threads)), 5);
+    EXPECT_EQ(answer.kind, RunnerProcess::Answer::Kind::died);
+    EXPECT_NE(answer.ending.find(ending), std::string::npos) << answer.ending;
+    EXPECT_EQ(process.ask(encode(request(32)), 5).kind, RunnerProcess::Answer::Kind::died);
+  }
+}
+
+TEST(Protocol, EveryTruncationIsNoticed) {
+  SetupRequest setup;
+  setup.utilities = "cubin";
+  setup.buffers.push_back({"b", element::bf16, Direction::inout, 77, {}, 0.5, 0.25});
+  setup.parameters.push_back({false, 0, {1, 2, 3}});
+  setup.reference = {"image", "hash", "entry", {{1, 2, 3}, {4, 5, 6}, 7}};
+  setup.bytes = 123;
+  const std::string bytes = encode(setup);
+  const auto whole = decode_setup(bytes);
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(whole->buffers[0].count, 77u);
+  EXPECT_EQ(whole->parameters[0].value[2], 3);
+  EXPECT_EQ(whole->reference.launch.block[1], 5u);
+  EXPECT_EQ(whole->bytes, 123);
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(decode_setup(std::string_view(bytes).substr(0, size)).has_value()) << size;
+}
+
+} // namespace
+} // namespace lathe
