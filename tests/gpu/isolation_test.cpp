@@ -78,6 +78,39 @@ template <int V> __global__ void kernel(float* x, int n) {
   EXPECT_TRUE(children("lathe-runner").empty());
 }
 
+// One context serves problem after problem, and each is judged by its own data.
+TEST(Isolation, ASecondProblemKeepsTheRunner) {
+  constexpr const char* raw = R"(
+__global__ void raw(float* x, const float* in, int n) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = x[i] + in[i] * n;
+})";
+  constexpr const char* kernel = R"(
+template <int V> __global__ void kernel(float* x, const float* in, int n) {
+  for (int i = threadIdx.x; i < n - V; i += blockDim.x) x[i] = x[i] + in[i] * n;
+})";
+  std::unique_ptr<Backend> backend;
+  std::vector<pid_t> first;
+  for (const std::int64_t n : {5000, 70000, 17, 5000}) {
+    Case test_case(raw, "raw", {"1", "256", "0"}, kernel, "kernel<{V}>", {"1", "256", "0"},
+                   {buffer("x", "f32", Direction::inout, "n"), buffer("in", "f32", Direction::in, "n"),
+                    scalar("n", "i32", "n")},
+                   {{"n", n}});
+    if (!backend)
+      backend = prepared(test_case, test_case.options());
+    else
+      ASSERT_TRUE(backend->prepare(test_case.workload(), test_case.options()).ok());
+    ASSERT_TRUE(backend);
+    const std::vector<KnobValues> both{Case::knob(0), Case::knob(1)};
+    const auto measured = backend->evaluate(both, 0);
+    ASSERT_TRUE(measured.ok()) << measured.error().sentence();
+    EXPECT_EQ(to_string(measured->at(0).outcome), "ok") << measured->at(0).reason;
+    EXPECT_EQ(to_string(measured->at(1).outcome), "wrong_result") << "n=" << n;
+    if (first.empty())
+      first = children("lathe-runner");
+    EXPECT_EQ(children("lathe-runner"), first);
+  }
+}
+
 // The compilers are processes too, and none of them ever holds a context.
 TEST(Isolation, AKilledCompilerIsReplaced) {
   constexpr const char* raw = "__global__ void raw(float* x) { x[threadIdx.x] = 1; }";

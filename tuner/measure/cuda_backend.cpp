@@ -129,7 +129,8 @@ RunnerTiming CudaBackend::timing(double incumbent_us) const {
 }
 
 Status CudaBackend::start_runner(bool measure) {
-  LATHE_CHECK(runner_.start());
+  if (!runner_.running()) // a second problem needs no new context
+    LATHE_CHECK(runner_.start());
   setup_.measure = measure;
   const RunnerProcess::Answer answer = runner_.ask(encode(setup_), SETUP_LIMIT_S);
   if (answer.kind != RunnerProcess::Answer::Kind::reply)

@@ -1,7 +1,5 @@
 #include "tuner/measure/runner_session.h"
 
-#include "tuner/measure/verify.h"
-
 #include <algorithm>
 #include <cmath>
 
@@ -58,6 +56,15 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
   if (!status.ok())
     return Error{"the raw kernel cannot be run on this device", status.reason, ""};
   return session;
+}
+
+RunnerSession::~RunnerSession() {
+  release(restore_);
+  for (CUevent event : {begin_, end_})
+    if (event)
+      device_.cuda().cuEventDestroy(event);
+  if (utilities_)
+    device_.cuda().cuModuleUnload(utilities_);
 }
 
 std::uint64_t RunnerSession::bytes_of(std::size_t buffer) const {
@@ -246,149 +253,6 @@ DeviceStatus RunnerSession::run_reference() {
             std::max(magnitudes_[i], std::sqrt(found_[i].sum / static_cast<double>(found_[i].used)));
   }
   return {};
-}
-
-DeviceStatus RunnerSession::judge(std::size_t check, double& error) {
-  const std::size_t set = check_set(check), buffers = request_.buffers.size();
-  LATHE_STEP(clear_findings());
-  for (std::size_t i = 0; i < buffers; ++i) {
-    const RunnerBuffer& buffer = request_.buffers[i];
-    CUdeviceptr finding = findings_.address() + i * sizeof(Finding), data = sets_[set].data[i];
-    if (buffer.direction == Direction::in) {
-      element::FillPlan original = plan(set, i);
-      LATHE_STEP(utility("lathe_check_fill", buffer.count, {&original, &data, &finding}));
-    } else {
-      element::ErrorRule rule{buffer.dtype, buffer.relative, buffer.absolute, magnitudes_[i]};
-      CUdeviceptr reference = reference_[check][i].address();
-      std::uint64_t count = buffer.count;
-      LATHE_STEP(utility("lathe_compare", count, {&rule, &data, &reference, &count, &finding}));
-    }
-  }
-  CUdeviceptr bands = bands_.address(), finding = findings_.address() + buffers * sizeof(Finding);
-  unsigned band_bytes = GUARD_BYTES;
-  LATHE_STEP(utility("lathe_check_guards", band_count_ * GUARD_BYTES,
-                     {&bands, &band_count_, &band_bytes, &finding}));
-  LATHE_STEP(read_findings(buffers + 1));
-
-  DeviceStatus status;
-  if (found_[buffers].failures > 0) {
-    const std::uint64_t band = found_[buffers].first / GUARD_BYTES,
-                        offset = found_[buffers].first % GUARD_BYTES;
-    const std::uint64_t buffer = band / 2 % buffers;
-    status.reason = "the kernel wrote outside " + request_.buffers[buffer].name + ", " +
-                    (band % 2 ? std::to_string(offset) + " bytes past its end"
-                              : std::to_string(GUARD_BYTES - offset) + " bytes before its start");
-    // The bands are mended for the next configuration.
-    LATHE_STEP(utility("lathe_set_guards", band_count_ * GUARD_BYTES, {&bands, &band_count_, &band_bytes}));
-  }
-  // A changed input explains wrong outputs, so it is named first.
-  for (std::size_t i = 0; i < buffers; ++i) {
-    const RunnerBuffer& buffer = request_.buffers[i];
-    if (buffer.direction != Direction::in || found_[i].failures == 0)
-      continue;
-    if (status.reason.empty())
-      status.reason = "the kernel changed its input " + buffer.name + " (element " +
-                      std::to_string(found_[i].first) + ")";
-    LATHE_STEP(fill(set, i));
-  }
-  for (std::size_t i = 0; i < buffers; ++i) {
-    const RunnerBuffer& buffer = request_.buffers[i];
-    if (buffer.direction == Direction::in)
-      continue;
-    error = std::max(error, std::bit_cast<double>(found_[i].worst));
-    if (found_[i].failures == 0 || !status.reason.empty())
-      continue;
-    const auto size = static_cast<std::size_t>(element::size_of(buffer.dtype));
-    std::uint64_t out = 0, reference = 0;
-    LATHE_DEVICE(device_.cuda().cuMemcpyDtoH(&out, sets_[set].data[i] + found_[i].first * size, size),
-                 "copying failed");
-    LATHE_DEVICE(device_.cuda().cuMemcpyDtoH(&reference,
-                                             reference_[check][i].address() + found_[i].first * size, size),
-                 "copying failed");
-    status.reason = describe_difference(buffer.name, static_cast<element::DType>(buffer.dtype),
-                                        {error, found_[i].failures, found_[i].first}, out, reference,
-                                        buffer.count, POISONS[check]);
-  }
-  if (!status.reason.empty())
-    status.outcome = Outcome::wrong_result;
-  return status;
-}
-
-DeviceStatus RunnerSession::verify(CUfunction function, const Launch& geometry, double limit_s, double& error,
-                                   double& first_us) {
-  for (std::size_t check = 0; check < 2; ++check) {
-    LATHE_STEP(reset(check_set(check), POISONS[check]));
-    LATHE_DEVICE(device_.cuda().cuEventRecord(begin_, device_.stream()), "recording an event failed");
-    LATHE_STEP(launch(function, geometry, check_set(check)));
-    LATHE_DEVICE(device_.cuda().cuEventRecord(end_, device_.stream()), "recording an event failed");
-    LATHE_STEP(device_.wait(limit_s));
-    float milliseconds = 0;
-    LATHE_DEVICE(device_.cuda().cuEventElapsedTime(&milliseconds, begin_, end_), "reading a time failed");
-    first_us = 1e3 * static_cast<double>(milliseconds);
-    LATHE_STEP(judge(check, error));
-  }
-  return {};
-}
-
-DeviceStatus RunnerSession::verify_replay(const Replay& replay, CUfunction function, const Launch& geometry,
-                                          double limit_s, double& error) {
-  if (restores_)
-    LATHE_DEVICE(device_.cuda().cuGraphLaunch(restore_.graph, device_.stream()),
-                 "restoring the buffers failed");
-  for (std::size_t check = 0; check < 2; ++check)
-    LATHE_STEP(reset(check_set(check), POISONS[check]));
-  LATHE_DEVICE(device_.cuda().cuGraphLaunch(replay.graph, device_.stream()), "the launch failed");
-  if (static_cast<std::size_t>(replay.nodes) < sets_.size() && sets_.size() > 1)
-    LATHE_STEP(launch(function, geometry, check_set(1))); // a short replay does not reach the last set
-  LATHE_STEP(device_.wait(limit_s));
-  // With inout buffers, a replay that visits a set more than once leaves what the reference never saw.
-  if (restores_ && static_cast<std::size_t>(replay.nodes) > sets_.size())
-    return {};
-  for (std::size_t check = sets_.size() > 1 ? 0 : 1; check < 2; ++check) {
-    DeviceStatus status = judge(check, error);
-    if (status.outcome == Outcome::wrong_result)
-      status.reason += ", in a timed call though not when verified before";
-    LATHE_STEP(std::move(status));
-  }
-  return {};
-}
-
-EvaluateReply RunnerSession::evaluate(const EvaluateRequest& request) {
-  const RunnerDevice::Clock::time_point start = RunnerDevice::Clock::now();
-  EvaluateReply reply;
-  Replay replay;
-  const auto run = [&]() -> DeviceStatus {
-    CUfunction function = nullptr;
-    LATHE_STEP(device_.load(request.kernel, function));
-    const double limit_s = request.timing.time_limit_s;
-    double first_us = 0;
-    LATHE_STEP(verify(function, request.kernel.launch, limit_s, reply.error, first_us));
-    LATHE_STEP(capture(
-        nodes_for(first_us), [&](std::size_t set) { return launch(function, request.kernel.launch, set); },
-        replay));
-    LATHE_STEP(time(replay, request.timing, reply.timing));
-    LATHE_STEP(verify_replay(replay, function, request.kernel.launch, limit_s, reply.error));
-    if (request.floor_us > 0 && reply.timing.median_us < request.floor_us) {
-      DeviceStatus status;
-      status.outcome = Outcome::under_floor;
-      char text[160];
-      std::snprintf(
-          text, sizeof text,
-          "%.3f us is less than the %.3f us that moving or computing the cost model's amounts takes here",
-          reply.timing.median_us, request.floor_us);
-      status.reason = text;
-      return status;
-    }
-    return {};
-  };
-  const DeviceStatus status = run();
-  reply.outcome = status.outcome;
-  reply.reason = status.reason;
-  reply.last_words = status.context_lost;
-  if (!reply.last_words)
-    release(replay);
-  reply.run_seconds = std::chrono::duration<double>(RunnerDevice::Clock::now() - start).count();
-  return reply;
 }
 
 } // namespace lathe

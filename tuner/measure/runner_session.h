@@ -29,6 +29,10 @@ public:
   static Result<std::unique_ptr<RunnerSession>> create(RunnerDevice& device, SetupRequest request,
                                                        SetupReply& reply);
 
+  ~RunnerSession();
+  RunnerSession(const RunnerSession&) = delete;
+  RunnerSession& operator=(const RunnerSession&) = delete;
+
   EvaluateReply evaluate(const EvaluateRequest& request);
   CompareReply compare(const CompareRequest& request);
 
