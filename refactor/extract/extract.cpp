@@ -316,8 +316,11 @@ bool Extractor::add_macro(const std::string& name, const MacroInfo& macro) {
     // The toolkit's version numbers are asked for in #if; their headers are not for devices.
     if ((name == "CUDA_VERSION" || name == "CUDART_VERSION") && macro.getNumTokens() == 1)
       extra_lines_.insert(macro_text(source_, name, macro));
-    else
-      add_header(path);
+    else if (const std::string header = nvrtc_header(path); !header.empty())
+      headers_.insert(header);
+    else if (macro.isObjectLike() && macro.getNumTokens() > 0 &&
+             !is_toolkit_file(path)) // M_SQRT1_2 and the like
+      extra_lines_.insert(fmt::format("#ifndef {}\n{}\n#endif", name, macro_text(source_, name, macro)));
     return false;
   }
   if (name.starts_with("__CUDA"))
@@ -326,6 +329,9 @@ bool Extractor::add_macro(const std::string& name, const MacroInfo& macro) {
   piece.location = place;
   piece.text = macro_text(source_, name, macro);
   piece.is_macro = true;
+  // NVRTC refuses __host__ on variables; it compiles everything for the device.
+  if (name == "C10_HOST_DEVICE" && source_.is_stand_in(place))
+    piece.text = "#define C10_HOST_DEVICE __device__";
   if (piece.text.empty())
     return false;
   if (source_.is_stand_in(place))

@@ -77,6 +77,10 @@ const std::vector<std::pair<const char*, const char*>>& standard_headers() {
 
 } // namespace
 
+bool is_toolkit_file(const std::string& path) {
+  return contains(path, "/cuda") || contains(path, "/cccl/") || contains(path, "/crt/");
+}
+
 std::string nvrtc_header(const std::string& path) {
   const std::string name = spelled(path);
   const auto quoted = [](const std::string& header) { return fmt::format("<{}>", header); };

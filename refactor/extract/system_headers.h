@@ -9,4 +9,7 @@ namespace lathe::refactor {
 // what NVRTC builds in (vector types, intrinsics, mathematics).
 std::string nvrtc_header(const std::string& path);
 
+// True for the headers of the CUDA toolkit and of Clang's wrapper for it.
+bool is_toolkit_file(const std::string& path);
+
 } // namespace lathe::refactor

@@ -119,7 +119,7 @@ std::string HostReader::callee_name(const CallExpr* call) {
   return "";
 }
 
-std::string HostReader::unique_name(const std::string& wanted, const void* owner) {
+std::string HostReader::unique_name(const std::string& wanted, std::uintptr_t owner) {
   std::string name = wanted;
   for (int number = 2;; ++number) {
     const auto [at, is_new] = names_.try_emplace(name, owner);
@@ -135,7 +135,7 @@ HostValue HostReader::query(const std::string& key, const std::string& name) {
     return HostValue::integer(known->second);
   // The address of the key's own entry tells two queries apart.
   auto& entry = queries_[key];
-  entry = unique_name(identifier_of(name), &entry);
+  entry = unique_name(identifier_of(name), reinterpret_cast<std::uintptr_t>(&entry));
   return HostValue::integer(entry);
 }
 
@@ -259,7 +259,7 @@ HostValue HostReader::name(const DeclRefExpr* reference) {
     if (known != bound_.end())
       return known->second;
     if (parameter->getType()->isIntegralOrEnumerationType() || parameter->getType()->isDependentType())
-      return HostValue::integer(unique_name(parameter->getNameAsString(), parameter));
+      return HostValue::integer(unique_name(parameter->getNameAsString(), owner_of(parameter)));
     return HostValue::unknown("", parameter->getNameAsString());
   }
   if (const auto* constant = dyn_cast<EnumConstantDecl>(declaration)) {
@@ -282,9 +282,10 @@ HostValue HostReader::variable(const VarDecl* declaration) {
   const QualType type = declaration->getType();
   if (isa<ParmVarDecl>(declaration) || declaration->isLocalVarDecl()) {
     if (type.getNonReferenceType()->isIntegralOrEnumerationType())
-      return HostValue::integer(unique_name(declaration->getNameAsString(), declaration));
+      return HostValue::integer(unique_name(declaration->getNameAsString(), owner_of(declaration)));
     if (type->isRealFloatingType()) {
-      HostValue value = HostValue::integer(unique_name(declaration->getNameAsString(), declaration));
+      HostValue value =
+          HostValue::integer(unique_name(declaration->getNameAsString(), owner_of(declaration)));
       value.kind = HostValue::Kind::real;
       return value;
     }
@@ -605,8 +606,12 @@ HostValue HostReader::call_named(const CallExpr* called) {
           return value.kind == HostValue::Kind::kernel || value.kind == HostValue::Kind::closure;
         });
     const QualType result = body->getReturnType();
-    if (launches_for_others || is_integer(result) || is_dim3(result)) {
+    const bool number = is_integer(result) && !result->isEnumeralType();
+    if (launches_for_others || number || is_dim3(result)) {
+      const std::size_t before = launches.size();
       const HostValue value = call_function(body, arguments);
+      if (!launches_for_others) // its launches are read where they stand
+        launches.resize(std::min(before, launches.size()));
       if (value.kind != HostValue::Kind::unknown)
         return value;
     }
@@ -615,7 +620,8 @@ HostValue HostReader::call_named(const CallExpr* called) {
   for (const HostValue& argument : arguments)
     if (argument.kind == HostValue::Kind::address &&
         argument.variable->getType()->isIntegralOrEnumerationType())
-      frame_.variables[argument.variable] = HostValue::integer(unique_name(argument.text, argument.variable));
+      frame_.variables[argument.variable] =
+          HostValue::integer(unique_name(argument.text, owner_of(argument.variable)));
   if (!called->getType().isNull() && called->getType()->isIntegralOrEnumerationType() && !function.empty()) {
     bool readable = true;
     std::string key = function + "(";

@@ -97,6 +97,26 @@ std::vector<std::string> HostReader::template_arguments(llvm::ArrayRef<TemplateA
   return result;
 }
 
+std::vector<std::string> HostReader::texts(llvm::ArrayRef<TemplateArgument> arguments,
+                                           const ASTContext& context) {
+  PrintingPolicy policy(context.getLangOpts());
+  policy.SuppressTagKeyword = true;
+  policy.PrintCanonicalTypes = true;
+  std::vector<std::string> result;
+  for (const TemplateArgument& argument : arguments) {
+    if (argument.getKind() == TemplateArgument::Pack) {
+      for (std::string& inner : texts(argument.pack_elements(), context))
+        result.push_back(std::move(inner));
+      continue;
+    }
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    argument.print(policy, stream, false);
+    result.push_back(text);
+  }
+  return result;
+}
+
 HostValue HostReader::kernel_reference(const Expr* expression) {
   HostValue value;
   const auto add = [&](const FunctionDecl* kernel, llvm::ArrayRef<TemplateArgumentLoc> written,
@@ -106,14 +126,7 @@ HostValue HostReader::kernel_reference(const Expr* expression) {
     reference.arguments = template_arguments(written, reference.unreadable);
     if (concrete)
       if (const TemplateArgumentList* arguments = concrete->getTemplateSpecializationArgs())
-        for (const TemplateArgument& argument : arguments->asArray()) {
-          std::string text;
-          llvm::raw_string_ostream stream(text);
-          PrintingPolicy policy(context_.getLangOpts());
-          policy.SuppressTagKeyword = true;
-          argument.print(policy, stream, false);
-          reference.concrete.push_back(text);
-        }
+        reference.concrete = texts(arguments->asArray(), context_);
     value.kind = HostValue::Kind::kernel;
     value.text = kernel->getNameAsString();
     value.kernels.push_back(std::move(reference));
@@ -205,7 +218,7 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
   launch.location = location;
   LaunchSite& site = launch.site;
   site.launcher = launcher_;
-  site.location = source_.place(location);
+  site.location = source_.place(context_.getSourceManager().getFileLoc(location));
   site.template_arguments = kernel.arguments;
   site.unreadable = kernel.unreadable;
   if (!kernel.concrete.empty())

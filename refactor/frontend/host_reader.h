@@ -8,6 +8,7 @@
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/StmtCXX.h>
 
+#include <cstdint>
 #include <functional>
 #include <set>
 
@@ -27,6 +28,10 @@ public:
   // Follows the function's body; the launches are appended to `launches`.
   void read(const clang::FunctionDecl* launcher);
   std::vector<LaunchRecord> launches;
+
+  // Template arguments as a name expression spells them, packs unfolded.
+  static std::vector<std::string> texts(llvm::ArrayRef<clang::TemplateArgument> arguments,
+                                        const clang::ASTContext& context);
 
 private:
   using State = std::map<const clang::VarDecl*, HostValue>;
@@ -63,7 +68,11 @@ private:
   // A number that only the running program knows, as a dimension named after what it is asked of.
   HostValue query(const std::string& key, const std::string& name);
   std::string object_name(const clang::Expr* expression);
-  std::string unique_name(const std::string& wanted, const void* owner);
+  // The same for the copies of one variable that a macro makes.
+  std::uintptr_t owner_of(const clang::NamedDecl* declaration) const {
+    return context_.getSourceManager().getSpellingLoc(declaration->getLocation()).getRawEncoding();
+  }
+  std::string unique_name(const std::string& wanted, std::uintptr_t owner);
   void visit_children(const clang::Stmt* statement);
 
   // host_statements.cpp
@@ -96,7 +105,7 @@ private:
   Frame frame_;
   std::string launcher_;
   std::map<std::string, std::string> queries_;         // key -> dimension
-  std::map<std::string, const void*> names_;           // dimension -> what it stands for
+  std::map<std::string, std::uintptr_t> names_;        // dimension -> what it stands for
   std::map<const clang::NamedDecl*, HostValue> bound_; // template parameters while a traits member is read
   std::set<const clang::LambdaExpr*> entered_;         // closures whose body has been read
   std::string naming_;                                 // variable whose initialiser is being read

@@ -158,7 +158,7 @@ void HostReader::declare(const VarDecl* variable) {
       return;
     }
   const std::map<std::string, std::string> queries = queries_;
-  const std::map<std::string, const void*> names = names_;
+  const std::map<std::string, std::uintptr_t> names = names_;
   HostValue value = evaluate(initialiser);
   const bool integer = type.getNonReferenceType()->isIntegralType(context_) || type->isUndeducedType() ||
                        (type->isDependentType() && value.is_integer());
@@ -174,16 +174,16 @@ void HostReader::declare(const VarDecl* variable) {
       queries_ = queries;
       names_ = names;
       auto& entry = queries_[fresh[0]];
-      entry = unique_name(wanted, &entry);
+      entry = unique_name(wanted, reinterpret_cast<std::uintptr_t>(&entry));
       value = HostValue::integer(entry);
     } else {
       queries_ = queries;
       names_ = names;
-      value = HostValue::integer(unique_name(wanted, variable));
+      value = HostValue::integer(unique_name(wanted, owner_of(variable)));
     }
   } else if (value.kind == HostValue::Kind::unknown && type.getNonReferenceType()->isIntegralType(context_) &&
              !type->isBooleanType()) {
-    value = HostValue::integer(unique_name(wanted, variable));
+    value = HostValue::integer(unique_name(wanted, owner_of(variable)));
   } else if (value.kind == HostValue::Kind::unknown && value.text.empty()) {
     value.text = wanted;
   }

@@ -161,6 +161,17 @@ private:
   ASTContext& context_;
 };
 
+std::vector<std::vector<std::string>> instances_of(const FunctionDecl& kernel) {
+  std::vector<std::vector<std::string>> instances;
+  const FunctionTemplateDecl* described = kernel.getDescribedFunctionTemplate();
+  if (!described)
+    return instances;
+  for (const FunctionDecl* instance : described->specializations())
+    if (const TemplateArgumentList* arguments = instance->getTemplateSpecializationArgs())
+      instances.push_back(HostReader::texts(arguments->asArray(), kernel.getASTContext()));
+  return instances;
+}
+
 // Reads every host function of the user's files that mentions a launch.
 class LauncherFinder : public RecursiveASTVisitor<LauncherFinder> {
 public:
@@ -212,6 +223,13 @@ std::vector<KernelInfo> find_kernels(ParsedSource& source) {
     for (KernelInfo& kernel : finder.kernels)
       if (kernel.declaration->getCanonicalDecl() == launch.kernel.kernel)
         kernel.launches.push_back(launch.site);
+  for (KernelInfo& kernel : finder.kernels) {
+    // A launch inside a template has no types of its own: the file's instantiations of the kernel are its.
+    const std::vector<std::vector<std::string>> all = instances_of(*kernel.declaration);
+    for (LaunchSite& site : kernel.launches)
+      if (site.instances.empty())
+        site.instances = all;
+  }
   // The file's own kernels come first; the order of the text otherwise.
   const SourceManager& sources = parsed.ast().getSourceManager();
   std::stable_partition(finder.kernels.begin(), finder.kernels.end(), [&](const KernelInfo& kernel) {

@@ -270,6 +270,10 @@ inline Tensor full(IntArrayRef, Scalar, TensorOptions = {}) { return {}; }
 inline Tensor empty_strided(IntArrayRef, IntArrayRef, TensorOptions = {}) { return {}; }
 inline Tensor arange(Scalar, TensorOptions = {}) { return {}; }
 inline Tensor from_blob(void*, IntArrayRef, TensorOptions = {}) { return {}; }
+inline Tensor cat(const std::vector<Tensor>&, int64_t = 0) { return {}; }
+inline Tensor stack(const std::vector<Tensor>&, int64_t = 0) { return {}; }
+inline Tensor tensor(Scalar, TensorOptions = {}) { return {}; }
+inline Tensor zeros(int64_t, TensorOptions = {}) { return {}; }
 template <class... Args> Tensor& sum_out(Tensor& out, const Args&...) { return out; }
 
 namespace cuda {
