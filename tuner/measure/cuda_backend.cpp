@@ -15,6 +15,8 @@
 namespace lathe {
 namespace {
 
+// A busy machine compiles slowly, and a batch shares this.
+constexpr double LEAST_COMPILE_LIMIT_S = 60;
 constexpr double SETUP_LIMIT_S = 300; // context creation, filling many gigabytes, timing the reference
 
 class CudaBackend final : public Backend {
@@ -161,7 +163,7 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
     CompilerOptions compiler_options;
     compiler_options.jobs = options.jobs;
     compiler_options.cache_folder = options.cache_folder;
-    compiler_options.time_limit_s = std::max(1.0, options.time_limit_s);
+    compiler_options.time_limit_s = std::max(LEAST_COMPILE_LIMIT_S, options.time_limit_s);
     LATHE_TRY(compiler_, Compiler::create(compiler_options));
   }
   const TuningSpec& spec = *workload.spec;

@@ -50,7 +50,7 @@ struct Measurement {
 
 struct MeasureOptions {
   std::uint64_t seed = 1;
-  double time_limit_s = 10; // of one configuration, compiling included on the GPU
+  double time_limit_s = 10; // of running one configuration; compiling has a limit of its own
   int min_samples = 5, max_samples = 50;
   double target_interval = 0.01;            // half width of the confidence interval over the median
   bool sanitize = false;                    // host executor: address and undefined-behaviour sanitizers

@@ -25,7 +25,7 @@ template <int N> __global__ void k(float* p) {
   p[threadIdx.x] = chain(p[threadIdx.x], p, std::make_index_sequence<N>{});
 }
 )";
-constexpr const char* ENDLESS = "k<6000>";
+constexpr const char* ENDLESS = "k<20000>";
 
 // The helper's processes: itself and its workers.
 std::set<pid_t> helpers() {
@@ -67,17 +67,17 @@ bool is_worker(pid_t pid, const std::set<pid_t>& among) {
 TEST(Faults, ACompilationThatNeverEndsIsStopped) {
   CompilerOptions options;
   options.use_cache = false;
-  options.time_limit_s = 1.5;
+  options.time_limit_s = 4;
   const auto pool = compiler(options);
   const auto start = std::chrono::steady_clock::now();
   const auto outcomes = pool->compile(request(SLOW, {"k<1>", ENDLESS, "k<2>", "k<3>"}));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   EXPECT_TRUE(outcomes[0].ok()) << outcomes[0].message;
   EXPECT_EQ(outcomes[1].kind, CompileOutcome::Kind::timeout) << outcomes[1].message;
-  EXPECT_NE(outcomes[1].message.find("did not end within 2 s"), std::string::npos) << outcomes[1].message;
+  EXPECT_NE(outcomes[1].message.find("did not end within 4 s"), std::string::npos) << outcomes[1].message;
   EXPECT_TRUE(outcomes[2].ok()) << outcomes[2].message;
   EXPECT_TRUE(outcomes[3].ok()) << outcomes[3].message;
-  EXPECT_LT(seconds, 20);
+  EXPECT_LT(seconds, 40);
 }
 
 TEST(Faults, ACompilerThatCrashesCostsOneInstance) {
