@@ -89,7 +89,7 @@ struct Objective {
   Kernel& kernel;
   const std::vector<Point>& points;
   const Eigen::VectorXd& targets;
-  const Eigen::VectorXd& slope_feature;
+  const Eigen::VectorXd& earlier;
 
   double operator()(const std::vector<double>& theta, double* gradient) const {
     kernel.set(theta);
@@ -101,8 +101,10 @@ struct Objective {
         signal(i, j) = signal(j, i) = kernel(points[i], points[j]);
     Eigen::MatrixXd covariance = signal;
     covariance.diagonal().array() += kernel.noise_variance();
-    if (slope_feature.size() == n)
-      covariance += slope_variance * slope_feature * slope_feature.transpose();
+    if (earlier.size() == n)
+      for (Eigen::Index i = 0; i < n; ++i)
+        for (Eigen::Index j = 0; j < n; ++j)
+          covariance(i, j) += linear_covariance(earlier[i], earlier[j]);
     const Eigen::LLT<Eigen::MatrixXd> factor(covariance);
     if (factor.info() != Eigen::Success)
       return 1e10;
@@ -148,8 +150,8 @@ double evaluate(unsigned count, const double* theta, double* gradient, void* obj
 } // namespace
 
 double fit(Kernel& kernel, const std::vector<Point>& points, const Eigen::VectorXd& targets,
-           const Eigen::VectorXd& slope_feature, int evaluations) {
-  Objective objective{kernel, points, targets, slope_feature};
+           const Eigen::VectorXd& earlier, int evaluations) {
+  Objective objective{kernel, points, targets, earlier};
   std::vector<double> theta = kernel.theta();
   std::vector<double> lower(theta.size(), -4.0), upper(theta.size(), 4.0);
   lower.back() = -7;

@@ -39,13 +39,17 @@ private:
   std::vector<std::vector<double>> slopes_;  // by axis
 };
 
-// Sets the kernel to the maximum a posteriori, starting where it is; priors on theta are weak and do not
-// depend on the data. `slope_feature` may be empty, or a column f: then the covariance has an additional term
-// slope_variance f f^T. Returns the negative logarithm of the posterior density at the result.
-double fit(Kernel& kernel, const std::vector<Point>& points, const Eigen::VectorXd& targets,
-           const Eigen::VectorXd& slope_feature, int evaluations);
+// Earlier results f predict the targets up to a factor and an offset that have to be learned: both are normal
+// a priori, which adds this to the covariance.
+inline constexpr double slope_variance = 0.25, offset_variance = 1;
+inline double linear_covariance(double f, double g) {
+  return slope_variance * f * g + offset_variance;
+}
 
-// Prior variance of the factor by which an earlier result's prediction has to be corrected.
-inline constexpr double slope_variance = 0.25;
+// Sets the kernel to the maximum a posteriori, starting where it is; priors on theta are weak and do not
+// depend on the data. `earlier` may be empty, or what earlier results predict for each point. Returns the
+// negative logarithm of the posterior density at the result.
+double fit(Kernel& kernel, const std::vector<Point>& points, const Eigen::VectorXd& targets,
+           const Eigen::VectorXd& earlier, int evaluations);
 
 } // namespace lathe::search

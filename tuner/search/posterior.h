@@ -16,9 +16,10 @@ namespace lathe::search {
 // training point costs O(n pool), and targets may change freely between calls of `predict`.
 class Posterior {
 public:
-  // Starts without training points. `pool_feature`: empty, or the slope feature (kernel.h) of each candidate.
+  // Starts without training points. `pool_feature`: empty, or what earlier results predict for each
+  // candidate, for the covariance's linear term.
   void reset(const Kernel& kernel, const CandidatePool& pool, Eigen::VectorXf pool_feature);
-  // `feature`: the slope feature of the point.
+  // `feature`: what earlier results predict for the point.
   void add(const Point& point, double feature);
   std::size_t size() const { return points_.size(); }
   // Mean at every candidate. A training point without a target is believed to meet its prediction.

@@ -8,6 +8,7 @@ namespace lathe::search {
 namespace {
 
 constexpr std::size_t sample_size = 512;
+constexpr std::size_t most_optima = 8;
 
 } // namespace
 
@@ -41,6 +42,30 @@ Prior::Prior(const std::vector<Parameter>& parameters, const std::vector<Observa
     known_.insert_or_assign(observation.point, value);
     if (i % stride == 0)
       sample_.emplace_back(observation.point, value);
+  }
+  find_optima(parameters);
+}
+
+void Prior::find_optima(const std::vector<Parameter>& parameters) {
+  std::vector<std::pair<double, Point>> ordered;
+  for (const auto& [point, value] : known_)
+    ordered.emplace_back(value, point);
+  std::ranges::sort(ordered);
+  for (auto& [value, point] : ordered) {
+    bool is_optimum = true;
+    Point neighbour = point;
+    for (std::size_t i = 0; i < point.size() && is_optimum; ++i) {
+      for (std::size_t other = 0; other < parameters[i].values.size() && is_optimum; ++other) {
+        neighbour[i] = static_cast<std::uint16_t>(other);
+        const auto found = known_.find(neighbour);
+        is_optimum = found == known_.end() || found->second >= value;
+      }
+      neighbour[i] = point[i];
+    }
+    if (is_optimum)
+      optima_.push_back(point);
+    if (optima_.size() >= most_optima)
+      return;
   }
 }
 

@@ -19,6 +19,9 @@ public:
   // The predicted log cost, centred and scaled to deviation one over the prior's results. The result itself
   // where the prior has the point, else the mean of near ones, weighted by their distance.
   double operator()(std::span<const std::uint16_t> point) const;
+  // The best of the earlier results that have no better Hamming neighbour among them, by rising cost. On
+  // another device the basins tend to persist while their order changes.
+  const std::vector<Point>& optima() const { return optima_; }
   // Standard deviation of the prior's log costs.
   double deviation() const { return deviation_; }
 
@@ -26,6 +29,9 @@ private:
   std::vector<Axis> axes_;
   std::unordered_map<Point, double, PointHash> known_;
   std::vector<std::pair<Point, double>> sample_; // what the mean is taken over
+  void find_optima(const std::vector<Parameter>& parameters);
+
+  std::vector<Point> optima_;
   double deviation_ = 0;
 };
 

@@ -27,7 +27,7 @@ double thread_seconds() {
 }
 
 ReplayRun run_once(Search& engine, const Records& records, const ReplayOptions& options, std::uint64_t seed) {
-  ReplayRun run{seed, {}, {}, 0};
+  ReplayRun run{seed, {}, {}, {}, 0};
   double best = infinity, seconds = 0;
   const auto timed = [&](auto&& work) {
     const double start = thread_seconds();
@@ -46,8 +46,9 @@ ReplayRun run_once(Search& engine, const Records& records, const ReplayOptions& 
       seconds += record.seconds;
       run.best.push_back(best);
       run.seconds.push_back(seconds);
+      run.observations.push_back({point, record.succeeded, record.cost});
       timed([&] {
-        engine.tell({point, record.succeeded, record.cost});
+        engine.tell(run.observations.back());
         return 0;
       });
     }

@@ -23,6 +23,7 @@ struct ReplayOptions {
 struct ReplayRun {
   std::uint64_t seed = 0;
   std::vector<double> best;
+  std::vector<Observation> observations; // in order
   std::vector<double> seconds; // recorded evaluation time used up to and including the k-th evaluation
   double engine_seconds = 0;   // processor time of the search itself
 };

@@ -16,7 +16,9 @@ namespace search {
 namespace {
 
 // What wins on recorded spaces (docs/results/search.md).
-const char* const default_ensemble = "gaussian_process+greedy_ils";
+const char* const default_ensemble = "gaussian_process+tree_ensemble+greedy_ils";
+// The first arm has the proposals to itself until it has found nothing better for this many evaluations.
+constexpr std::size_t lead_patience = 50;
 
 class Engine final : public Search {
 public:
@@ -47,6 +49,7 @@ public:
     if (history_.find(observation.point) || observation.point.size() != domain_->parameters().size())
       return;
     const bool is_new_best = history_.observe(observation);
+    since_best_ = is_new_best ? 0 : since_best_ + 1;
     const std::string_view author = history_.author(observation.point);
     for (std::size_t arm = 0; arm < arms_.size(); ++arm)
       if (names_[arm] == author)
@@ -58,9 +61,16 @@ public:
   std::string_view author(const Point& point) const override { return history_.author(point); }
 
 private:
+  std::vector<std::size_t> order() const {
+    std::vector<std::size_t> arms = bandit_.ranking();
+    if (since_best_ < lead_patience)
+      std::ranges::stable_partition(arms, [](std::size_t arm) { return arm == 0; });
+    return arms;
+  }
+
   std::optional<Point> next() {
     if (!domain_->table() || history_.taken() < domain_->table()->size())
-      for (std::size_t arm : bandit_.ranking()) {
+      for (std::size_t arm : order()) {
         std::optional<Point> point = arms_[arm]->propose();
         if (!point)
           continue;
@@ -98,7 +108,7 @@ private:
   Random random_;
   std::vector<std::string_view> names_;
   std::vector<std::unique_ptr<Technique>> arms_;
-  std::size_t scanned_ = 0;
+  std::size_t scanned_ = 0, since_best_ = 0;
 };
 
 } // namespace

@@ -20,7 +20,8 @@ struct Observation {
 };
 
 struct SearchOptions {
-  // One of technique_names(), or several joined by "+", which then share the proposals by the bandit.
+  // One of technique_names(), or several joined by "+": the first proposes while it makes progress; when it
+  // has found nothing better for a while, they share the proposals by the bandit.
   std::string technique = "ensemble";
   std::uint64_t seed = 1;
   std::vector<Observation> prior; // from another device, problem or template version (transfer)
@@ -40,5 +41,19 @@ public:
 // `space` must outlive the search. Unknown technique: a usage error that lists the known ones.
 Result<std::unique_ptr<Search>> make_search(const Space& space, const SearchOptions& options);
 std::vector<std::string> technique_names();
+
+// How far the best found may be from the best there is. Search has no certificate: this is an extrapolation,
+// and docs/search.md says how often it holds on recorded spaces.
+struct RemainingGap {
+  // A likely bound on (best found - optimum) / best found: the larger of what the second half of the
+  // evaluations gained and the spacing of the best five results. 0 when every point was evaluated, 1 when
+  // fewer than 10 succeeded.
+  double fraction = 1;
+  // Upper bound, with 95 % confidence, on the share of all configurations that beat the best found, if the
+  // search was no worse than random sampling: 1 - 0.05^(1/n).
+  double better_share = 1;
+};
+// `observations` in the order of evaluation; `valid_points` from Space::valid_count().
+RemainingGap estimate_remaining_gap(std::span<const Observation> observations, double valid_points);
 
 } // namespace lathe

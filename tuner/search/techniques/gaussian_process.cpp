@@ -23,7 +23,8 @@ constexpr std::size_t training_limit = 256;
 constexpr std::size_t pool_limit = 12'288; // while the training set is complete
 constexpr std::size_t long_run_pool_limit = 4'096;
 constexpr std::size_t promising_points = 16;
-constexpr std::size_t prior_trial = 8; // observations before earlier results are judged
+constexpr std::size_t prior_trial = 16;    // observations before earlier results are judged
+constexpr std::size_t prior_patience = 16; // observations without progress after which they are used up
 
 // The logarithm of the expected improvement below `incumbent`, stable far in the tail.
 double log_expected_improvement(double incumbent, double mean, double deviation) {
@@ -47,13 +48,26 @@ public:
     if (kernel_.axes() == 0)
       return sample_new();
     const std::size_t succeeded = history().observations().size() - history().failures();
-    if (!prior_ && (history().taken() < spread_points || succeeded < 2))
+    if (prior_)
+      for (; next_optimum_ < prior_->optima().size(); ++next_optimum_)
+        if (const Point& point = prior_->optima()[next_optimum_];
+            domain().contains(point) && !history().is_taken(point))
+          return point;
+    if (!prior_ && (spread_ < spread_points || succeeded < 2)) {
+      ++spread_;
       return spread();
+    }
+    if (prior_ && since_best_ >= prior_patience && history().best())
+      drop_prior(Kernel(domain().parameters()));
     if (is_outdated())
       rebuild();
     else
       extend();
     return best_candidate();
+  }
+
+  void observe(const Observation&, bool is_new_best) override {
+    since_best_ = is_new_best ? 0 : since_best_ + 1;
   }
 
 private:
@@ -246,13 +260,18 @@ private:
       value /= deviation;
     const double without =
         fit(cold, points, column(values), {}, 60) + static_cast<double>(values.size()) * std::log(deviation);
-    if (without < with_prior) {
-      prior_ = nullptr;
-      kernel_ = cold;
-      for (Training& item : training_)
-        item.feature = 0;
-      scale(history().observations());
-    }
+    if (without < with_prior)
+      drop_prior(std::move(cold));
+  }
+
+  // Goes on as if there had been no earlier results.
+  void drop_prior(Kernel kernel) {
+    prior_ = nullptr;
+    built_ = false;
+    kernel_ = std::move(kernel);
+    for (Training& item : training_)
+      item.feature = 0;
+    scale(history().observations());
   }
 
   std::optional<Point> best_candidate() {
@@ -317,7 +336,7 @@ private:
   std::unordered_map<Point, std::size_t, PointHash> index_;
   std::vector<Point> promising_;
   std::vector<char> is_done_; // by candidate: taken
-  std::size_t fitted_ = 0, next_seen_ = 0;
+  std::size_t fitted_ = 0, next_seen_ = 0, next_optimum_ = 0, since_best_ = 0, spread_ = 0;
   bool built_ = false;
   double offset_ = 0, deviation_ = 1, cap_ = 0;
 };
