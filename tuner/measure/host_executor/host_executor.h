@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -98,6 +99,7 @@ struct HostRunOptions {
   int threads = 0;                       // OS threads; 0: one a core. One when the kernel was compiled to sanitize or trace
   std::byte shared_poison{0xff};         // what shared memory holds when a block starts
   int repeats = 1;                       // timed launches in a row over the same buffers, each timed on its own
+  double repeat_seconds = 0;             // no further repeat once this much time has passed; 0: all of them
 };
 
 struct ByteRange { // half open, relative to the buffer's first byte; outside [0, size) for an access out of bounds

@@ -1,0 +1,157 @@
+// Runs the blocks of a launch on one OS thread, the threads of a block as fibers that switch only where they wait.
+#pragma once
+
+#include "tuner/measure/host_executor/access_log.h"
+#include "tuner/measure/host_executor/device/lathe_abi.h"
+#include "tuner/measure/host_executor/host_executor.h"
+
+#include <boost/context/detail/fcontext.hpp>
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace lathe::host {
+
+using namespace lathe_host; // the ABI
+
+// Address space for the fibers of one OS thread.
+class Arena {
+public:
+  static Result<Arena> create();
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&&) = delete;
+  ~Arena();
+  std::uintptr_t base() const { return base_; }
+  Block& block() const { return *reinterpret_cast<Block*>(base_); }
+  ThreadSlot& thread(unsigned slot) const {
+    return *reinterpret_cast<ThreadSlot*>(base_ + THREAD_SLOTS_OFFSET + slot * sizeof(ThreadSlot));
+  }
+  Exchange* exchanges() const { return reinterpret_cast<Exchange*>(base_ + EXCHANGE_SLOT * SLOT_BYTES); }
+  // The top of a stack that has not been used yet.
+  Result<void*> stack(unsigned slot) const;
+  bool is_guard(std::uintptr_t address) const;
+
+private:
+  explicit Arena(std::uintptr_t base) : base_(base) {}
+  std::uintptr_t base_ = 0;
+};
+
+struct Failed {
+  std::string what;        // empty: no failure
+  std::uintptr_t where = 0; // an address in the kernel's code, or 0
+  int line = 0;            // of the kernel's file, or 0
+};
+
+struct BlockTask {
+  const Entry* entry = nullptr;
+  void* const* arguments = nullptr;
+  Launch launch;
+  HostSchedule schedule = HostSchedule::forward;
+  std::uint64_t seed = 1;
+  std::byte poison{0xff};
+  bool strict = false; // barriers and warp primitives must be reached in one place by all
+  AccessLog* log = nullptr;
+  void (*shared_memory)(SharedMemory*) = nullptr;
+  std::size_t static_before = 0, static_after = 0; // thread-local static shared memory around the dynamic array
+  std::function<void(std::string_view)> print;
+};
+
+class BlockRunner {
+public:
+  BlockRunner(Arena arena, BlockTask task);
+  BlockRunner(const BlockRunner&) = delete;
+  BlockRunner& operator=(const BlockRunner&) = delete;
+
+  // Must be called first, on the OS thread that runs the blocks.
+  void bind_to_thread();
+  // False when a thread of the block failed: failure() says why, and the runner is of no more use.
+  bool run(Index3 block);
+  const Failed& failure() const { return failure_; }
+  std::uint64_t barriers() const { return barriers_done_; }
+
+  static const Api& api();
+  static BlockRunner* running(); // on the calling OS thread, or null
+
+  // What kernels call, by the running fiber.
+  unsigned barrier(unsigned id, unsigned threads, bool wait, Vote vote, int predicate, int line);
+  const Exchange* exchange(unsigned mask, unsigned operation, std::uint64_t value, int line);
+  unsigned active_lanes();
+  void yield();
+  [[noreturn]] void fail(Failed failure);
+  AccessLog* log() const { return task_.log; }
+  const BlockTask& task() const { return task_; }
+  const Arena& arena() const { return arena_; }
+
+private:
+  static constexpr unsigned MAIN = 0;
+  static constexpr unsigned GROUPS = 64; // exchanges of one warp in flight: at most two a lane
+  static constexpr unsigned NAMED_BARRIERS = 16;
+  static constexpr unsigned PATIENCE = 1024;
+
+  struct Barrier {
+    unsigned arrived = 0, expected = 0; // expected 0: all live threads
+    Vote vote = Vote::none;
+    unsigned count = 0;
+    int line = 0;
+    std::vector<unsigned> waiting;
+  };
+  struct Group {
+    unsigned mask = 0, arrived = 0, readers = 0, operation = 0;
+    int line = 0;
+    bool open = false;
+  };
+  struct Warp {
+    unsigned live = 0;     // lanes
+    unsigned runnable = 0; // lanes that neither wait nor have ended
+    std::array<Group, GROUPS> groups;
+    std::uint64_t used = 0;   // bits: groups that hold or collect values
+    std::uint64_t open = 0;   // bits: still collecting
+    std::array<unsigned, WARP> carrier{}; // of each waiting lane
+    unsigned converging = 0;  // lanes that asked for the active mask
+  };
+
+  static void carrier_main(boost::context::detail::transfer_t from);
+  void carry();
+  void run_thread(unsigned thread);
+  void end_thread();
+  void wait();               // the running fiber stops until woken
+  void wake(unsigned carrier);
+  bool choose(unsigned& carrier, unsigned& thread); // what runs next; false: nothing can
+  void switch_to(unsigned carrier);
+  void release(Barrier& barrier);
+  void complete(Warp& warp, unsigned index);
+  void check_groups(Warp& warp);
+  void converge(Warp& warp);
+  void drop_group(Warp& warp, ThreadSlot& slot);
+  void start_block(Index3 block);
+  void poison_shared();
+  bool shared_intact();
+  std::string deadlock() const;
+  ThreadSlot& self() const { return arena_.thread(current_); }
+
+  Arena arena_;
+  BlockTask task_;
+  unsigned threads_ = 0;
+  std::vector<unsigned> order_; // in which threads start
+  std::size_t started_ = 0;
+  unsigned live_ = 0;
+  unsigned current_ = MAIN;
+  unsigned pending_ = 0; // the thread that a free carrier shall start
+  std::deque<unsigned> ready_;
+  std::vector<unsigned> free_;
+  unsigned carriers_ = 0; // created
+  std::vector<boost::context::detail::fcontext_t> contexts_;
+  std::vector<Warp> warps_;
+  std::array<Barrier, NAMED_BARRIERS> barrier_;
+  std::uint64_t barriers_done_ = 0;
+  Failed failure_;
+  std::mt19937_64 random_;
+  unsigned char* dynamic_ = nullptr;
+  std::array<std::pair<unsigned char*, unsigned char*>, 2> static_{}; // begin, end
+};
+
+} // namespace lathe::host

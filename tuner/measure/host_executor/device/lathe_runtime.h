@@ -1,0 +1,108 @@
+// The end of every translation unit: what the executor attaches to, and the callbacks of instrumented code.
+#pragma once
+
+#define LATHE_EXPORT extern "C" __attribute__((visibility("default")))
+
+const lathe_host::Api* lathe_api;
+
+extern "C" {
+#ifdef LATHE_CHECKED
+__attribute__((visibility("hidden"), aligned(1024))) unsigned char
+    lathe_dynamic_shared[lathe_host::MAX_DYNAMIC_SHARED + lathe_host::DYNAMIC_SHARED_SLACK];
+extern __attribute__((weak, visibility("hidden"))) unsigned char __start_lathe_shared[], __stop_lathe_shared[];
+#else
+__attribute__((visibility("hidden"), aligned(1024))) __thread unsigned char
+    lathe_dynamic_shared[lathe_host::MAX_DYNAMIC_SHARED + lathe_host::DYNAMIC_SHARED_SLACK];
+#endif
+}
+
+LATHE_EXPORT unsigned lathe_attach(const lathe_host::Api* api) {
+  lathe_api = api;
+  return lathe_host::ABI_VERSION;
+}
+
+// The calling OS thread's; where it is thread-local, the executor finds the rest of the segment around `dynamic`.
+LATHE_EXPORT LATHE_UNCHECKED void lathe_shared_memory(lathe_host::SharedMemory* memory) {
+#ifdef LATHE_CHECKED
+  memory->begin = __start_lathe_shared;
+  memory->end = __stop_lathe_shared;
+#else
+  memory->begin = memory->end = nullptr;
+#endif
+  memory->dynamic = lathe_dynamic_shared;
+}
+
+#ifdef LATHE_CHECKED
+// clang's -fsanitize=thread announces every access to memory that another thread could see; the executor judges them.
+#define LATHE_ACCESS(suffix, bytes)                                                                                                \
+  extern "C" LATHE_UNCHECKED void __tsan_read##suffix(void* address) {                                                            \
+    lathe_api->access(address, bytes, false, __builtin_return_address(0));                                                        \
+  }                                                                                                                               \
+  extern "C" LATHE_UNCHECKED void __tsan_write##suffix(void* address) {                                                           \
+    lathe_api->access(address, bytes, true, __builtin_return_address(0));                                                         \
+  }                                                                                                                               \
+  extern "C" LATHE_UNCHECKED void __tsan_unaligned_read##suffix(void* address) {                                                  \
+    lathe_api->access(address, bytes, false, __builtin_return_address(0));                                                        \
+  }                                                                                                                               \
+  extern "C" LATHE_UNCHECKED void __tsan_unaligned_write##suffix(void* address) {                                                 \
+    lathe_api->access(address, bytes, true, __builtin_return_address(0));                                                         \
+  }
+LATHE_ACCESS(1, 1)
+LATHE_ACCESS(2, 2)
+LATHE_ACCESS(4, 4)
+LATHE_ACCESS(8, 8)
+LATHE_ACCESS(16, 16)
+extern "C" {
+LATHE_UNCHECKED void __tsan_init() {}
+LATHE_UNCHECKED void __tsan_func_entry(void*) {}
+LATHE_UNCHECKED void __tsan_func_exit() {}
+LATHE_UNCHECKED void __tsan_vptr_read(void**) {}
+LATHE_UNCHECKED void __tsan_vptr_update(void**, void*) {}
+LATHE_UNCHECKED void __tsan_ignore_thread_begin() {}
+LATHE_UNCHECKED void __tsan_ignore_thread_end() {}
+LATHE_UNCHECKED void* __tsan_memcpy(void* to, const void* from, size_t bytes) {
+  lathe_api->access(from, bytes, false, __builtin_return_address(0));
+  lathe_api->access(to, bytes, true, __builtin_return_address(0));
+  return __builtin_memcpy(to, from, bytes);
+}
+LATHE_UNCHECKED void* __tsan_memmove(void* to, const void* from, size_t bytes) {
+  lathe_api->access(from, bytes, false, __builtin_return_address(0));
+  lathe_api->access(to, bytes, true, __builtin_return_address(0));
+  return __builtin_memmove(to, from, bytes);
+}
+LATHE_UNCHECKED void* __tsan_memset(void* to, int value, size_t bytes) {
+  lathe_api->access(to, bytes, true, __builtin_return_address(0));
+  return __builtin_memset(to, value, bytes);
+}
+}
+
+// clang's minimal undefined-behaviour runtime.
+#define LATHE_UNDEFINED(kind, words)                                                                                               \
+  extern "C" LATHE_UNCHECKED void __ubsan_handle_##kind##_minimal() {                                                             \
+    lathe_api->undefined(words, __builtin_return_address(0));                                                                     \
+  }                                                                                                                               \
+  extern "C" LATHE_UNCHECKED void __ubsan_handle_##kind##_minimal_abort() {                                                       \
+    lathe_api->undefined(words, __builtin_return_address(0));                                                                     \
+  }
+LATHE_UNDEFINED(type_mismatch, "null or misaligned pointer")
+LATHE_UNDEFINED(alignment_assumption, "wrong alignment assumption")
+LATHE_UNDEFINED(add_overflow, "signed overflow of an addition")
+LATHE_UNDEFINED(sub_overflow, "signed overflow of a subtraction")
+LATHE_UNDEFINED(mul_overflow, "signed overflow of a multiplication")
+LATHE_UNDEFINED(negate_overflow, "signed overflow of a negation")
+LATHE_UNDEFINED(divrem_overflow, "division by zero or overflow of a division")
+LATHE_UNDEFINED(shift_out_of_bounds, "shift by more than the width")
+LATHE_UNDEFINED(out_of_bounds, "array index out of bounds")
+LATHE_UNDEFINED(local_out_of_bounds, "access outside a local variable")
+LATHE_UNDEFINED(builtin_unreachable, "execution reached what was declared unreachable")
+LATHE_UNDEFINED(missing_return, "missing return")
+LATHE_UNDEFINED(vla_bound_not_positive, "array of no elements")
+LATHE_UNDEFINED(float_cast_overflow, "conversion of a real out of the integer's range")
+LATHE_UNDEFINED(load_invalid_value, "invalid value of a bool or enumeration")
+LATHE_UNDEFINED(invalid_builtin, "invalid argument of a builtin")
+LATHE_UNDEFINED(function_type_mismatch, "call through a pointer of another type")
+LATHE_UNDEFINED(implicit_conversion, "implicit conversion changed a value")
+LATHE_UNDEFINED(nonnull_arg, "null argument")
+LATHE_UNDEFINED(nonnull_return, "null returned")
+LATHE_UNDEFINED(pointer_overflow, "pointer arithmetic overflow")
+#endif

@@ -1,0 +1,42 @@
+// Work in a forked child that may crash, hang or be killed.
+#pragma once
+
+#include "tuner/base/result.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace lathe::host {
+
+// What a crashing child could still say.
+struct CrashNote {
+  int signal = 0;
+  std::uintptr_t address = 0; // that it accessed
+  std::uintptr_t where = 0;   // the instruction
+  std::uintptr_t arena = 0;   // of the OS thread that crashed, 0: none
+};
+
+struct ChildEnd {
+  bool finished = false; // `work` returned, `answer` is what it returned
+  bool timed_out = false;
+  std::string answer;
+  CrashNote crash; // signal 0: none
+};
+
+// Runs `work` in a forked child with no output streams of its own. An Error means that no child could be started.
+Result<ChildEnd> run_in_child(const std::function<std::string()>& work, double time_limit_s);
+
+// The calling OS thread's signal stack, for the note of a stack overflow; called by threads of a child.
+class SignalStack {
+public:
+  SignalStack();
+  ~SignalStack();
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+private:
+  void* memory_ = nullptr;
+};
+
+} // namespace lathe::host

@@ -1,0 +1,322 @@
+#include "tuner/measure/host_executor/loaded.h"
+
+#include "tuner/measure/fill.h"
+#include "tuner/measure/host_executor/isolate.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace lathe::host {
+namespace {
+
+struct Image {
+  std::uintptr_t load_address;
+  std::uintptr_t end = 0;
+  std::uintptr_t local_begin = 0, local_end = 0; // the calling thread's copy of the thread-local segment
+};
+
+int find_image(dl_phdr_info* info, std::size_t, void* data) {
+  auto& image = *static_cast<Image*>(data);
+  if (info->dlpi_addr != image.load_address)
+    return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& header = info->dlpi_phdr[i];
+    if (header.p_type == PT_LOAD)
+      image.end = std::max<std::uintptr_t>(image.end, image.load_address + header.p_vaddr + header.p_memsz);
+    if (header.p_type == PT_TLS && info->dlpi_tls_data != nullptr) {
+      image.local_begin = reinterpret_cast<std::uintptr_t>(info->dlpi_tls_data);
+      image.local_end = image.local_begin + header.p_memsz;
+    }
+  }
+  return 1;
+}
+
+std::string buffer_name(const HostArgument& argument, std::size_t index) {
+  return argument.name.empty() ? fmt::format("the buffer of argument {}", index) : fmt::format("buffer '{}'", argument.name);
+}
+
+// The regions that a checked kernel may touch. Shared memory lies inside the image, fibers inside the arena.
+std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, const Arena& arena, const Launch& geometry,
+                                          std::span<const HostArgument> arguments) {
+  using Region = AccessLog::Region;
+  std::vector<Region> regions;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const HostBuffer* buffer = arguments[i].buffer;
+    if (buffer == nullptr)
+      continue;
+    const auto begin = reinterpret_cast<std::uintptr_t>(buffer->data());
+    // Two arguments may point into one buffer: it is recorded under the first.
+    const bool known = std::any_of(regions.begin(), regions.end(), [&](const Region& region) { return region.begin == begin; });
+    if (!known)
+      regions.push_back({Region::buffer, begin, begin + buffer->size(), i, buffer_name(arguments[i], i)});
+  }
+  SharedMemory shared;
+  unit.shared_memory()(&shared);
+  const auto address = [](const unsigned char* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
+  if (shared.end > shared.begin)
+    regions.push_back({Region::static_shared, address(shared.begin), address(shared.end), 0, "static shared memory"});
+  const std::uintptr_t dynamic = address(shared.dynamic);
+  regions.push_back({Region::dynamic_shared, dynamic, dynamic + geometry.shared_bytes, 0, "dynamic shared memory"});
+  // The rest of the image: constants and __device__ variables.
+  struct Hole {
+    std::uintptr_t begin, end;
+  };
+  std::vector<Hole> holes{{dynamic, dynamic + MAX_DYNAMIC_SHARED + DYNAMIC_SHARED_SLACK}};
+  if (shared.end > shared.begin)
+    holes.push_back({address(shared.begin), address(shared.end)});
+  std::sort(holes.begin(), holes.end(), [](const Hole& a, const Hole& b) { return a.begin < b.begin; });
+  std::uintptr_t at = unit.load_address();
+  for (const Hole& hole : holes) {
+    if (hole.begin > at)
+      regions.push_back({Region::ignored, at, hole.begin, 0, ""});
+    at = hole.end;
+  }
+  regions.push_back({Region::ignored, at, unit.end_address(), 0, ""});
+  regions.push_back({Region::ignored, arena.base(), arena.base() + ARENA_BYTES, 0, ""});
+  return regions;
+}
+
+// Blocks are handed out one by one; the launch is over when all workers are done.
+class Workers {
+public:
+  Workers(const BlockTask& task, std::vector<Arena> arenas, bool in_child) {
+    for (Arena& arena : arenas)
+      runners_.push_back(std::make_unique<BlockRunner>(std::move(arena), task));
+    blocks_ = std::uint64_t{task.launch.grid[0]} * task.launch.grid[1] * task.launch.grid[2];
+    grid_ = task.launch.grid;
+    runners_[0]->bind_to_thread();
+    for (std::size_t i = 1; i < runners_.size(); ++i)
+      threads_.emplace_back([this, i, in_child] {
+        std::optional<SignalStack> stack;
+        if (in_child)
+          stack.emplace();
+        runners_[i]->bind_to_thread();
+        serve(i);
+      });
+  }
+  ~Workers() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    start_.notify_all();
+    for (std::thread& thread : threads_)
+      thread.join();
+  }
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  double run() {
+    const auto begin = std::chrono::steady_clock::now();
+    next_ = 0;
+    if (!threads_.empty()) {
+      const std::lock_guard lock(mutex_);
+      busy_ = threads_.size();
+      ++generation_;
+    }
+    start_.notify_all();
+    work(*runners_[0]);
+    if (!threads_.empty()) {
+      std::unique_lock lock(mutex_);
+      done_.wait(lock, [&] { return busy_ == 0; });
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  const Failed* failure() const {
+    for (const auto& runner : runners_)
+      if (!runner->failure().what.empty())
+        return &runner->failure();
+    return nullptr;
+  }
+  std::uint64_t barriers() const {
+    std::uint64_t sum = 0;
+    for (const auto& runner : runners_)
+      sum += runner->barriers();
+    return sum;
+  }
+
+private:
+  void serve(std::size_t index) {
+    std::uint64_t seen = 0;
+    while (true) {
+      {
+        std::unique_lock lock(mutex_);
+        start_.wait(lock, [&] { return stop_ || generation_ != seen; });
+        if (stop_)
+          return;
+        seen = generation_;
+      }
+      work(*runners_[index]);
+      const std::lock_guard lock(mutex_);
+      if (--busy_ == 0)
+        done_.notify_one();
+    }
+  }
+  void work(BlockRunner& runner) {
+    while (!failed_) {
+      const std::uint64_t linear = next_.fetch_add(1, std::memory_order_relaxed);
+      if (linear >= blocks_)
+        return;
+      const std::uint64_t row = linear / grid_[0];
+      if (!runner.run({static_cast<unsigned>(linear % grid_[0]), static_cast<unsigned>(row % grid_[1]), static_cast<unsigned>(row / grid_[1])}))
+        failed_ = true;
+    }
+  }
+
+  std::vector<std::unique_ptr<BlockRunner>> runners_;
+  std::vector<std::thread> threads_;
+  std::atomic<std::uint64_t> next_{0};
+  std::atomic<bool> failed_{false};
+  std::uint64_t blocks_ = 0;
+  std::array<std::uint32_t, 3> grid_{};
+  std::mutex mutex_;
+  std::condition_variable start_, done_;
+  std::size_t busy_ = 0;
+  std::uint64_t generation_ = 0;
+  bool stop_ = false;
+};
+
+} // namespace
+
+Result<std::shared_ptr<const LoadedUnit>> LoadedUnit::load(const std::filesystem::path& object) {
+  std::shared_ptr<LoadedUnit> unit(new LoadedUnit);
+  unit->handle_ = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (unit->handle_ == nullptr) {
+    const char* why = dlerror();
+    return Error{"cannot load the compiled kernel", why == nullptr ? "unknown error" : why, "remove " + object.string()};
+  }
+  const auto attach = reinterpret_cast<unsigned (*)(const Api*)>(dlsym(unit->handle_, "lathe_attach"));
+  unit->shared_memory_ = reinterpret_cast<void (*)(SharedMemory*)>(dlsym(unit->handle_, "lathe_shared_memory"));
+  if (attach == nullptr || unit->shared_memory_ == nullptr || attach(&BlockRunner::api()) != ABI_VERSION)
+    return Error{"cannot load the compiled kernel", "it was made by another version of the host executor", "remove " + object.string()};
+  link_map* map = nullptr;
+  if (dlinfo(unit->handle_, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr)
+    unit->load_address_ = map->l_addr;
+  SharedMemory memory;
+  unit->shared_memory_(&memory); // also allocates the thread's copy
+  Image image{unit->load_address_};
+  dl_iterate_phdr(find_image, &image);
+  unit->end_address_ = image.end;
+  const auto dynamic = reinterpret_cast<std::uintptr_t>(memory.dynamic);
+  const std::uintptr_t behind = dynamic + MAX_DYNAMIC_SHARED + DYNAMIC_SHARED_SLACK;
+  if (image.local_begin <= dynamic && behind <= image.local_end) {
+    unit->static_before_ = dynamic - image.local_begin;
+    unit->static_after_ = image.local_end - behind;
+  }
+  return std::shared_ptr<const LoadedUnit>(std::move(unit));
+}
+
+LoadedUnit::~LoadedUnit() {
+  if (handle_ != nullptr)
+    dlclose(handle_);
+}
+
+std::size_t LoadedUnit::static_shared_bytes() const {
+  SharedMemory memory;
+  shared_memory_(&memory);
+  return memory.begin != nullptr ? static_cast<std::size_t>(memory.end - memory.begin) : static_before_ + static_after_;
+}
+
+const Entry* LoadedUnit::entry(std::size_t index) const {
+  return static_cast<const Entry*>(dlsym(handle_, fmt::format("lathe_entry_{}", index).c_str()));
+}
+
+LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geometry, std::span<const HostArgument> arguments,
+                 const HostRunOptions& options, Checks checks) {
+  LaunchEnd end;
+  const bool checked = checks.sanitize || checks.trace;
+  const std::uint64_t blocks = std::uint64_t{geometry.grid[0]} * geometry.grid[1] * geometry.grid[2];
+  std::uint64_t workers = checked ? 1 : options.threads > 0 ? static_cast<std::uint64_t>(options.threads) : std::max(1u, std::thread::hardware_concurrency());
+  // Each worker's fibers take two mappings each of the 65530 that a process may have.
+  workers = std::min<std::uint64_t>({workers, blocks, 24});
+  std::vector<Arena> arenas;
+  for (std::uint64_t i = 0; i < workers; ++i) {
+    auto arena = Arena::create();
+    if (!arena.ok()) {
+      end.failure.what = arena.error().sentence();
+      return end;
+    }
+    arenas.push_back(std::move(arena).value());
+  }
+
+  // Kernel parameters by value: pointers, or the scalars' bytes.
+  std::vector<std::vector<std::max_align_t>> storage(arguments.size());
+  std::vector<void*> values(arguments.size());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::size_t bytes = std::max<std::size_t>(arguments[i].value.size(), sizeof(void*));
+    storage[i].resize((bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
+    if (arguments[i].buffer != nullptr) {
+      std::byte* pointer = arguments[i].buffer->data() + arguments[i].offset;
+      std::memcpy(storage[i].data(), &pointer, sizeof pointer);
+    } else {
+      std::memcpy(storage[i].data(), arguments[i].value.data(), arguments[i].value.size());
+    }
+    values[i] = storage[i].data();
+  }
+
+  std::optional<AccessLog> log;
+  if (checked)
+    log.emplace(regions_of(unit, arenas[0], geometry, arguments), checks.trace, checks.sanitize);
+  std::mutex print_mutex;
+  BlockTask task;
+  task.entry = &entry;
+  task.arguments = values.data();
+  task.launch = geometry;
+  task.schedule = options.schedule;
+  task.seed = options.seed;
+  task.poison = options.shared_poison;
+  task.strict = checks.sanitize;
+  task.log = log ? &*log : nullptr;
+  task.shared_memory = unit.shared_memory();
+  task.static_before = unit.static_before();
+  task.static_after = unit.static_after();
+  task.print = [&](std::string_view text) {
+    constexpr std::size_t OUTPUT_LIMIT = 64u << 10;
+    const std::lock_guard lock(print_mutex);
+    end.output += text.substr(0, OUTPUT_LIMIT - std::min(OUTPUT_LIMIT, end.output.size()));
+  };
+  Workers team(task, std::move(arenas), true);
+  std::uint64_t barriers_before = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < options.repeats; ++i) {
+    barriers_before = team.barriers();
+    const double seconds = team.run();
+    if (const Failed* failure = team.failure()) {
+      end.failure = *failure;
+      break;
+    }
+    end.seconds.push_back(seconds);
+    if (options.repeat_seconds > 0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > options.repeat_seconds)
+      break;
+  }
+  end.barriers = team.barriers() - barriers_before;
+  if (log)
+    end.accesses = log->accesses();
+  return end;
+}
+
+std::string describe_address(std::uintptr_t address, std::span<const HostArgument> arguments) {
+  constexpr std::uintptr_t REACH = std::uintptr_t{1} << 30;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].buffer == nullptr)
+      continue;
+    const auto begin = reinterpret_cast<std::uintptr_t>(arguments[i].buffer->data());
+    const std::uintptr_t end = begin + arguments[i].buffer->size();
+    if (address >= end && address - end < REACH)
+      return fmt::format("{} bytes behind {}", address - end, buffer_name(arguments[i], i));
+    if (address < begin && begin - address < REACH)
+      return fmt::format("{} bytes before {}", begin - address, buffer_name(arguments[i], i));
+  }
+  return address < 4096 ? "null or near it" : "that belongs to no buffer";
+}
+
+} // namespace lathe::host

@@ -1,0 +1,59 @@
+// A compiled unit in this process, and launches of its entries.
+#pragma once
+
+#include "tuner/measure/host_executor/block_runner.h"
+
+#include <filesystem>
+#include <memory>
+
+namespace lathe::host {
+
+class LoadedUnit {
+public:
+  static Result<std::shared_ptr<const LoadedUnit>> load(const std::filesystem::path& object);
+  ~LoadedUnit();
+  LoadedUnit(const LoadedUnit&) = delete;
+  LoadedUnit& operator=(const LoadedUnit&) = delete;
+
+  const Entry* entry(std::size_t index) const;
+  void (*shared_memory() const)(SharedMemory*) { return shared_memory_; }
+  // Static shared memory in front of and behind the dynamic array, where it is thread-local.
+  std::size_t static_before() const { return static_before_; }
+  std::size_t static_after() const { return static_after_; }
+  std::size_t static_shared_bytes() const;
+  std::uintptr_t load_address() const { return load_address_; }
+  std::uintptr_t end_address() const { return end_address_; }
+
+private:
+  LoadedUnit() = default;
+  void* handle_ = nullptr;
+  void (*shared_memory_)(SharedMemory*) = nullptr;
+  std::uintptr_t load_address_ = 0, end_address_ = 0;
+  std::size_t static_before_ = 0, static_after_ = 0;
+};
+
+// What a launch came to, before its addresses are turned into lines.
+struct LaunchEnd {
+  Failed failure;
+  std::vector<double> seconds;
+  std::vector<BufferAccess> accesses;
+  std::uint64_t barriers = 0;
+  std::string output;
+};
+
+struct Checks {
+  bool sanitize = false, trace = false;
+};
+
+// In this process. `arguments` fit the entry's parameters.
+LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geometry, std::span<const HostArgument> arguments,
+                 const HostRunOptions& options, Checks checks);
+
+// Describes an address relative to the arguments' buffers.
+std::string describe_address(std::uintptr_t address, std::span<const HostArgument> arguments);
+
+// For answers of child processes.
+std::string serialise(const LaunchEnd& end);
+LaunchEnd deserialise(std::string_view bytes);
+
+} // namespace lathe::host
