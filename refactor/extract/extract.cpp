@@ -145,7 +145,10 @@ void Extractor::need(const Decl* user, const NamedDecl* used) {
     return;
   if (!is_written_by_user(unit)) {
     if (!unit->isImplicit()) {
-      add_header(sources_.getFilename(sources_.getExpansionLoc(unit->getLocation())).str());
+      const std::string path = sources_.getFilename(sources_.getExpansionLoc(unit->getLocation())).str();
+      add_header(path);
+      if (used->isInStdNamespace() && path.find("__clang_cuda") != std::string::npos)
+        headers_.insert("<cmath>");
       if (used->getName() == "uint" || used->getName() == "ushort" || used->getName() == "ulong")
         extra_lines_.insert(fmt::format("typedef unsigned {} {};",
                                         used->getName().str() == "uint"     ? "int"
@@ -176,8 +179,7 @@ Result<ExtractedKernel> Extractor::run() {
   // Functors, functions and traits that launches pass as template arguments; what PyTorch's dispatch binds is
   // left to the specification's types.
   const std::function<void(const NamedDecl*)> argument = [&](const NamedDecl* named) {
-    if (const DeclContext* function = named->getParentFunctionOrMethod()) {
-      (void)function;
+    if (named->getParentFunctionOrMethod()) {
       if (isa<TypedefNameDecl>(named))
         for_each_reference(named, argument);
       return;
@@ -192,6 +194,17 @@ Result<ExtractedKernel> Extractor::run() {
       roots_.push_back(unit->getCanonicalDecl());
   };
   for_each_kernel_argument(context_, kernel_.declaration, argument);
+  // A launcher may hand its own template arguments on: then the instantiations know them.
+  if (const FunctionTemplateDecl* described = kernel_.declaration->getDescribedFunctionTemplate())
+    for (const FunctionDecl* instance : described->specializations())
+      if (const TemplateArgumentList* arguments = instance->getTemplateSpecializationArgs()) {
+        for (const TemplateArgument& bound : arguments->asArray()) {
+          if (bound.getKind() == TemplateArgument::Declaration)
+            argument(bound.getAsDecl());
+          else if (bound.getKind() == TemplateArgument::Type && bound.getAsType()->getAsCXXRecordDecl())
+            argument(bound.getAsType()->getAsCXXRecordDecl());
+        }
+      }
 
   std::set<const Decl*> done;
   while (!waiting_.empty()) {
@@ -318,8 +331,9 @@ bool Extractor::add_macro(const std::string& name, const MacroInfo& macro) {
       extra_lines_.insert(macro_text(source_, name, macro));
     else if (const std::string header = nvrtc_header(path); !header.empty())
       headers_.insert(header);
-    else if (macro.isObjectLike() && macro.getNumTokens() > 0 &&
-             !is_toolkit_file(path)) // M_SQRT1_2 and the like
+    // M_SQRT1_2 and the like, and constants that the toolkit's headers keep from NVRTC.
+    if (macro.isObjectLike() && macro.getNumTokens() > 0 &&
+        (!is_toolkit_file(path) || name.starts_with("CUDART_INF") || name.starts_with("CUDART_NAN")))
       extra_lines_.insert(fmt::format("#ifndef {}\n{}\n#endif", name, macro_text(source_, name, macro)));
     return false;
   }

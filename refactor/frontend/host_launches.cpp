@@ -112,6 +112,9 @@ std::vector<std::string> HostReader::texts(llvm::ArrayRef<TemplateArgument> argu
     std::string text;
     llvm::raw_string_ostream stream(text);
     argument.print(policy, stream, false);
+    // NVRTC deduces `auto` parameters from a function's name, not from its address.
+    if (argument.getKind() == TemplateArgument::Declaration && isa<FunctionDecl>(argument.getAsDecl()))
+      text = argument.getAsDecl()->getQualifiedNameAsString();
     result.push_back(text);
   }
   return result;
