@@ -315,7 +315,7 @@ HostReader::Flow HostReader::execute_switch(const SwitchStmt* statement) {
   const State before = frame_.variables;
   const std::size_t path = frame_.path.size();
   std::vector<std::pair<HostValue, State>> ends; // the case's condition and what holds after it
-  std::size_t taken = 0, returning = 0;
+  bool has_default = false;
   for (std::size_t i = 0; i < statements.size(); ++i) {
     const auto* label = dyn_cast<SwitchCase>(statements[i]);
     if (!label)
@@ -349,16 +349,16 @@ HostReader::Flow HostReader::execute_switch(const SwitchStmt* statement) {
                                                        : statements[next]);
     if (number && subject.is_integer() && !is_default)
       frame_.cases.pop_back();
-    ++taken;
-    if (flow == Flow::returns)
-      ++returning;
-    else
+    has_default |= is_default;
+    if (flow != Flow::returns)
       ends.emplace_back(is_default ? HostValue::integer("true") : condition, frame_.variables);
   }
   frame_.path.resize(path);
+  if (!has_default)
+    ends.emplace_back(HostValue::integer("true"), before);
   if (ends.empty()) {
     frame_.variables = before;
-    return taken > 0 && taken == returning ? Flow::returns : Flow::next;
+    return Flow::returns;
   }
   // The default comes last in the chain of choices.
   std::stable_partition(ends.begin(), ends.end(), [](const auto& end) { return end.first.text != "true"; });

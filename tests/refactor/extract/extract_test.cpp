@@ -1,0 +1,195 @@
+#include "refactor/extract/extract.h"
+#include "tests/refactor/frontend/sources.h"
+
+#include "tuner/base/files.h"
+#include "tuner/compile/compile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lathe::refactor {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::string extract(ParsedSource* source, const std::string& name) {
+  if (!source)
+    return "";
+  const auto kernel = find_kernel(*source, name);
+  if (!kernel.ok()) {
+    ADD_FAILURE() << kernel.error().sentence();
+    return "";
+  }
+  auto extracted = extract_kernel(*source, *kernel);
+  if (!extracted.ok()) {
+    ADD_FAILURE() << extracted.error().sentence();
+    return "";
+  }
+  return extracted->text;
+}
+
+// The text must compile alone, and be its own extraction's source.
+void expect_compiles(const std::string& text, const std::string& instance) {
+  const auto compiled = compile_kernel(text, instance, {"-std=c++17"}, "sm_90");
+  EXPECT_TRUE(compiled.ok()) << compiled.error().sentence() << "\n" << text;
+  auto again = parse_text(text);
+  ASSERT_TRUE(again);
+  EXPECT_THAT(again->errors(), IsEmpty()) << text;
+}
+
+TEST(Extract, ReachesFunctionsTypesConstantsAndMacrosInOrder) {
+  auto source = parse_text(R"(
+#include <cstdint>
+#include <cuda_fp16.h>
+#include <vector>
+#define UNUSED_MACRO 3
+#define WIDTH 4
+#define HALF_WIDTH (WIDTH / 2)
+namespace lib {
+namespace detail {
+// How much is added.
+constexpr int kShift = HALF_WIDTH;
+struct Unused { int x; };
+template <typename T> struct Traits { static constexpr int rows = 1; };
+template <> struct Traits<float> { static constexpr int rows = 2; };
+template <typename T> __device__ T twice(T x) { return x + x; }
+}
+using index_t = uint32_t;
+__device__ __forceinline__ float helper(float x);
+struct Pair { float a, b; __device__ float sum() const; };
+__device__ float Pair::sum() const { return a + b; }
+template <typename T>
+__global__ void __launch_bounds__(128) kernel(const T* __restrict__ in, T* out, index_t n) {
+  index_t i = blockIdx.x * blockDim.x + threadIdx.x; // one element a thread
+  Pair p{helper(float(in[i])), float(detail::kShift)};
+  if (i < n) out[i] = T(detail::twice(p.sum()) * detail::Traits<T>::rows);
+}
+__device__ __forceinline__ float helper(float x) { return x * WIDTH; }
+__global__ void other(float* x) { *x = UNUSED_MACRO; }
+}
+void host(std::vector<int>& v) { v.clear(); }
+)");
+  const std::string text = extract(source.get(), "kernel");
+  EXPECT_THAT(text, HasSubstr("// How much is added.\nconstexpr int kShift = HALF_WIDTH;"));
+  EXPECT_THAT(text, HasSubstr("// one element a thread"));
+  EXPECT_THAT(text, HasSubstr("template <> struct Traits<float>"));
+  EXPECT_THAT(text, HasSubstr("Pair::sum() const { return a + b; }"));
+  EXPECT_THAT(text, HasSubstr("#define WIDTH 4"));
+  for (const char* foreign : {"UNUSED_MACRO", "Unused", "other", "host", "<vector>"})
+    EXPECT_THAT(text, Not(HasSubstr(foreign)));
+  EXPECT_LT(text.find("#define WIDTH"), text.find("kShift"));
+  expect_compiles(text, "lib::kernel<float>");
+  expect_compiles(text, "lib::kernel<__half>");
+}
+
+TEST(Extract, HeadersOfTheRepositoryAndConditionalCode) {
+  auto folder = TemporaryFolder::create("test");
+  ASSERT_TRUE(folder.ok());
+  const auto at = folder->path();
+  ASSERT_TRUE(
+      write_file(
+          at / "include/reduce.cuh",
+          "#pragma once\n"
+          "#ifdef USE_ROCM\n#define WARP 64\n#else\n#define WARP 32\n#endif\n"
+          "template <class T>\n"
+          "#if __CUDA_ARCH__ >= 800\n"
+          "__device__ T reduce(T value) {\n"
+          "#else\n"
+          "__device__ T reduce(T value, int) {\n"
+          "#endif\n"
+          "  for (int lane = WARP / 2; lane > 0; lane /= 2) value += __shfl_xor_sync(~0u, value, lane);\n"
+          "  return value;\n}\n")
+          .ok());
+  ASSERT_TRUE(
+      write_file(at / "csrc/sum.cu",
+                 "#include \"reduce.cuh\"\n#include <missing/framework.h>\n"
+                 "namespace {\n__global__ void sum(float* x) {\n"
+                 "#ifdef FAST\n  x[0] = reduce(x[threadIdx.x]) + FAST;\n#else\n  x[0] = 0;\n#endif\n}\n}\n"
+                 "void host(framework::Tensor t) { sum<<<1, WARP>>>(t.data()); }\n")
+          .ok());
+  ParseOptions options;
+  options.flags = {"-DFAST=1.5f"};
+  auto source = ParsedSource::parse(at / "csrc/sum.cu", options);
+  ASSERT_TRUE(source.ok());
+  const std::string text = extract(source->get(), "sum");
+  EXPECT_THAT(text, HasSubstr("#define FAST 1.5f"));
+  EXPECT_THAT(text, HasSubstr("#define WARP 32"));
+  EXPECT_THAT(text, HasSubstr("#if __CUDA_ARCH__ >= 800"));
+  EXPECT_THAT(text, Not(HasSubstr("framework")));
+  expect_compiles(text, "sum");
+}
+
+TEST(Extract, FunctorsAndTraitsOfTheLaunches) {
+  auto source = parse_text(R"(
+struct Square { __device__ float operator()(float x) const { return x * x; } };
+__device__ float negate(float x) { return -x; }
+template <int N> struct Config { static constexpr int count = N; };
+template <class Op, float (*f)(float), class C> __global__ void map(float* x) {
+  for (int i = 0; i < C::count; ++i) x[i] = Op{}(f(x[i]));
+}
+template <class Op, float (*f)(float)> void launch(float* x) {
+  using C = Config<4>;
+  map<Op, f, C><<<1, 1>>>(x);
+}
+void entry(float* x) { launch<Square, negate>(x); }
+)");
+  const std::string text = extract(source.get(), "map");
+  expect_compiles(text, "map<Square, negate, Config<4>>");
+  EXPECT_THAT(text, Not(HasSubstr("entry")));
+}
+
+TEST(Extract, StandInTypesAreListedAndCompile) {
+  auto source = parse_text(R"(
+#include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
+template <class T> __global__ void scale(T* x, int n) {
+  using compute_t = at::opmath_type<T>;
+  if (threadIdx.x < n) x[threadIdx.x] = T(compute_t(x[threadIdx.x]) * compute_t(2));
+}
+)");
+  ASSERT_TRUE(source);
+  const auto kernel = find_kernel(*source, "scale");
+  ASSERT_TRUE(kernel.ok());
+  const auto extracted = extract_kernel(*source, *kernel);
+  ASSERT_TRUE(extracted.ok()) << extracted.error().sentence();
+  EXPECT_THAT(extracted->stand_ins, ElementsAre("lathe_c10_types.h"));
+  EXPECT_THAT(extracted->includes, Contains("<cuda_bf16.h>"));
+  expect_compiles(extracted->text, "scale<__nv_bfloat16>");
+  expect_compiles(extracted->text, "scale<c10::Half>");
+}
+
+TEST(Extract, WhatIsBrokenIsRefusedWithThePlace) {
+  auto source = parse_text("template <class T> __device__ T broken(T x) { return x * missing_constant; }\n"
+                           "__global__ void k(float* x) { x[0] = broken(x[0]); }\n");
+  ASSERT_TRUE(source);
+  const auto kernel = find_kernel(*source, "k");
+  ASSERT_TRUE(kernel.ok());
+  const auto extracted = extract_kernel(*source, *kernel);
+  ASSERT_FALSE(extracted.ok());
+  EXPECT_THAT(extracted.error().sentence(), HasSubstr("missing_constant"));
+  EXPECT_THAT(extracted.error().sentence(), HasSubstr("input.cu:1"));
+}
+
+TEST(Extract, DirectivesAliasesLinkageAndGeneratedKernels) {
+  auto source = parse_text(R"(
+namespace math { namespace inner { __device__ float half(float x) { return x / 2; } typedef struct { float v; } Box; } }
+namespace mi = math::inner;
+using namespace math;
+using math::inner::half;
+extern "C" { __device__ float c_add(float a, float b) { return a + b; } }
+#define KERNEL(name, op) __global__ void name##_kernel(float* x) { mi::Box b{half(*x)}; *x = c_add(op(b.v), inner::half(1.f)); }
+KERNEL(sine, sinf)
+KERNEL(root, sqrtf)
+)");
+  const std::string text = extract(source.get(), "root_kernel");
+  EXPECT_THAT(text, HasSubstr("KERNEL(root, sqrtf)"));
+  EXPECT_THAT(text, Not(HasSubstr("KERNEL(sine")));
+  expect_compiles(text, "root_kernel");
+}
+
+} // namespace
+} // namespace lathe::refactor

@@ -1,0 +1,194 @@
+#include "refactor/frontend/frontend.h"
+#include "tests/refactor/frontend/sources.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace lathe::refactor {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+std::vector<LaunchSite> launches(const std::string& text, const std::string& kernel = "k") {
+  static std::vector<std::unique_ptr<ParsedSource>> kept;
+  kept.push_back(parse_text(text));
+  if (!kept.back())
+    return {};
+  EXPECT_THAT(kept.back()->errors(), IsEmpty());
+  const auto found = find_kernel(*kept.back(), kernel);
+  if (!found.ok()) {
+    ADD_FAILURE() << found.error().sentence();
+    return {};
+  }
+  return found->launches;
+}
+
+std::int64_t value_of(const std::string& expression, const std::map<std::string, std::int64_t>& names) {
+  const auto parsed = Expression::parse(expression);
+  if (!parsed.ok()) {
+    ADD_FAILURE() << expression;
+    return -1;
+  }
+  const auto value = parsed->evaluate_integer([&](std::string_view name) -> std::optional<Value> {
+    const auto found = names.find(std::string(name));
+    return found == names.end() ? std::nullopt : std::optional<Value>(found->second);
+  });
+  EXPECT_TRUE(value.ok()) << expression << ": " << value.error().sentence();
+  return value.ok() ? *value : -1;
+}
+
+TEST(Launch, LocalsHelpersAndDim3AreInlined) {
+  const auto sites = launches(R"(
+#include <algorithm>
+#include <numeric>
+__global__ void k(float* out, int n, int d) {}
+constexpr int kThreads = 64;
+template <class T> constexpr T ceil_div(T a, T b) { return (a + b - 1) / b; }
+inline int round_up(int a, int b) { if (a % b == 0) return a; return a + b - a % b; }
+void launch(float* out, int n, int d, cudaStream_t stream) {
+  const int vec = std::gcd(16 / sizeof(float), d);
+  auto threads = std::min<int>(1024, d / vec);
+  threads = round_up(threads, 32);
+  dim3 block(threads, kThreads / 32), grid;
+  grid.x = ceil_div(n, 4);
+  grid.y = static_cast<unsigned>(d);
+  k<<<grid, block, threads * sizeof(float) + 16, stream>>>(out, n, d / 2);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(sites[0].launcher, "launch");
+  EXPECT_THAT(sites[0].location, testing::EndsWith("input.cu:15"));
+  EXPECT_THAT(sites[0].dimensions, UnorderedElementsAre("n", "d"));
+  for (const std::int64_t d : {8, 12, 4096, 5000, 8192}) {
+    const std::int64_t threads =
+        (std::min<std::int64_t>(1024, d / std::gcd<std::int64_t>(4, d)) + 31) / 32 * 32;
+    EXPECT_EQ(value_of(sites[0].block[0], {{"n", 7}, {"d", d}}), threads);
+    EXPECT_EQ(value_of(sites[0].shared_bytes, {{"n", 7}, {"d", d}}), threads * 4 + 16);
+    EXPECT_EQ(value_of(sites[0].arguments.at("d"), {{"d", d}}), d / 2);
+  }
+  EXPECT_EQ(sites[0].block[1], "2");
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 9}}), 3);
+  EXPECT_EQ(sites[0].grid[1], "d");
+  EXPECT_EQ(sites[0].grid[2], "1");
+  EXPECT_EQ(sites[0].arguments.at("out"), "out");
+}
+
+TEST(Launch, BranchesGiveSeveralSitesWithTheirConditions) {
+  const auto sites = launches(R"(
+template <int VEC> __global__ void k(float* x, int n) {}
+void launch(float* x, int n) {
+  int block = 128;
+  if (n > 4096) block = 256;
+  if (n % 8 == 0) { k<8><<<n / 8, block>>>(x, n); return; }
+  k<1><<<n, block>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_THAT(sites[0].template_arguments, ElementsAre("8"));
+  EXPECT_THAT(sites[0].conditions, ElementsAre("n % 8 == 0"));
+  EXPECT_EQ(value_of(sites[0].block[0], {{"n", 5000}}), 256);
+  EXPECT_EQ(value_of(sites[0].block[0], {{"n", 80}}), 128);
+  EXPECT_THAT(sites[1].conditions, ElementsAre("!(n % 8 == 0)"));
+}
+
+TEST(Launch, TorchDispatchNamesDimensionsAfterVariablesAndTensors) {
+  const auto sites = launches(R"(
+#include <torch/all.h>
+#include <ATen/cuda/CUDAContext.h>
+template <typename T, bool B> __global__ void k(const T* in, T* out, int d, float eps) {}
+void op(at::Tensor& out, const at::Tensor& input, double eps) {
+  TORCH_CHECK(input.size(1) % 2 == 0, "even");
+  int d = input.size(-1) / 2;
+  const int64_t num_tokens = input.numel() / input.size(-1);
+  const int sms = at::cuda::getCurrentDeviceProperties()->multiProcessorCount;
+  AT_DISPATCH_FLOATING_TYPES_AND_HALF(input.scalar_type(), "k", [&] {
+    uint32_t vec = 16 / sizeof(scalar_t);
+    dim3 block(std::min(d / vec, 1024U));
+    k<scalar_t, true><<<std::min<int64_t>(num_tokens, sms * 4), block, out.size(0) * 4, at::cuda::getCurrentCUDAStream()>>>(
+        input.data_ptr<scalar_t>(), out.data_ptr<scalar_t>(), d, eps);
+  });
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_THAT(sites[0].template_arguments, ElementsAre("scalar_t", "true"));
+  EXPECT_EQ(sites[0].instances.size(), 3u);
+  EXPECT_EQ(sites[0].grid[0], "min(num_tokens, device.multiprocessors * 4)");
+  EXPECT_EQ(sites[0].block[0], "min(d / (16 / sizeof_scalar_t), 1024)");
+  EXPECT_EQ(sites[0].shared_bytes, "out_size_0 * 4");
+  EXPECT_THAT(sites[0].dimensions, UnorderedElementsAre("num_tokens", "d", "out_size_0"));
+  EXPECT_EQ(sites[0].arguments.at("in"), "input");
+  EXPECT_EQ(sites[0].arguments.at("d"), "d");
+}
+
+TEST(Launch, ConfigurationStructuresAndTheRuntimeInterface) {
+  const auto sites = launches(R"(
+template <int N, class T> __global__ void k(T* x, int n) {}
+template <class T> cudaError_t launch(T* x, int n, int width, cudaStream_t stream) {
+  cudaLaunchConfig_t config;
+  dim3 blocks(n);
+  config.gridDim = blocks;
+  config.blockDim = 128;
+  config.dynamicSmemBytes = width * sizeof(T);
+  config.stream = stream;
+  switch (width) {
+    case 4: { constexpr int W = 4; auto kernel = k<W, T>; return cudaLaunchKernelEx(&config, kernel, x, n); }
+    case 8: { constexpr int W = 8; auto kernel = k<W, T>; return cudaLaunchKernelEx(&config, kernel, x, n); }
+  }
+  void* args[] = {&x, &n};
+  return cudaLaunchKernel((void*)k<1, T>, dim3(n, 2), dim3(32), args, 0, stream);
+}
+template cudaError_t launch<float>(float*, int, int, cudaStream_t);
+)");
+  ASSERT_EQ(sites.size(), 3u);
+  EXPECT_THAT(sites[0].template_arguments, ElementsAre("width", "T"));
+  EXPECT_EQ(sites[0].block[0], "128");
+  EXPECT_EQ(sites[0].shared_bytes, "width * sizeof_T");
+  EXPECT_EQ(sites[0].grid[0], "n");
+  EXPECT_EQ(sites[2].grid[1], "2");
+  EXPECT_EQ(sites[2].arguments.at("n"), "n");
+  EXPECT_THAT(sites[2].template_arguments, ElementsAre("1", "T"));
+}
+
+TEST(Launch, ClosuresKernelVariablesTraitsAndMacros) {
+  const auto sites = launches(R"(
+template <int kThreads, class T> struct Traits { static constexpr int kItems = sizeof(T) == 4 ? 4 : 8; static constexpr int kBytes = kThreads * kItems; };
+template <class Tr, bool B> __global__ void k(int* x) {}
+#define LAUNCH(B) { auto kernel = flag ? &k<Tr, B> : &k<Tr, !B>; kernel<<<div_up(n, Tr::kItems), kThreads, Tr::kBytes>>>(x); }
+template <int kThreads, class T> void run(int* x, int n, bool flag) {
+  using Tr = Traits<kThreads, T>;
+  auto div_up = [](int a, int b) { return (a + b - 1) / b; };
+  LAUNCH(true)
+}
+void entry(int* x, int n) { run<64, float>(x, n, true); }
+)");
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_THAT(sites[0].template_arguments, ElementsAre("Traits<64, T>", "true"));
+  EXPECT_EQ(sites[0].block[0], "64");
+  EXPECT_THAT(sites[0].instances, Contains(ElementsAre("Traits<64, float>", "true")));
+}
+
+TEST(Launch, WhatCannotBeReadIsASentence) {
+  const auto sites = launches(R"(
+__global__ void k(float* x) {}
+int table[4];
+void launch(float* x, int n) {
+  int block = 32;
+  while (block * 2 < n) block *= 2;
+  k<<<table[n], block>>>(x);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, Contains(HasSubstr("block")));
+  EXPECT_THAT(sites[0].unreadable, Contains(HasSubstr("loop of line 6")));
+}
+
+} // namespace
+} // namespace lathe::refactor
