@@ -334,6 +334,12 @@ void Builder::collect_dimensions() {
 
 } // namespace
 
+Result<RawCandidate> make_raw_candidate(const KernelInfo& kernel, const ExtractedKernel& extracted,
+                                        const WorkloadFacts& facts, const LaunchOverride& launch,
+                                        const std::string& architecture) {
+  return Builder(kernel, extracted, facts, launch, architecture).build();
+}
+
 std::string dtype_of_type(std::string type) {
   static const std::map<std::string, std::string> known{{"float", "f32"},
                                                         {"double", "f64"},
