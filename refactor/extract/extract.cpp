@@ -149,12 +149,13 @@ void Extractor::need(const Decl* user, const NamedDecl* used) {
       add_header(path);
       if (used->isInStdNamespace() && path.find("__clang_cuda") != std::string::npos)
         headers_.insert("<cmath>");
-      if (used->getName() == "uint" || used->getName() == "ushort" || used->getName() == "ulong")
+      const std::string name = used->getNameAsString(); // not every name is an identifier
+      if (name == "uint" || name == "ushort" || name == "ulong")
         extra_lines_.insert(fmt::format("typedef unsigned {} {};",
-                                        used->getName().str() == "uint"     ? "int"
-                                        : used->getName().str() == "ushort" ? "short"
-                                                                            : "long",
-                                        used->getName().str()));
+                                        name == "uint"     ? "int"
+                                        : name == "ushort" ? "short"
+                                                           : "long",
+                                        name));
     }
     return;
   }
