@@ -218,6 +218,20 @@ HostValue HostReader::evaluate_plain(const Expr* e) {
     if (is_dim3(list->getType()) || (list->getType()->isScalarType() && list->getNumInits() == 1))
       return construct(list->getType(), list->inits());
     HostValue value;
+    // The fields of a structure that are named, and those that are not: zero, or what dim3() gives.
+    if (const RecordDecl* record = list->getType().isNull() ? nullptr : list->getType()->getAsRecordDecl();
+        record && list->isSemanticForm()) {
+      value.kind = HostValue::Kind::structure;
+      unsigned position = 0;
+      for (const FieldDecl* field : record->fields()) {
+        if (position >= list->getNumInits())
+          break;
+        const Expr* initialiser = list->getInit(position++);
+        value.members[field->getNameAsString()] =
+            isa<ImplicitValueInitExpr>(initialiser) ? HostValue::integer("0") : evaluate(initialiser);
+      }
+      return value;
+    }
     value.kind = HostValue::Kind::list;
     for (const Expr* element : list->inits())
       value.elements.push_back(evaluate(element));

@@ -113,8 +113,11 @@ std::vector<std::string> HostReader::texts(llvm::ArrayRef<TemplateArgument> argu
     llvm::raw_string_ostream stream(text);
     argument.print(policy, stream, false);
     // NVRTC deduces `auto` parameters from a function's name, not from its address.
-    if (argument.getKind() == TemplateArgument::Declaration && isa<FunctionDecl>(argument.getAsDecl()))
-      text = argument.getAsDecl()->getQualifiedNameAsString();
+    if (argument.getKind() == TemplateArgument::Declaration)
+      if (const auto* function = dyn_cast<FunctionDecl>(argument.getAsDecl())) {
+        text.clear();
+        function->getNameForDiagnostic(stream, policy, /*Qualified=*/true);
+      }
     result.push_back(text);
   }
   return result;
@@ -159,7 +162,7 @@ bool HostReader::record_launch(const CallExpr* call) {
     const HostValue callee = evaluate(launch->getCallee());
     std::vector<HostValue> settings, arguments;
     for (const Expr* setting : configuration->arguments())
-      settings.push_back(evaluate(setting));
+      settings.push_back(isa<CXXDefaultArgExpr>(setting) ? HostValue::integer("0") : evaluate(setting));
     for (const Expr* argument : launch->arguments())
       arguments.push_back(evaluate(argument));
     settings.resize(std::max<std::size_t>(settings.size(), 2));

@@ -227,7 +227,17 @@ void HostReader::assign(const Expr* target, const HostValue& value) {
       return;
     }
     *where = value;
+    return;
   }
+  // Something of a variable changed in a way that is not followed: nothing is known of it any more.
+  const Expr* base = target->IgnoreParenImpCasts();
+  while (const auto* member = dyn_cast<MemberExpr>(base))
+    base = member->getBase()->IgnoreParenImpCasts();
+  if (const auto* reference = dyn_cast<DeclRefExpr>(base))
+    if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl()))
+      frame_.variables[variable] = HostValue::unknown(
+          fmt::format("'{}' is changed in {}", variable->getNameAsString(), line(target->getExprLoc())),
+          variable->getNameAsString());
 }
 
 void HostReader::forget(const Stmt* statement, const std::string& why) {

@@ -157,6 +157,30 @@ template cudaError_t launch<float>(float*, int, int, cudaStream_t);
   EXPECT_THAT(sites[2].template_arguments, ElementsAre("1", "T"));
 }
 
+TEST(Launch, ConfigurationInitialisedInBraces) {
+  const auto sites = launches(R"(
+__global__ void k(int* x) {}
+void one(int* x, int n, cudaStream_t stream) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(n, 3);
+  config.blockDim.x = 64;
+  config.stream = stream;
+  cudaLaunchKernelEx(&config, k, x);
+}
+void two(int* x, int n) {
+  cudaLaunchConfig_t config{.gridDim = n, .blockDim = {32, 4}, .dynamicSmemBytes = size_t(n) * 8};
+  cudaLaunchKernelEx(&config, k, x);
+}
+)");
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_THAT(sites[0].grid, ElementsAre("n", "3", "1"));
+  EXPECT_THAT(sites[0].block, ElementsAre("64", "1", "1"));
+  EXPECT_EQ(sites[0].shared_bytes, "0");
+  EXPECT_THAT(sites[1].grid, ElementsAre("n", "1", "1"));
+  EXPECT_THAT(sites[1].block, ElementsAre("32", "4", "1"));
+  EXPECT_EQ(sites[1].shared_bytes, "n * 8");
+}
+
 TEST(Launch, ClosuresKernelVariablesTraitsAndMacros) {
   const auto sites = launches(R"(
 template <int kThreads, class T> struct Traits { static constexpr int kItems = sizeof(T) == 4 ? 4 : 8; static constexpr int kBytes = kThreads * kItems; };
