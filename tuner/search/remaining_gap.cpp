@@ -33,7 +33,7 @@ RemainingGap estimate_remaining_gap(std::span<const Observation> observations, d
     return gap;
   const double gained = (best_of_first_half - best) / best_of_first_half;
   const double spacing = (costs[spaced - 1] - best) / (spaced - 1) / best;
-  gap.fraction = std::clamp(std::max(gained, spacing), 0.0, 1.0);
+  gap.fraction = std::clamp(2 * std::max(gained, spacing), 0.0, 1.0);
   return gap;
 }
 

@@ -24,7 +24,7 @@ struct SearchOptions {
   // has found nothing better for a while, they share the proposals by the bandit.
   std::string technique = "ensemble";
   std::uint64_t seed = 1;
-  std::vector<Observation> prior; // from another device, problem or template version (transfer)
+  std::vector<Observation> prior = {}; // from another device, problem or template version (transfer)
 };
 
 // Ask and tell. `ask` never returns a point twice, nor one that was told; fewer points than asked means that
@@ -45,7 +45,7 @@ std::vector<std::string> technique_names();
 // How far the best found may be from the best there is. Search has no certificate: this is an extrapolation,
 // and docs/search.md says how often it holds on recorded spaces.
 struct RemainingGap {
-  // A likely bound on (best found - optimum) / best found: the larger of what the second half of the
+  // A likely bound on (best found - optimum) / best found: twice the larger of what the second half of the
   // evaluations gained and the spacing of the best five results. 0 when every point was evaluated, 1 when
   // fewer than 10 succeeded.
   double fraction = 1;

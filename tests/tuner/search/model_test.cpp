@@ -1,0 +1,187 @@
+// The surrogate's parts against direct computation.
+#include "synthetic.h"
+
+#include "tuner/search/domain.h"
+#include "tuner/search/kernel.h"
+#include "tuner/search/posterior.h"
+#include "tuner/search/prior.h"
+#include "tuner/search/relaxation.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace lathe::search {
+namespace {
+
+std::vector<Point> points_of_records(const RecordedSpace& space) {
+  std::vector<Point> points;
+  for (const auto& record : space.records)
+    points.push_back(record.point);
+  return points;
+}
+
+TEST(Axes, TextIsCategoricalAndConstantsHaveNone) {
+  const std::vector<Axis> axes = axes_of({{"mode", {Value{std::string("a")}, Value{std::string("b")}}},
+                                          integers("one", {7}),
+                                          integers("power", {1, 2, 4}),
+                                          integers("any", {16, 32, 48}),
+                                          integers("signed", {-1, 0, 1})});
+  ASSERT_EQ(axes.size(), 5u);
+  EXPECT_TRUE(axes[0].categorical);
+  EXPECT_EQ(axes[1].parameter, 2u);
+  EXPECT_EQ(axes[2].parameter, 3u);
+  EXPECT_EQ(axes[3].parameter, 3u); // alignment
+  EXPECT_EQ(axes[3].position, (std::vector<double>{0, 1, 0}));
+  EXPECT_EQ(axes[4].position, (std::vector<double>{0, 0.5, 1}));
+}
+
+TEST(Kernel, SlopesMatchFiniteDifferences) {
+  const RecordedSpace space = synthetic_space();
+  Kernel kernel(space.parameters);
+  const Point a = space.records[10].point, b = space.records[900].point;
+  std::vector<double> theta = kernel.theta();
+  for (std::size_t axis = 0; axis < kernel.axes(); ++axis) {
+    constexpr double step = 1e-5;
+    kernel.set(theta);
+    const double slope = kernel.slope(axis, a, b);
+    auto moved = theta;
+    moved[axis] += step;
+    kernel.set(moved);
+    const double above = std::log(kernel(a, b));
+    moved[axis] -= 2 * step;
+    kernel.set(moved);
+    EXPECT_NEAR((above - std::log(kernel(a, b))) / (2 * step), slope, 1e-6);
+  }
+}
+
+// Extending one point at a time gives what solving the whole system gives.
+TEST(Posterior, MatchesTheDirectSolution) {
+  const RecordedSpace space = synthetic_space();
+  const auto domain = domain_of(space.parameters, points_of_records(space));
+  const CandidatePool pool(*domain, 100'000);
+  Kernel kernel(space.parameters);
+  for (const bool earlier : {false, true}) {
+    Eigen::VectorXf feature(earlier ? static_cast<Eigen::Index>(pool.size()) : 0);
+    for (Eigen::Index c = 0; c < feature.size(); ++c)
+      feature[c] = static_cast<float>(c % 17) / 10.0f;
+    const auto feature_of = [&](std::size_t c) {
+      return earlier ? static_cast<double>(feature[static_cast<Eigen::Index>(c)]) : 0.0;
+    };
+    const auto covariance = [&](std::size_t a, std::size_t b) {
+      return kernel(pool.row(a), pool.row(b)) +
+             (earlier ? linear_covariance(feature_of(a), feature_of(b)) : 0);
+    };
+    Posterior posterior;
+    posterior.reset(kernel, pool, feature);
+    EXPECT_EQ(posterior.predict({}).size(), static_cast<Eigen::Index>(pool.size()));
+    constexpr Eigen::Index n = 20;
+    std::vector<std::optional<double>> targets;
+    Eigen::MatrixXd k(n, n);
+    Eigen::VectorXd y(n);
+    const auto row = [](Eigen::Index i) { return static_cast<std::size_t>(i * 37); };
+    for (Eigen::Index i = 0; i < n; ++i) {
+      posterior.add(pool.point(row(i)), feature_of(row(i)));
+      y[i] = std::sin(static_cast<double>(i));
+      targets.emplace_back(y[i]);
+      for (Eigen::Index j = 0; j < n; ++j)
+        k(i, j) = covariance(row(i), row(j)) + (i == j ? kernel.noise_variance() : 0);
+    }
+    const Eigen::LLT<Eigen::MatrixXd> factor(k);
+    const Eigen::VectorXf mean = posterior.predict(targets);
+    for (std::size_t c = 0; c < pool.size(); c += 101) {
+      Eigen::VectorXd cross(n);
+      for (Eigen::Index i = 0; i < n; ++i)
+        cross[i] = covariance(c, row(i));
+      const auto at = static_cast<Eigen::Index>(c);
+      EXPECT_NEAR(mean[at], cross.dot(factor.solve(y)), 2e-3);
+      EXPECT_NEAR(posterior.variance()[at], covariance(c, c) - cross.dot(factor.solve(cross)), 2e-3);
+    }
+    targets.back() = std::nullopt; // believed to meet its prediction: the mean is that of the others
+    EXPECT_TRUE(posterior.predict(targets).allFinite());
+  }
+}
+
+TEST(CandidatePool, LargeSpacesAreSampledAroundTheBest) {
+  const RecordedSpace space = synthetic_space();
+  const auto domain = domain_of(space.parameters, points_of_records(space));
+  CandidatePool pool(*domain, 100);
+  EXPECT_FALSE(pool.is_whole());
+  History history;
+  history.observe({space.records[5].point, true, 1});
+  Random random(3);
+  pool.refresh(history, {}, random);
+  EXPECT_LE(pool.size(), 100u);
+  EXPECT_GT(pool.size(), 50u);
+  std::set<Point> distinct;
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    distinct.insert(pool.point(i));
+    EXPECT_TRUE(domain->contains(pool.point(i)));
+  }
+  EXPECT_EQ(distinct.size(), pool.size());
+}
+
+TEST(Domain, NeighboursAndRepairStayInTheSet) {
+  const RecordedSpace space = synthetic_space();
+  const std::vector<Point> points = points_of_records(space);
+  const auto domain = domain_of(space.parameters, points);
+  Random random(1);
+  for (std::size_t i = 0; i < points.size(); i += 97)
+    for (const auto kind : {Neighbourhood::hamming, Neighbourhood::adjacent, Neighbourhood::wide}) {
+      std::set<Point> expected;
+      for (const Point& other : points) {
+        std::size_t changed = 0;
+        bool adjacent = true;
+        for (std::size_t p = 0; p < other.size(); ++p)
+          if (other[p] != points[i][p]) {
+            ++changed;
+            adjacent = adjacent && std::abs(other[p] - points[i][p]) == 1;
+          }
+        if (changed == 1 && (kind != Neighbourhood::adjacent || adjacent))
+          expected.insert(other);
+        if (changed == 2 && kind == Neighbourhood::wide)
+          expected.insert(other);
+      }
+      const auto found = domain->neighbours(points[i], kind);
+      EXPECT_EQ(std::set<Point>(found.begin(), found.end()), expected);
+      EXPECT_EQ(found.size(), expected.size());
+    }
+  const Point invalid{7, 4, 0, 0, 0}; // 256 * 16 threads
+  EXPECT_FALSE(domain->contains(invalid));
+  EXPECT_TRUE(domain->contains(domain->repair(invalid, random)));
+  EXPECT_EQ(domain->repair(points[3], random), points[3]);
+}
+
+TEST(Relaxation, FollowsTheNumbersAndClampsToTheBox) {
+  const std::vector<Parameter> parameters{integers("a", {8, 2, 4}), integers("b", {5})};
+  const auto domain = domain_of(parameters, points_of(parameters, [](const Point&) { return true; }));
+  Relaxation relaxation(*domain);
+  Random random(1);
+  ASSERT_EQ(relaxation.dimensions(), 1u);
+  EXPECT_EQ(relaxation.coordinates({1, 0}), std::vector<double>{0.5});
+  EXPECT_EQ(relaxation.coordinates({0, 0}), std::vector<double>{2.5});
+  EXPECT_EQ(relaxation.point(std::vector<double>{-9}, random), (Point{1, 0}));
+  EXPECT_EQ(relaxation.point(std::vector<double>{99}, random), (Point{0, 0}));
+  EXPECT_EQ(relaxation.point(std::vector<double>{std::nan("")}, random), (Point{1, 0}));
+}
+
+TEST(Prior, KnowsItsResultsAndItsBasins) {
+  const RecordedSpace space = synthetic_space();
+  const auto observations = prior_from(space, space.parameters);
+  ASSERT_TRUE(observations.ok());
+  const Prior prior(space.parameters, *observations);
+  ASSERT_TRUE(prior.is_usable());
+  ASSERT_FALSE(prior.optima().empty());
+  EXPECT_DOUBLE_EQ(space.best_cost(), [&] {
+    for (const auto& record : space.records)
+      if (record.point == prior.optima().front())
+        return record.cost;
+    return 0.0;
+  }());
+  EXPECT_FALSE(Prior(space.parameters, {}).is_usable());
+  EXPECT_FALSE(Prior(space.parameters, {{space.records[0].point, true, 2}, {space.records[1].point, true, 2}})
+                   .is_usable());
+}
+
+} // namespace
+} // namespace lathe::search

@@ -1,0 +1,90 @@
+#include "synthetic.h"
+#include "tuner/search/replay.h"
+#include "tuner/search/replay_plot.h"
+
+#include <gtest/gtest.h>
+
+namespace lathe {
+namespace {
+
+TEST(Replay, RandomMatchesItsExactExpectation) {
+  const RecordedSpace space = synthetic_space();
+  ReplayOptions options{.technique = "random", .budget = 50, .seeds = 200};
+  auto result = replay(space, options);
+  ASSERT_TRUE(result.ok());
+  for (const std::size_t n : {5u, 20u, 50u})
+    EXPECT_NEAR(result->mean_fraction(n), random_fraction(space, n), 4 * result->standard_error(n) + 1e-9);
+  EXPECT_NEAR(performance_score(space, *result), 0, 0.15);
+  EXPECT_DOUBLE_EQ(random_fraction(space, space.records.size()), 1);
+}
+
+// The default is ahead of random by more than chance, in the mean over seeds.
+TEST(Replay, TheDefaultBeatsRandom) {
+  const RecordedSpace space = synthetic_space();
+  auto result = replay(space, {.budget = 60, .seeds = 12});
+  ASSERT_TRUE(result.ok());
+  for (const std::size_t n : {30u, 60u})
+    EXPECT_GT(result->mean_fraction(n) - 3 * result->standard_error(n), random_fraction(space, n)) << n;
+  EXPECT_GT(performance_score(space, *result), 0.2);
+}
+
+TEST(Replay, DoesNotDependOnTheNumberOfThreads) {
+  const RecordedSpace space = synthetic_space();
+  ReplayOptions options{.budget = 20, .seeds = 4};
+  options.threads = 1;
+  auto alone = replay(space, options);
+  options.threads = 4;
+  auto together = replay(space, options);
+  ASSERT_TRUE(alone.ok() && together.ok());
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(alone->runs[i].best, together->runs[i].best);
+}
+
+TEST(Replay, AGoodPriorHelpsAndABadOneIsLetGo) {
+  const RecordedSpace space = synthetic_space();
+  RecordedSpace related = space, misleading = space;
+  double worst = 0;
+  for (const auto& record : space.records)
+    worst = std::max(worst, record.cost);
+  for (std::size_t i = 0; i < space.records.size(); ++i) {
+    related.records[i].cost =
+        3 * std::pow(space.records[i].cost, 1.3) * (1 + 0.05 * std::sin(static_cast<double>(i)));
+    misleading.records[i].cost = 1 + worst - space.records[i].cost;
+    misleading.records[i].succeeded = true;
+  }
+  ReplayOptions options{.budget = 80, .seeds = 8};
+  auto cold = replay(space, options);
+  options.prior = *prior_from(related, space.parameters);
+  auto helped = replay(space, options);
+  options.prior = *prior_from(misleading, space.parameters);
+  auto misled = replay(space, options);
+  ASSERT_TRUE(cold.ok() && helped.ok() && misled.ok());
+  EXPECT_GT(helped->mean_fraction(10), cold->mean_fraction(10));
+  EXPECT_GT(misled->mean_fraction(80), random_fraction(space, 80));
+}
+
+TEST(Replay, ABudgetBeyondTheSpaceEndsAtTheOptimum) {
+  RecordedSpace space = synthetic_space();
+  space.records.resize(30);
+  for (auto& record : space.records)
+    record.succeeded = true;
+  auto result = replay(space, {.budget = 100, .seeds = 2});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->runs[0].best.size(), 30u);
+  EXPECT_DOUBLE_EQ(result->mean_fraction(100), 1);
+  EXPECT_TRUE(result->evaluations_to(result->runs[0], 0.95).has_value());
+}
+
+TEST(Replay, UnknownTechniqueIsAnError) {
+  EXPECT_FALSE(replay(synthetic_space(), {.technique = "none", .budget = 5, .seeds = 2}).ok());
+}
+
+TEST(Replay, ThePlotEscapesItsTitles) {
+  const std::string svg = plot_replay({{"a<b", {0.1, 0.5, 1}, {0.1, 0.2, 0.3}}}, "t & u");
+  EXPECT_NE(svg.find("a&lt;b"), std::string::npos);
+  EXPECT_NE(svg.find("t &amp; u"), std::string::npos);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+} // namespace
+} // namespace lathe
