@@ -13,12 +13,12 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t part) {
 // Remembers the subtree of a state. It forgets on collision, which costs time only: memory stays bounded.
 class Memo {
 public:
-  Memo(std::size_t key_length, std::size_t most_entries) : key_length_(key_length), most_(most_entries) {}
+  // `cheap`: what a hit saves is one run of the last level, hardly more than the lookup.
+  Memo(std::size_t key_length, std::size_t most_entries, bool cheap)
+      : key_length_(key_length), most_(most_entries), cheap_(cheap) {}
 
-  // The slot of a key; whether the slot holds it.
+  // Whether the key is known; its node.
   bool find(const std::vector<std::int64_t>& key, NodeId& node) {
-    if (abandoned_)
-      return false;
     ++lookups_;
     std::uint64_t hash = 0x243f6a8885a308d3u;
     for (const std::int64_t part : key)
@@ -34,14 +34,16 @@ public:
     return true;
   }
 
-  // Stores what find() of the same key missed. `hash` is its hash().
+  // Stores the node of a key that find() missed.
   void store(const std::vector<std::int64_t>& key, std::uint64_t hash, NodeId node) {
     if (abandoned_)
       return;
     if (used_ * 2 >= nodes_.size() && nodes_.size() < most_)
       grow();
-    if (nodes_.size() >= most_ && lookups_ > 8 * most_ && hits_ < lookups_ / 16) {
-      abandoned_ = true; // states hardly ever come back: looking them up costs more than it saves
+    const bool rarely_hit = cheap_ ? lookups_ > 4096 && hits_ < lookups_ / 2
+                                   : nodes_.size() >= most_ && lookups_ > 8 * most_ && hits_ < lookups_ / 16;
+    if (rarely_hit) { // states hardly ever come back: looking them up costs more than it saves
+      abandoned_ = true;
       nodes_ = {};
       keys_ = {};
       return;
@@ -49,8 +51,8 @@ public:
     place(key.data(), hash, node == dead_node ? dead : node);
   }
 
-  std::uint64_t hash() const { return hash_; }
-  std::size_t bytes() const { return keys_.size() * sizeof(std::int64_t) + nodes_.size() * sizeof(NodeId); }
+  bool is_abandoned() const { return abandoned_; }
+  std::uint64_t hash() const { return hash_; } // of the key of the last find()
 
 private:
   static constexpr NodeId empty = 0xffffffff;
@@ -81,6 +83,7 @@ private:
 
   std::size_t key_length_;
   std::size_t most_;
+  bool cheap_;
   std::size_t used_ = 0;
   std::uint64_t hash_ = 0;
   std::uint64_t lookups_ = 0;
@@ -109,7 +112,7 @@ public:
       const std::size_t words = level.live.size() + (level.live_fallible.size() + 63) / 64;
       // A quarter of the memory for all memos together.
       const std::size_t share = limits.bytes / 4 / levels / (words * sizeof(std::int64_t) + sizeof(NodeId));
-      memos_.emplace_back(words, std::bit_floor(std::max<std::size_t>(share, 64)));
+      memos_.emplace_back(words, std::bit_floor(std::max<std::size_t>(share, 64)), i + 2 == levels);
     }
     keys_.resize(levels);
   }
@@ -151,9 +154,11 @@ private:
 
   NodeId descend(std::size_t level, std::uint32_t lane) {
     machine_.choose(level, lane);
+    Memo& memo = memos_[level];
+    if (memo.is_abandoned())
+      return solve(level + 1);
     std::vector<std::int64_t>& key = keys_[level];
     machine_.state(level, key);
-    Memo& memo = memos_[level];
     NodeId node = dead_node;
     if (memo.find(key, node))
       return node;
