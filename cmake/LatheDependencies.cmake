@@ -30,8 +30,6 @@ if(LATHE_BUILD_REFACTOR)
   add_library(lathe_clang INTERFACE)
   target_include_directories(lathe_clang SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${CLANG_INCLUDE_DIRS})
   target_compile_options(lathe_clang INTERFACE -fno-rtti)
-  # The distribution builds LLVM without assertions; its headers must agree with its libraries.
-  target_compile_definitions(lathe_clang INTERFACE NDEBUG)
   target_link_libraries(lathe_clang INTERFACE clang-cpp LLVM)
   find_package(Boost 1.74 REQUIRED COMPONENTS graph)
 endif()

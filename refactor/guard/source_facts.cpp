@@ -203,7 +203,9 @@ private:
 
 std::string mangled_name(ASTContext& context, const FunctionDecl* function) {
   const std::unique_ptr<MangleContext> mangler(context.createMangleContext());
-  const GlobalDecl declaration(function, KernelReferenceKind::Kernel);
+  const GlobalDecl declaration = function->hasAttr<CUDAGlobalAttr>()
+                                     ? GlobalDecl(function, KernelReferenceKind::Kernel)
+                                     : GlobalDecl(function);
   if (!mangler->shouldMangleDeclName(function))
     return function->getNameAsString();
   std::string name;
