@@ -208,5 +208,50 @@ TEST(SpaceProperty, AgreesWithBruteForceOnAllKinds) {
   check_random_spaces(2, 1000, false, 100);
 }
 
+// Limits so small that nothing is enumerated: membership, neighbours and repair still hold, counts are
+// estimates.
+TEST(SpaceProperty, SampledSpacesAgreeWithBruteForce) {
+  Random random(3);
+  SpaceOptions options;
+  options.step_limit = 0;
+  int sampled = 0;
+  for (int round = 0; round < 150; ++round) {
+    const RandomSpace definition = make_random_space(random, round % 2 == 0);
+    SCOPED_TRACE(describe(definition));
+    const std::vector<Expression> conditions = parse_all(definition.texts, definition.dialect);
+    const std::vector<Point> valid = all_valid_points(definition.parameters, conditions);
+    const Result<Space> space = Space::build(definition.parameters, conditions, {}, options);
+    if (valid.empty()) {
+      ASSERT_FALSE(space.ok());
+      continue;
+    }
+    ASSERT_TRUE(space.ok()) << space.error().sentence();
+    const ValidCount count = space->valid_count();
+    ASSERT_FALSE(space->is_enumerated());
+    ASSERT_FALSE(count.exact);
+    // Six standard errors, and a little for estimates whose error is zero up to rounding.
+    ASSERT_NEAR(count.value, static_cast<double>(valid.size()),
+                6 * count.standard_error + 1e-9 * count.value);
+    sampled += count.standard_error > 0 ? 1 : 0;
+    for (int i = 0; i < 5; ++i) {
+      ASSERT_TRUE(space->contains(space->sample(random)));
+      const Point point = random_point(random, definition.parameters);
+      const bool is_valid = std::binary_search(valid.begin(), valid.end(), point);
+      ASSERT_EQ(space->contains(point), is_valid);
+      ASSERT_TRUE(space->contains(space->repair(point, random)));
+      if (is_valid) {
+        ASSERT_EQ(space->repair(point, random), point);
+      }
+      for (const Neighbourhood neighbourhood :
+           {Neighbourhood::hamming, Neighbourhood::adjacent, Neighbourhood::wide})
+        for (const Point& other : space->neighbours(point, neighbourhood)) {
+          ASSERT_TRUE(are_neighbours(point, other, neighbourhood));
+          ASSERT_TRUE(std::binary_search(valid.begin(), valid.end(), other));
+        }
+    }
+  }
+  EXPECT_GT(sampled, 20);
+}
+
 } // namespace
 } // namespace lathe
