@@ -102,7 +102,7 @@ std::vector<Near> Group::near(const Tuple& tuple, int distance, Step step) const
 
 Tuple Group::nearest(const Tuple& tuple, Random& random) const {
   if (sampler_)
-    return sampler_->nearest(tuple, sizes_, random);
+    return sampler_->nearest(tuple, random);
   return from_levels(diagram_.nearest(to_levels(tuple), sizes_, random));
 }
 

@@ -164,7 +164,7 @@ std::vector<Near> Sampler::near(const Tuple& tuple, int distance, Step step) con
   return found;
 }
 
-Tuple Sampler::nearest(const Tuple& tuple, const std::vector<std::size_t>&, Random& random) const {
+Tuple Sampler::nearest(const Tuple& tuple, Random& random) const {
   for (int distance = 0; distance <= 2; ++distance)
     if (const std::vector<Near> found = near(tuple, distance, Step::any); !found.empty())
       return found[static_cast<std::size_t>(random_below(found.size(), random))].tuple;

@@ -29,7 +29,7 @@ public:
   Tuple sample(Random& random) const;
   std::vector<Near> near(const Tuple& tuple, int distance, Step step) const;
   // One or two changes where that suffices, else a search that tries close values first.
-  Tuple nearest(const Tuple& tuple, const std::vector<std::size_t>& sizes, Random& random) const;
+  Tuple nearest(const Tuple& tuple, Random& random) const;
 
 private:
   struct Descent {

@@ -1,4 +1,5 @@
 #include "brute_force.h"
+#include "known_spaces.h"
 
 #include <gmock/gmock.h>
 
@@ -118,6 +119,26 @@ TEST(Space, SamplesUniformly) {
     chi_squared += (n - expected) * (n - expected) / expected;
   // 89 degrees of freedom: beyond 160 lies less than one in 10^5.
   EXPECT_LT(chi_squared, 160);
+}
+
+TEST(Space, CountsKnownSpaces) {
+  for (const KnownSpace& known : known_spaces()) {
+    std::vector<Parameter> parameters;
+    for (const auto& [name, values] : known.parameters)
+      parameters.push_back({name, integers(values)});
+    for (const Dialect dialect : {Dialect::lathe, Dialect::python}) { // `/` is exact wherever it matters
+      const Space space = *Space::build(parameters, parse_all(known.conditions, dialect));
+      EXPECT_EQ(space.cartesian_size(), known.cartesian) << known.name;
+      EXPECT_EQ(space.valid_count().value, known.valid) << known.name;
+      Random random(1);
+      for (int i = 0; i < 200; ++i) {
+        const Point point = space.sample(random);
+        const std::optional<std::uint64_t> index = space.index_of(point);
+        ASSERT_TRUE(index);
+        ASSERT_EQ(space.point(*index), point);
+      }
+    }
+  }
 }
 
 TEST(Space, RepairMovesAsLittleAsPossible) {
