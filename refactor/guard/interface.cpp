@@ -3,6 +3,7 @@
 #include "refactor/guard/checks.h"
 
 #include <clang/AST/ASTContext.h>
+#include <clang/AST/Attr.h>
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/Frontend/ASTUnit.h>
@@ -19,6 +20,13 @@ struct UseVisitor : clang::RecursiveASTVisitor<UseVisitor> {
   bool VisitDeclRefExpr(clang::DeclRefExpr* reference) {
     if (llvm::isa<clang::NonTypeTemplateParmDecl>(reference->getDecl()))
       used.insert(reference->getDecl()->getNameAsString());
+    return true;
+  }
+  // `#pragma unroll N` hangs on its loop as an attribute, which the visitor does not enter.
+  bool VisitAttributedStmt(clang::AttributedStmt* statement) {
+    for (const clang::Attr* attribute : statement->getAttrs())
+      if (const auto* hint = llvm::dyn_cast<clang::LoopHintAttr>(attribute); hint && hint->getValue())
+        TraverseStmt(hint->getValue());
     return true;
   }
   bool VisitTemplateTypeParmTypeLoc(clang::TemplateTypeParmTypeLoc location) {

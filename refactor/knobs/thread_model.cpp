@@ -538,6 +538,12 @@ std::variant<ThreadRefusal, ThreadModel> analyse_threads(KernelView& view, const
   return Analysis(view, axis, launcher_varies).run();
 }
 
+bool is_dependency_control(const AsmStmt* statement) {
+  const auto* assembly = dyn_cast<GCCAsmStmt>(statement);
+  return assembly && assembly->getNumOutputs() == 0 && assembly->getNumInputs() == 0 &&
+         assembly->getAsmString()->getString().starts_with("griddepcontrol.");
+}
+
 std::string communication(const KernelView& view) {
   static const std::regex talks(
       "(__sync.*|__shfl.*|__ballot.*|__any.*|__all.*|__match.*|__reduce_.*|__activemask|"
@@ -548,7 +554,7 @@ std::string communication(const KernelView& view) {
       return name;
   std::string found;
   view.visit([&](const Stmt* statement) {
-    if (isa<AsmStmt>(statement)) {
+    if (isa<AsmStmt>(statement) && !is_dependency_control(cast<AsmStmt>(statement))) {
       found = "inline assembly at " + view.at_line(statement->getBeginLoc());
     } else if (const auto* declaration = dyn_cast<DeclStmt>(statement)) {
       for (const Decl* declared : declaration->decls()) {

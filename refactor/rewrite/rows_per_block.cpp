@@ -51,7 +51,8 @@ public:
             refuse("a helper reads blockIdx.x");
           blocks.push_back(pseudo);
         }
-      } else if (isa<AsmStmt>(statement) || isa<GotoStmt>(statement)) {
+      } else if ((isa<AsmStmt>(statement) && !is_dependency_control(cast<AsmStmt>(statement))) ||
+                 isa<GotoStmt>(statement)) {
         refuse("inline assembly or goto");
       } else if (const auto* leave = dyn_cast<ReturnStmt>(statement); leave && in_kernel) {
         returns.push_back(leave);
