@@ -112,7 +112,9 @@ Result<std::vector<Summary>> summarize_spec(const TuningSpec& spec, const Option
 Summary summarize_recorded(const std::string& file, const RecordedSpace& recorded, const Options& options) {
   Summary summary;
   summary.file = file;
-  summary.name = recorded.kernel + " on " + recorded.device;
+  summary.name = recorded.kernel; // T4 files name neither kernel nor device
+  if (!recorded.device.empty())
+    summary.name += " on " + recorded.device;
   summary.parameters = recorded.parameters;
   summary.cartesian = cartesian_size(recorded.parameters);
   summary.valid.value = static_cast<double>(recorded.records.size());
@@ -186,7 +188,9 @@ std::string count_text(double count) {
 }
 
 void print(const Summary& summary) {
-  std::cout << summary.file << ": " << summary.name;
+  std::cout << summary.file;
+  if (!summary.name.empty())
+    std::cout << ": " << summary.name;
   if (!summary.workload.empty())
     std::cout << ", " << summary.workload;
   std::cout << fmt::format("\n  parameters    {}\n  cartesian     {}\n  {:14}{}", summary.parameters.size(),
