@@ -33,7 +33,8 @@ Result<Compiler> search_compiler() {
   else {
     for (int version = 22; version >= 14; --version)
       candidates.push_back("clang++-" + std::to_string(version));
-    // The oldest known to work well comes first of all: its sanitizer interfaces are the ones that are tested.
+    // The oldest known to work well comes first of all: its sanitizer interfaces are the ones that are
+    // tested.
     candidates.insert(candidates.begin(), "clang++-19");
     candidates.insert(candidates.end(), {"clang++", "g++"});
   }
@@ -49,8 +50,10 @@ Result<Compiler> search_compiler() {
     break;
   }
   if (compiler.path.empty())
-    return Error{"cannot run kernels on the host", "no C++ compiler was found", "install clang++-19 or set LATHE_HOST_CXX"};
-  for (const std::string& home : {environment("LATHE_CUDA_HOME"), environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")}) {
+    return Error{"cannot run kernels on the host", "no C++ compiler was found",
+                 "install clang++-19 or set LATHE_HOST_CXX"};
+  for (const std::string& home : {environment("LATHE_CUDA_HOME"), environment("CUDA_HOME"),
+                                  environment("CUDA_PATH"), std::string("/usr/local/cuda")}) {
     if (home.empty())
       continue;
     for (const char* folder : {"include", "targets/x86_64-linux/include"})
@@ -58,7 +61,8 @@ Result<Compiler> search_compiler() {
         compiler.cuda_include = fs::path(home) / folder;
   }
   if (compiler.cuda_include.empty())
-    return Error{"cannot run kernels on the host", "the CUDA toolkit's headers were not found", "install CUDA 13.0 or set CUDA_HOME"};
+    return Error{"cannot run kernels on the host", "the CUDA toolkit's headers were not found",
+                 "install CUDA 13.0 or set CUDA_HOME"};
   LATHE_TRY(const fs::path header, shipped_file("host_executor/lathe_cuda.h"));
   compiler.device_include = header.parent_path();
   return compiler;
@@ -107,11 +111,15 @@ std::vector<std::string> language_flags(const HostCompileOptions& options) {
   std::string standard = "-std=gnu++17";
   for (std::size_t i = 0; i < options.compile_options.size(); ++i) {
     std::string option = options.compile_options[i];
-    if (option.starts_with("--std=") || option.starts_with("--define-macro=") || option.starts_with("--undefine-macro=") ||
-        option.starts_with("--include-path=")) {
+    if (option.starts_with("--std=") || option.starts_with("--define-macro=") ||
+        option.starts_with("--undefine-macro=") || option.starts_with("--include-path=")) {
       const auto equals = option.find('=');
       const std::string value = option.substr(equals + 1);
-      option = (option.starts_with("--std=") ? "-std=" : option.starts_with("--define") ? "-D" : option.starts_with("--undefine") ? "-U" : "-I") + value;
+      option = (option.starts_with("--std=")       ? "-std="
+                : option.starts_with("--define")   ? "-D"
+                : option.starts_with("--undefine") ? "-U"
+                                                   : "-I") +
+               value;
     }
     if (option.starts_with("-std=c++") || option.starts_with("-std=gnu++")) {
       const std::string version = option.substr(option.find("++") + 2);
@@ -130,8 +138,16 @@ std::vector<std::string> language_flags(const HostCompileOptions& options) {
 }
 
 std::vector<std::string> code_flags(const Compiler& compiler, const HostCompileOptions& options) {
-  std::vector<std::string> flags{"-w", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing",
-                                 "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", machine_level()};
+  std::vector<std::string> flags{"-w",
+                                 "-fPIC",
+                                 "-shared",
+                                 "-fvisibility=hidden",
+                                 "-fno-exceptions",
+                                 "-fno-strict-aliasing",
+                                 "-ffp-contract=off",
+                                 "-fno-math-errno",
+                                 "-fno-trapping-math",
+                                 machine_level()};
   if (compiler.is_clang)
     flags.insert(flags.end(), {"-fno-strict-float-cast-overflow", "-ferror-limit=5"});
   else
@@ -141,11 +157,15 @@ std::vector<std::string> code_flags(const Compiler& compiler, const HostCompileO
     return flags;
   }
   // Only accesses that the compiler kept one by one are announced whole.
-  flags.insert(flags.end(), {"-O1", "-gline-tables-only", "-fno-vectorize", "-fno-slp-vectorize", "-fsanitize=thread",
-                             "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-atomics=0",
-                             "-mllvm", "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-handle-cxx-exceptions=0"});
+  flags.insert(flags.end(),
+               {"-O1", "-gline-tables-only", "-fno-vectorize", "-fno-slp-vectorize",
+                // Past the driver, which links no runtime then and allows the undefined-behaviour checks too.
+                "-Xclang", "-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
+                "-tsan-instrument-atomics=0", "-mllvm", "-tsan-instrument-read-before-write=1", "-mllvm",
+                "-tsan-handle-cxx-exceptions=0"});
   if (options.sanitize)
-    flags.insert(flags.end(), {"-fsanitize=undefined", "-fno-sanitize=vptr,function,pointer-overflow,shift-base,object-size",
+    flags.insert(flags.end(), {"-fsanitize=undefined",
+                               "-fno-sanitize=vptr,function,pointer-overflow,shift-base,object-size",
                                "-fsanitize-minimal-runtime", "-fsanitize-recover=undefined"});
   else
     flags.push_back("-fwrapv");
@@ -157,7 +177,8 @@ std::string first_diagnostic(const std::string& output) {
   if (at == std::string::npos)
     return output.substr(0, output.find('\n'));
   const std::size_t begin = output.rfind('\n', at);
-  return output.substr(begin == std::string::npos ? 0 : begin + 1, output.find('\n', at) - (begin == std::string::npos ? 0 : begin + 1));
+  return output.substr(begin == std::string::npos ? 0 : begin + 1,
+                       output.find('\n', at) - (begin == std::string::npos ? 0 : begin + 1));
 }
 
 std::string escaped(std::string_view text) {
@@ -167,8 +188,8 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-Result<std::string> run_compiler(const std::vector<std::string>& command, double time_limit_s, std::string_view file_name,
-                                 std::string_view input) {
+Result<std::string> run_compiler(const std::vector<std::string>& command, double time_limit_s,
+                                 std::string_view file_name, std::string_view input) {
   SubprocessOptions options;
   options.timeout = milliseconds(static_cast<long>(time_limit_s * 1000));
   options.input = input;
@@ -176,7 +197,9 @@ Result<std::string> run_compiler(const std::vector<std::string>& command, double
   LATHE_TRY(SubprocessResult result, run_subprocess(command, options));
   if (!result.succeeded())
     return Error{fmt::format("cannot compile {} for the host executor", file_name),
-                 result.timed_out || result.signal != 0 ? "the compiler " + result.ending() : first_diagnostic(result.errors), ""};
+                 result.timed_out || result.signal != 0 ? "the compiler " + result.ending()
+                                                        : first_diagnostic(result.errors),
+                 ""};
   return std::move(result.output);
 }
 
@@ -192,16 +215,19 @@ Result<Compiler> find_compiler() {
   return *found;
 }
 
-Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view source, std::span<const std::string> instances,
-                                  const HostCompileOptions& options, std::string_view file_name) {
+Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view source,
+                                  std::span<const std::string> instances, const HostCompileOptions& options,
+                                  std::string_view file_name) {
   const bool checked = options.sanitize || options.trace;
   if (checked && !compiler.is_clang)
-    return Error{"cannot check memory accesses on the host", compiler.path + " is not clang", "install clang++-19"};
+    return Error{"cannot check memory accesses on the host", compiler.path + " is not clang",
+                 "install clang++-19"};
   const auto begin = std::chrono::steady_clock::now();
-  std::string unit = fmt::format("{}#include \"lathe_cuda.h\"\n# 1 \"{}\"\n{}\n", checked ? "#define LATHE_CHECKED 1\n" : "",
-                                 escaped(file_name), source);
+  std::string unit = fmt::format("{}#include \"lathe_cuda.h\"\n# 1 \"{}\"\n{}\n",
+                                 checked ? "#define LATHE_CHECKED 1\n" : "", escaped(file_name), source);
   for (std::size_t i = 0; i < instances.size(); ++i)
-    unit += fmt::format("# 1 \"instance {}\"\nextern \"C\" __attribute__((visibility(\"default\"))) const ::lathe_host::Entry "
+    unit += fmt::format("# 1 \"instance {}\"\nextern \"C\" __attribute__((visibility(\"default\"))) const "
+                        "::lathe_host::Entry "
                         "lathe_entry_{} = ::lathe_host::Caller<&{}>::entry;\n",
                         escaped(instances[i]), i, instances[i]);
   unit += "# 1 \"lathe_runtime.cpp\"\n#include \"lathe_runtime.h\"\n";
@@ -209,7 +235,8 @@ Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view sou
   std::vector<std::string> preprocess{compiler.path, "-x", "c++", "-E", "-w"};
   for (const std::string& flag : language_flags(options))
     preprocess.push_back(flag);
-  preprocess.insert(preprocess.end(), {"-I" + compiler.device_include.string(), "-I" + compiler.cuda_include.string(), "-"});
+  preprocess.insert(preprocess.end(),
+                    {"-I" + compiler.device_include.string(), "-I" + compiler.cuda_include.string(), "-"});
   std::vector<std::string> generate{compiler.path, "-x", "c++"};
   for (const std::string& flag : language_flags(options))
     if (flag.starts_with("-std="))
@@ -228,29 +255,34 @@ Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view sou
 
   fs::create_directories(object.parent_path(), ignored);
   // Instrumented code must not bring clang's own run-time library: link without it.
-  const fs::path partial = object.parent_path() / fmt::format("{}.{}.{}", object.stem().string(), getpid(), reinterpret_cast<std::uintptr_t>(&unit));
+  const fs::path partial = object.parent_path() / fmt::format("{}.{}.{}", object.stem().string(), getpid(),
+                                                              reinterpret_cast<std::uintptr_t>(&unit));
   const std::string text = rewrite_cuda(preprocessed, {!checked});
   const std::string object_file = partial.string() + ".o", library = partial.string() + ".so";
   std::erase(generate, "-shared");
   generate.insert(generate.end(), {"-c", "-", "-o", object_file});
   auto status = run_compiler(generate, options.time_limit_s, file_name, text);
   if (status.ok())
-    status = run_compiler({compiler.path, "-shared", "-o", library, object_file}, options.time_limit_s, file_name, {});
+    status = run_compiler({compiler.path, "-shared", "-o", library, object_file}, options.time_limit_s,
+                          file_name, {});
   fs::remove(object_file, ignored);
   if (!status.ok())
     return status.error();
   std::error_code renamed;
   fs::rename(library, object, renamed);
   if (renamed)
-    return Error{"cannot keep the compiled kernel in " + object.string(), renamed.message(), "check the folder's permissions and space"};
-  return CompiledUnit{object, false, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+    return Error{"cannot keep the compiled kernel in " + object.string(), renamed.message(),
+                 "check the folder's permissions and space"};
+  return CompiledUnit{object, false,
+                      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
 }
 
 std::string source_line(const fs::path& object, std::uintptr_t offset) {
   for (const char* tool : {"llvm-symbolizer-19", "llvm-symbolizer", "addr2line"}) {
     std::vector<std::string> command{tool, "-e", object.string(), fmt::format("0x{:x}", offset)};
     if (std::string_view(tool).starts_with("llvm"))
-      command = {tool, "--obj=" + object.string(), "--functions=none", "--no-inlines", fmt::format("0x{:x}", offset)};
+      command = {tool, "--obj=" + object.string(), "--functions=none", "--no-inlines",
+                 fmt::format("0x{:x}", offset)};
     SubprocessOptions options;
     options.timeout = milliseconds(20000);
     const auto result = run_subprocess(command, options);

@@ -9,19 +9,22 @@ extern "C" {
 #ifdef LATHE_CHECKED
 __attribute__((visibility("hidden"), aligned(1024))) unsigned char
     lathe_dynamic_shared[lathe_host::MAX_DYNAMIC_SHARED + lathe_host::DYNAMIC_SHARED_SLACK];
-extern __attribute__((weak, visibility("hidden"))) unsigned char __start_lathe_shared[], __stop_lathe_shared[];
+extern __attribute__((weak, visibility("hidden"))) unsigned char __start_lathe_shared[],
+    __stop_lathe_shared[];
 #else
 __attribute__((visibility("hidden"), aligned(1024))) __thread unsigned char
     lathe_dynamic_shared[lathe_host::MAX_DYNAMIC_SHARED + lathe_host::DYNAMIC_SHARED_SLACK];
 #endif
 }
 
-LATHE_EXPORT unsigned lathe_attach(const lathe_host::Api* api) {
+// Unchecked: the callbacks work only once it has run.
+LATHE_EXPORT LATHE_UNCHECKED unsigned lathe_attach(const lathe_host::Api* api) {
   lathe_api = api;
   return lathe_host::ABI_VERSION;
 }
 
-// The calling OS thread's; where it is thread-local, the executor finds the rest of the segment around `dynamic`.
+// The calling OS thread's; where it is thread-local, the executor finds the rest of the segment around
+// `dynamic`.
 LATHE_EXPORT LATHE_UNCHECKED void lathe_shared_memory(lathe_host::SharedMemory* memory) {
 #ifdef LATHE_CHECKED
   memory->begin = __start_lathe_shared;
@@ -33,19 +36,20 @@ LATHE_EXPORT LATHE_UNCHECKED void lathe_shared_memory(lathe_host::SharedMemory* 
 }
 
 #ifdef LATHE_CHECKED
-// clang's -fsanitize=thread announces every access to memory that another thread could see; the executor judges them.
-#define LATHE_ACCESS(suffix, bytes)                                                                                                \
-  extern "C" LATHE_UNCHECKED void __tsan_read##suffix(void* address) {                                                            \
-    lathe_api->access(address, bytes, false, __builtin_return_address(0));                                                        \
-  }                                                                                                                               \
-  extern "C" LATHE_UNCHECKED void __tsan_write##suffix(void* address) {                                                           \
-    lathe_api->access(address, bytes, true, __builtin_return_address(0));                                                         \
-  }                                                                                                                               \
-  extern "C" LATHE_UNCHECKED void __tsan_unaligned_read##suffix(void* address) {                                                  \
-    lathe_api->access(address, bytes, false, __builtin_return_address(0));                                                        \
-  }                                                                                                                               \
-  extern "C" LATHE_UNCHECKED void __tsan_unaligned_write##suffix(void* address) {                                                 \
-    lathe_api->access(address, bytes, true, __builtin_return_address(0));                                                         \
+// clang's -fsanitize=thread announces every access to memory that another thread could see; the executor
+// judges them.
+#define LATHE_ACCESS(suffix, bytes)                                                                          \
+  extern "C" LATHE_UNCHECKED void __tsan_read##suffix(void* address) {                                       \
+    lathe_api->access(address, bytes, false, __builtin_return_address(0));                                   \
+  }                                                                                                          \
+  extern "C" LATHE_UNCHECKED void __tsan_write##suffix(void* address) {                                      \
+    lathe_api->access(address, bytes, true, __builtin_return_address(0));                                    \
+  }                                                                                                          \
+  extern "C" LATHE_UNCHECKED void __tsan_unaligned_read##suffix(void* address) {                             \
+    lathe_api->access(address, bytes, false, __builtin_return_address(0));                                   \
+  }                                                                                                          \
+  extern "C" LATHE_UNCHECKED void __tsan_unaligned_write##suffix(void* address) {                            \
+    lathe_api->access(address, bytes, true, __builtin_return_address(0));                                    \
   }
 LATHE_ACCESS(1, 1)
 LATHE_ACCESS(2, 2)
@@ -77,12 +81,12 @@ LATHE_UNCHECKED void* __tsan_memset(void* to, int value, size_t bytes) {
 }
 
 // clang's minimal undefined-behaviour runtime.
-#define LATHE_UNDEFINED(kind, words)                                                                                               \
-  extern "C" LATHE_UNCHECKED void __ubsan_handle_##kind##_minimal() {                                                             \
-    lathe_api->undefined(words, __builtin_return_address(0));                                                                     \
-  }                                                                                                                               \
-  extern "C" LATHE_UNCHECKED void __ubsan_handle_##kind##_minimal_abort() {                                                       \
-    lathe_api->undefined(words, __builtin_return_address(0));                                                                     \
+#define LATHE_UNDEFINED(kind, words)                                                                         \
+  extern "C" LATHE_UNCHECKED void __ubsan_handle_##kind##_minimal() {                                        \
+    lathe_api->undefined(words, __builtin_return_address(0));                                                \
+  }                                                                                                          \
+  extern "C" LATHE_UNCHECKED void __ubsan_handle_##kind##_minimal_abort() {                                  \
+    lathe_api->undefined(words, __builtin_return_address(0));                                                \
   }
 LATHE_UNDEFINED(type_mismatch, "null or misaligned pointer")
 LATHE_UNDEFINED(alignment_assumption, "wrong alignment assumption")
