@@ -80,6 +80,7 @@ void judge_image(const Subject& subject, const Configuration& configuration, con
   const long long threads = threads_of(configuration.template_launch);
   const auto facts = subject.templated.source_facts.find(configuration.template_instance);
   if (facts != subject.templated.source_facts.end() && facts->second.launch_bounds &&
+      facts->second.launch_bounds->first > 0 && // 0 states no bound
       threads > facts->second.launch_bounds->first)
     findings.fail("a block of " + std::to_string(threads) + " threads against launch bounds of " +
                   std::to_string(facts->second.launch_bounds->first) + where);
