@@ -23,10 +23,13 @@ void require(cudaError_t status, const char* what) {
 }
 
 // Values in [-3, 3) that differ from element to element.
-float sample(size_t index) { return static_cast<float>((index * 2654435761u) % 6000) / 1000.0f - 3.0f; }
+float sample(size_t index) {
+  return static_cast<float>((index * 2654435761u) % 6000) / 1000.0f - 3.0f;
+}
 
 // The largest |out - expected| / (|expected| + 1) over the rows given.
-double worst_error(const std::vector<Element>& out, const std::vector<Element>& input, int num_tokens, int d) {
+double worst_error(const std::vector<Element>& out, const std::vector<Element>& input, int num_tokens,
+                   int d) {
   double worst = 0;
   for (int token = 0; token < num_tokens; ++token)
     for (int i = 0; i < d; ++i) {
@@ -68,23 +71,28 @@ bool run(int num_tokens, int d, cudaStream_t stream) {
   Element *device_input, *device_out;
   require(cudaMalloc(&device_input, input.size() * sizeof(Element)), "cudaMalloc");
   require(cudaMalloc(&device_out, out.size() * sizeof(Element)), "cudaMalloc");
-  require(cudaMemcpy(device_input, input.data(), input.size() * sizeof(Element), cudaMemcpyHostToDevice), "cudaMemcpy");
+  require(cudaMemcpy(device_input, input.data(), input.size() * sizeof(Element), cudaMemcpyHostToDevice),
+          "cudaMemcpy");
 
   const tuned::problem problem{num_tokens, d};
   double error = 0;
   for (int unit = 0; unit < 2; ++unit) {
-    require(cudaMemset(device_out, 0xff, out.size() * sizeof(Element)), "cudaMemset"); // NaN where nothing is written
+    require(cudaMemset(device_out, 0xff, out.size() * sizeof(Element)),
+            "cudaMemset"); // NaN where nothing is written
     require(unit == 0 ? tuned::launch(problem, stream, device_out, device_input, d)
                       : launch_from_second_unit(device_out, device_input, num_tokens, d, stream),
             "launch");
     require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-    require(cudaMemcpy(out.data(), device_out, out.size() * sizeof(Element), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    require(cudaMemcpy(out.data(), device_out, out.size() * sizeof(Element), cudaMemcpyDeviceToHost),
+            "cudaMemcpy");
     error = std::max(error, worst_error(out, input, num_tokens, d));
   }
   constexpr double bf16_tolerance = 1.0 / 128; // one unit in the last place of a bf16 result
   const bool correct = error <= bf16_tolerance;
-  const float raw = median_us([&] { return tuned::launch_raw(problem, stream, device_out, device_input, d); }, stream);
-  const float best = median_us([&] { return tuned::launch(problem, stream, device_out, device_input, d); }, stream);
+  const float raw =
+      median_us([&] { return tuned::launch_raw(problem, stream, device_out, device_input, d); }, stream);
+  const float best =
+      median_us([&] { return tuned::launch(problem, stream, device_out, device_input, d); }, stream);
   std::printf("%6d x %6d  %s (error %.4f)  raw %8.2f us  tuned %8.2f us  %.2fx\n", num_tokens, d,
               correct ? "correct" : "WRONG", error, raw, best, raw / best);
   require(cudaFree(device_input), "cudaFree");

@@ -24,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t CANDIDATE_SHAPES = 48; // a choice of types, tried with the raw kernel
 constexpr std::size_t SHAPES_PER_CONFIGURATION = 8;
+constexpr std::size_t TRACED = 3; // configurations whose accesses are traced
 
 // A size at which the raw kernel runs clean, with what it gives there.
 struct CleanShape {
@@ -80,10 +81,11 @@ public:
 private:
   std::uint64_t seed(std::size_t index) const { return element::mix(subject_.seed + 0x9e37 * index) | 1; }
 
-  HostCompileOptions compile_options(const KernelSource& source,
-                                     const std::vector<std::string>& macros) const {
+  HostCompileOptions compile_options(const KernelSource& source, const std::vector<std::string>& macros,
+                                     bool trace) const {
     HostCompileOptions options;
-    options.sanitize = options.trace = true;
+    options.sanitize = !trace;
+    options.trace = trace;
     options.compile_options = source.compile_options;
     options.compile_options.insert(options.compile_options.end(), subject_.options.flags.begin(),
                                    subject_.options.flags.end());
@@ -102,7 +104,7 @@ private:
   }
   void compile(const std::string& text, const KernelSource& source,
                const std::vector<std::pair<std::string, std::vector<std::string>>>& wanted, int jobs,
-               Kernels& kernels) const {
+               Kernels& kernels, bool trace = false) const {
     std::map<std::vector<std::string>, std::vector<std::string>> groups;
     for (const auto& [instance, macros] : wanted) {
       auto& group = groups[macros];
@@ -113,7 +115,7 @@ private:
     for (const auto& [macros, instances] : groups) {
       if (instances.empty())
         continue;
-      auto built = HostKernel::compile_all(text, instances, compile_options(source, macros),
+      auto built = HostKernel::compile_all(text, instances, compile_options(source, macros, trace),
                                            source.file.string(), jobs);
       for (std::size_t i = 0; i < built.size(); ++i)
         kernels.emplace(kernel_key(instances[i], macros), std::move(built[i]));
@@ -151,6 +153,8 @@ private:
       return;
     plan();
     run_tasks();
+    if (!findings_.failed() && Clock::now() < deadline_)
+      trace_some();
   }
 
   // Which of the candidate sizes the raw kernel runs clean at, and what it gives.
@@ -295,7 +299,7 @@ private:
              (kernel == template_kernels_.end() ? std::string() : ": " + kernel->second.error().sentence());
     TrialSettings settings;
     settings.seed = seed(0);
-    const auto trial = [&](const TrialResult& reference, const char* what, bool traced) -> std::string {
+    const auto trial = [&](const TrialResult& reference, const char* what) -> std::string {
       ++runs_;
       const TrialResult result =
           run_trial(*kernel->second, task.configuration.template_launch, workload, settings);
@@ -310,33 +314,30 @@ private:
         identical_ += comparison.identical;
         worst_error_ = std::max(worst_error_, comparison.error);
       }
-      if (!comparison.problem.empty())
-        return comparison.problem + what;
-      return traced ? compare_accesses(workload, result, reference) : std::string();
+      return comparison.problem.empty() ? std::string() : comparison.problem + what;
     };
     const HostSchedule orders[] = {HostSchedule::forward, HostSchedule::reverse};
     for (settings.poison = 0; settings.poison < 2; ++settings.poison) {
       settings.schedule = orders[settings.poison];
-      if (std::string problem = trial(shape.raw[settings.poison], "", true); !problem.empty())
+      if (std::string problem = trial(shape.raw[settings.poison], ""); !problem.empty())
         return problem;
     }
     settings.poison = 0;
     for (const HostSchedule order : {HostSchedule::random, HostSchedule::interleaved}) {
       settings.schedule = order;
-      if (std::string problem = trial(shape.raw[0], " with threads in another order", false);
-          !problem.empty())
+      if (std::string problem = trial(shape.raw[0], " with threads in another order"); !problem.empty())
         return problem;
     }
     settings.schedule = HostSchedule::forward;
     if (shape.infinities) {
       settings.data = Data::infinities;
-      if (std::string problem = trial(*shape.infinities, " on data with infinities and zeros", false);
+      if (std::string problem = trial(*shape.infinities, " on data with infinities and zeros");
           !problem.empty())
         return problem;
     }
     if (shape.nans) {
       settings.data = Data::nans;
-      std::string problem = trial(*shape.nans, " on data with NaN", false);
+      std::string problem = trial(*shape.nans, " on data with NaN");
       if (!problem.empty() && task.configuration.is_default)
         return problem;
       if (!problem.empty())
@@ -347,7 +348,7 @@ private:
       return problem;
     if (shape.accepts_misalignment) {
       settings.misalignment = 1;
-      if (std::string problem = trial(shape.raw[0], "", false); !problem.empty())
+      if (std::string problem = trial(shape.raw[0], ""); !problem.empty())
         note("buffers that start one element off, which the raw kernel accepts, fail at " +
              task.configuration.text() + ": " + problem);
     }
@@ -429,6 +430,46 @@ private:
     for (const std::string& text : untested)
       if (!findings_.failed())
         findings_.undecided("the time limit left no run for " + text);
+  }
+
+  // Which bytes are read and written, exactly, for a few configurations: another build of both kernels.
+  void trace_some() {
+    std::vector<const Task*> chosen;
+    std::set<std::string> instances;
+    for (const Task& task : tasks_)
+      if (chosen.size() < TRACED && instances.insert(task.configuration.template_instance).second)
+        chosen.push_back(&task);
+    std::vector<std::pair<std::string, std::vector<std::string>>> raw_wanted, template_wanted;
+    for (const Task* task : chosen) {
+      raw_wanted.emplace_back(task->configuration.raw_instance, task->configuration.macros());
+      template_wanted.emplace_back(task->configuration.template_instance, task->configuration.macros());
+    }
+    Kernels raw, templated;
+    auto building = std::async(std::launch::async, [&] {
+      compile(subject_.template_text, subject_.spec.kernel, template_wanted, 1, templated, true);
+    });
+    compile(subject_.raw_text, subject_.spec.reference, raw_wanted, 1, raw, true);
+    building.wait();
+    for (const Task* task : chosen) {
+      const auto a = raw.find(kernel_key(task->configuration.raw_instance, task->configuration.macros()));
+      const auto b =
+          templated.find(kernel_key(task->configuration.template_instance, task->configuration.macros()));
+      if (a == raw.end() || b == templated.end() || !a->second || !b->second)
+        continue;
+      TrialSettings settings;
+      settings.seed = seed(0);
+      const Workload& workload = *task->shape->workload;
+      const TrialResult reference = run_trial(*a->second, task->configuration.raw_launch, workload, settings);
+      const TrialResult result =
+          run_trial(*b->second, task->configuration.template_launch, workload, settings);
+      if (!reference.clean || !result.clean)
+        continue;
+      runs_ += 1;
+      if (const std::string problem = compare_accesses(workload, result, reference); !problem.empty())
+        findings_.fail(problem + " at " + task->configuration.text());
+      else
+        findings_.evidence("reads and writes the same bytes: " + task->configuration.text());
+    }
   }
 
   CheckResult conclude() {

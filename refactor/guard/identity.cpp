@@ -146,7 +146,8 @@ CheckResult check_identity(const Subject& subject, const Images& images, ImageCo
             findings.evidence("L2 " + name + ": " + line);
         }
       }
-      findings.evidence("L" + std::to_string(reached) + " " + name + ": SASS differs in " + closest);
+      findings.evidence(std::to_string(reached).insert(0, 1, 'L') + " " + name + ": SASS differs in " +
+                        closest);
     }
     worst = std::max(worst, reached);
   }

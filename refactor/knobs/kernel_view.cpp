@@ -78,6 +78,16 @@ const Expr* strip(const Expr* expression) {
 
 } // namespace
 
+std::optional<BinaryParts> binary_parts(const Stmt* statement) {
+  if (const auto* binary = dyn_cast_or_null<BinaryOperator>(statement))
+    return BinaryParts{binary->getLHS(), binary->getRHS(), binary->getOpcode()};
+  const auto* call = dyn_cast_or_null<CXXOperatorCallExpr>(statement);
+  if (call && call->isInfixBinaryOp() && call->getNumArgs() == 2)
+    return BinaryParts{call->getArg(0), call->getArg(1),
+                       BinaryOperator::getOverloadedOpcode(call->getOperator())};
+  return std::nullopt;
+}
+
 KernelView::KernelView(ParsedSource& source, const KernelInfo& kernel,
                        std::map<std::string, std::int64_t> defaults)
     : context_(source.ast().getASTContext()), defaults_(std::move(defaults)) {
@@ -296,7 +306,9 @@ std::string KernelView::builtin_name(const Expr* expression) {
   const Expr* base = nullptr;
   std::string member;
   if (const auto* property = dyn_cast_or_null<MSPropertyRefExpr>(expression)) {
-    base = property->getBaseExpr();
+    base = property->getBaseExpr()->IgnoreParenImpCasts();
+    if (const auto* opaque = dyn_cast<OpaqueValueExpr>(base))
+      base = opaque->getSourceExpr();
     member = property->getPropertyDecl()->getNameAsString();
   } else if (const auto* field = dyn_cast_or_null<MemberExpr>(expression)) {
     base = field->getBase();
@@ -304,7 +316,10 @@ std::string KernelView::builtin_name(const Expr* expression) {
   }
   if (!base)
     return {};
-  if (const auto* reference = dyn_cast<DeclRefExpr>(base->IgnoreParenImpCasts())) {
+  base = base->IgnoreParenImpCasts();
+  if (const auto* opaque = dyn_cast<OpaqueValueExpr>(base); opaque && opaque->getSourceExpr())
+    base = opaque->getSourceExpr()->IgnoreParenImpCasts();
+  if (const auto* reference = dyn_cast<DeclRefExpr>(base)) {
     const std::string name = reference->getDecl()->getNameAsString();
     if (name == "threadIdx" || name == "blockIdx" || name == "blockDim" || name == "gridDim")
       return name + "." + member;
@@ -406,12 +421,12 @@ Polynomial KernelView::evaluate(const Expr* expression) const {
     return opaque("(" + std::string(UnaryOperator::getOpcodeStr(unary->getOpcode())) +
                   evaluate(unary->getSubExpr()).text() + ")");
   }
-  if (const auto* binary = dyn_cast<BinaryOperator>(expression)) {
-    const Polynomial left = evaluate(binary->getLHS()), right = evaluate(binary->getRHS());
+  if (const auto binary = binary_parts(expression)) {
+    const Polynomial left = evaluate(binary->left), right = evaluate(binary->right);
     const auto constant = right.as_constant();
-    std::string symbol = binary->getOpcodeStr().str();
-    std::int64_t second = constant.value_or(0);
-    switch (binary->getOpcode()) {
+    const std::string symbol = BinaryOperator::getOpcodeStr(binary->operation).str();
+    const std::int64_t second = constant.value_or(0);
+    switch (binary->operation) {
     case BO_Add:
       return left + right;
     case BO_Sub:
@@ -470,12 +485,11 @@ const ParmVarDecl* KernelView::base_pointer(const Expr* address) const {
   address = strip(address);
   for (int steps = 0; address && steps < 64; ++steps) {
     address = strip(address);
-    if (const auto* binary = dyn_cast<BinaryOperator>(address)) {
-      const Expr* left = strip(binary->getLHS());
-      const bool left_pointer = binary->getLHS()->getType()->isPointerType() || base_pointer(left) != nullptr;
-      address = left_pointer ? binary->getLHS() : binary->getRHS();
-      if (!binary->isAdditiveOp())
+    if (const auto binary = binary_parts(address)) {
+      if (binary->operation != BO_Add && binary->operation != BO_Sub)
         return nullptr;
+      const bool on_left = binary->left->getType()->isPointerType() || base_pointer(binary->left) != nullptr;
+      address = on_left ? binary->left : binary->right;
     } else if (const auto* unary = dyn_cast<UnaryOperator>(address)) {
       if (unary->getOpcode() != UO_AddrOf && unary->getOpcode() != UO_Deref)
         return nullptr;

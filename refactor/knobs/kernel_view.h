@@ -20,6 +20,15 @@ struct TextRange {
   std::size_t begin = 0, end = 0;
 };
 
+// A binary operation. Where an operand depends on a template parameter, Clang writes it as a call of an
+// operator.
+struct BinaryParts {
+  const clang::Expr* left = nullptr;
+  const clang::Expr* right = nullptr;
+  clang::BinaryOperatorKind operation = clang::BO_Add;
+};
+std::optional<BinaryParts> binary_parts(const clang::Stmt* statement);
+
 class KernelView {
 public:
   // `defaults`: knob name -> its default where that is an integer literal; the body is read at the defaults.

@@ -127,9 +127,11 @@ private:
   }
 
   static bool is_arithmetic(const Stmt* statement) {
-    if (const auto* binary = dyn_cast<BinaryOperator>(statement))
-      return binary->isAdditiveOp() || binary->isMultiplicativeOp() || binary->isShiftOp() ||
-             binary->isBitwiseOp();
+    if (const auto binary = binary_parts(statement))
+      return BinaryOperator::isAdditiveOp(binary->operation) ||
+             BinaryOperator::isMultiplicativeOp(binary->operation) ||
+             (BinaryOperator::isShiftOp(binary->operation) && isa<BinaryOperator>(statement)) ||
+             BinaryOperator::isBitwiseOp(binary->operation);
     if (const auto* unary = dyn_cast<UnaryOperator>(statement))
       return unary->getOpcode() == UO_Minus || unary->getOpcode() == UO_Plus;
     return false;

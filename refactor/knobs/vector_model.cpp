@@ -132,51 +132,29 @@ private:
     const Stmt* above = view_.meaningful_parent(use);
     // Products of constants (C * sizeof(T), C * threads) act as the constant does.
     const Expr* top = use;
-    while (const auto* product = dyn_cast_or_null<BinaryOperator>(above)) {
-      if (product->getOpcode() != BO_Mul)
-        break;
+    for (auto product = binary_parts(above); product && product->operation == BO_Mul;
+         product = binary_parts(above)) {
       scales_ = true;
-      top = product;
-      above = view_.meaningful_parent(product);
+      top = cast<Expr>(above);
+      above = view_.meaningful_parent(above);
     }
-    if (const auto* binary = dyn_cast_or_null<BinaryOperator>(above)) {
-      const bool is_right = view_.within(binary->getRHS(), top);
-      switch (binary->getOpcode()) {
-      case BO_Div:
-      case BO_Rem:
-        if (is_right) {
-          scales_ = true;
-          note_divided(binary->getLHS());
-          return;
-        }
-        break;
-      case BO_Add:
-      case BO_Sub:
-        if (top != use)
-          return; // a scaled index
-        break;
-      case BO_LT:
-      case BO_NE:
-        if (is_right && top == use) {
-          const auto counter = view_.evaluate(binary->getLHS());
-          if (is_counter(binary->getLHS())) {
-            inner_loop_ = true;
-            for (const std::string& name : counter.atoms())
-              pack_counters_.insert(name);
-            return;
-          }
-        }
-        break;
-      case BO_AddAssign:
-      case BO_Assign:
-      case BO_LE:
-      case BO_GT:
-      case BO_GE:
-      default:
-        break;
-      }
-      if (top != use && !binary->isEqualityOp())
+    if (const auto binary = binary_parts(above)) {
+      const bool is_right = view_.within(binary->right, top);
+      const bool divides = binary->operation == BO_Div || binary->operation == BO_Rem;
+      if (divides && is_right) {
+        scales_ = true;
+        note_parameters(view_.evaluate(binary->left));
         return;
+      }
+      if (top != use && !BinaryOperator::isEqualityOp(binary->operation))
+        return; // a scaled index
+      if ((binary->operation == BO_LT || binary->operation == BO_NE) && is_right &&
+          is_counter(binary->left)) {
+        inner_loop_ = true;
+        for (const std::string& name : view_.evaluate(binary->left).atoms())
+          pack_counters_.insert(name);
+        return;
+      }
       return refuse(use->getLocation(), "it is used other than as a scale, a divisor or a count of elements");
     }
     if (top != use)
@@ -195,8 +173,6 @@ private:
            view_.evaluate(variable->getInit()).as_constant() == 0;
   }
 
-  void note_divided(const Expr* dividend) { note_parameters(view_.evaluate(dividend)); }
-
   // Integer parameters that are factors of the polynomial's terms, one a term.
   void note_parameters(const Polynomial& value) {
     for (const auto& [monomial, coefficient] : value.terms()) {
@@ -209,7 +185,7 @@ private:
   }
 
   bool is_address(const Expr* expression) const {
-    if (expression->getType()->isPointerType())
+    if (expression->getType()->isPointerType() || view_.base_pointer(expression))
       return true;
     return isa_and_nonnull<ArraySubscriptExpr>(view_.meaningful_parent(expression));
   }
@@ -217,13 +193,17 @@ private:
   void check_addresses() {
     view_.visit([&](const Stmt* statement) {
       const auto* expression = dyn_cast<Expr>(statement);
-      const auto* binary = dyn_cast<BinaryOperator>(statement);
       if (!expression || !refusal_.empty())
         return;
-      if (!(binary && binary->isAdditiveOp()) && !isa<DeclRefExpr>(expression))
+      const auto parts = binary_parts(statement);
+      if (parts && BinaryOperator::isRelationalOp(parts->operation))
+        check_bound(*parts);
+      const auto is_sum = [](const std::optional<BinaryParts>& binary) {
+        return binary && (binary->operation == BO_Add || binary->operation == BO_Sub);
+      };
+      if (!is_sum(parts) && !isa<DeclRefExpr>(expression))
         return;
-      if (const auto* above = dyn_cast_or_null<BinaryOperator>(view_.meaningful_parent(expression));
-          above && above->isAdditiveOp())
+      if (is_sum(binary_parts(view_.meaningful_parent(expression))))
         return;
       const Polynomial value = view_.evaluate(expression);
       if (!value.mentions(atom_))
@@ -245,6 +225,17 @@ private:
       if (is_address(expression) && !view_.is_on_chip(expression))
         check_address(expression, value);
     });
+  }
+
+  // A pack that starts below a bound ends below it when both are multiples of the constant.
+  void check_bound(const BinaryParts& comparison) {
+    for (const auto& [index, bound] :
+         {std::pair(comparison.left, comparison.right), std::pair(comparison.right, comparison.left)}) {
+      const auto scaled = view_.evaluate(index).quotient_by(atom_);
+      const Polynomial limit = view_.evaluate(bound);
+      if (scaled && !scaled->is_zero() && !limit.mentions(atom_))
+        note_parameters(limit);
+    }
   }
 
   // Terms that are not multiples of the constant must be made so by a condition on a parameter.

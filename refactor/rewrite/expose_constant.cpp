@@ -177,8 +177,11 @@ private:
     const std::size_t start = line_start(text, bytes->begin);
     // The whole line where nothing else is on it.
     const bool alone = text.find_first_not_of(" \t", start) == bytes->begin;
+    const std::size_t behind = text.find_first_not_of(" \t", end);
     if (alone && end < text.size() && text[end] == '\n')
       edits.push_back({start, end + 1 - start, ""});
+    else if (alone && behind != std::string::npos && text.compare(behind, 2, "//") == 0)
+      edits.push_back({bytes->begin, behind - bytes->begin, ""}); // the comment stays
     else
       edits.push_back({bytes->begin, end - bytes->begin, ""});
     return std::nullopt;

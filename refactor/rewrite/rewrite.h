@@ -10,26 +10,28 @@
 
 namespace lathe::refactor {
 
-// What is being rewritten: the current text and the facts about it. Rules are applied one after another; after each the
-// text is parsed again.
+// What is being rewritten: the current text and the facts about it. Rules are applied one after another;
+// after each the text is parsed again.
 struct Candidate {
   std::string text;
-  std::string kernel;         // qualified name
-  std::string instance;       // "act_and_mul_kernel<{T}, {BLOCK}>" in terms of types, knobs, dimensions
-  LaunchGeometry launch;      // over dimensions, sizeof_T and knobs
+  std::string kernel;    // qualified name
+  std::string instance;  // "act_and_mul_kernel<{T}, {BLOCK}>" in terms of types, knobs, dimensions
+  LaunchGeometry launch; // over dimensions, sizeof_T and knobs
   std::vector<Knob> knobs;
   std::vector<Condition> conditions;
   std::vector<TypeParameter> types; // type parameters and the dtypes in use
   std::vector<std::string> dimensions;
   std::vector<Argument> arguments;  // of the kernel, as far as known (scalars' value expressions)
   std::vector<std::string> applied; // rules, in order
-  // Preconditions on the raw side under which the default is meant to be identical, as statements to be put at the
-  // start of the raw kernel's body or attributes: "__builtin_assume(blockDim.x == 256u);".
+  // Preconditions on the raw side under which the default is meant to be identical, as statements to be put
+  // at the start of the raw kernel's body or attributes: "__builtin_assume(blockDim.x == 256u);".
   std::vector<std::string> raw_preconditions;
-  std::string raw_launch_bounds; // e.g. "256" when the template states launch bounds that the raw kernel does not
+  std::string
+      raw_launch_bounds; // e.g. "256" when the template states launch bounds that the raw kernel does not
 };
 
-// An edit of the text: bytes [offset, offset + length) become `replacement`. Edits of one rule must not overlap.
+// An edit of the text: bytes [offset, offset + length) become `replacement`. Edits of one rule must not
+// overlap.
 struct Edit {
   std::size_t offset = 0, length = 0;
   std::string replacement;
@@ -41,7 +43,7 @@ struct Refusal {
 
 struct Proposal {
   std::vector<Edit> edits;
-  std::vector<Knob> knobs;            // new template parameters, added last, in this order
+  std::vector<Knob> knobs; // new template parameters, added last, in this order
   std::vector<Condition> conditions;
   std::optional<LaunchGeometry> launch; // changed geometry
   std::vector<std::string> raw_preconditions;
@@ -53,7 +55,8 @@ public:
   virtual ~Rule() = default;
   virtual std::string_view name() const = 0;    // "expose-block-size"
   virtual std::string_view summary() const = 0; // one line for --help and docs
-  virtual std::variant<Refusal, Proposal> propose(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate) const = 0;
+  virtual std::variant<Refusal, Proposal> propose(ParsedSource& source, const KernelInfo& kernel,
+                                                  const Candidate& candidate) const = 0;
 };
 
 // All rules, in the order in which they are tried.
@@ -70,8 +73,9 @@ struct RewriteResult {
   std::vector<RuleReport> reports;
 };
 
-// Applies the selected rules (all when empty) in order, parsing again after each. A rule whose result does not parse
-// is reported as refused, and the text before it is kept.
-Result<RewriteResult> rewrite(const Candidate& raw, const std::vector<std::string>& rules, const ParseOptions& options);
+// Applies the selected rules (all when empty) in order, parsing again after each. A rule whose result does
+// not parse is reported as refused, and the text before it is kept.
+Result<RewriteResult> rewrite(const Candidate& raw, const std::vector<std::string>& rules,
+                              const ParseOptions& options);
 
 } // namespace lathe::refactor

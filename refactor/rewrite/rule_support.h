@@ -60,13 +60,12 @@ std::string block_threads(const LaunchGeometry& launch);
 // that the launcher passes for it, or nothing when it is not known.
 std::optional<std::string> value_of_parameter(const Candidate& candidate, const std::string& parameter);
 
-// The first template parameter's range rule: the rules add to a plain parameter list only.
+// Why no template parameter can be added to the kernel; nothing when one can.
 std::optional<std::string> cannot_add_parameters(const KernelInfo& kernel);
 
 std::unique_ptr<Rule> make_adopt_template_parameter();
 std::unique_ptr<Rule> make_expose_constant();
 std::unique_ptr<Rule> make_expose_block_size();
-std::unique_ptr<Rule> make_vectorize();
 std::unique_ptr<Rule> make_split_block();
 std::unique_ptr<Rule> make_rows_per_block();
 std::unique_ptr<Rule> make_expose_unroll();

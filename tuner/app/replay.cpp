@@ -10,7 +10,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <filesystem>
 #include <iostream>
 
 namespace lathe {
@@ -27,6 +27,12 @@ struct Replayed {
   RecordedSpace space;
   ReplayResult result;
 };
+
+std::string title(const Replayed& item) {
+  if (item.space.kernel.empty() && item.space.device.empty())
+    return std::filesystem::path(item.file).filename().string();
+  return item.space.kernel + " on " + item.space.device;
+}
 
 std::vector<std::size_t> marks_within(std::size_t budget) {
   std::vector<std::size_t> within;
@@ -67,7 +73,7 @@ std::string table(const std::vector<Replayed>& all, const ReplayOptions& options
   double score_mean = 0;
   const double share = 1 / static_cast<double>(all.size());
   for (const Replayed& item : all) {
-    text += fmt::format("{:<42}", item.space.kernel + " on " + item.space.device);
+    text += fmt::format("{:<42}", title(item));
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const double fraction = item.result.mean_fraction(columns[i]);
       mean[i] += share * fraction;
@@ -152,7 +158,7 @@ Result<std::vector<Replayed>> replay_all(const std::vector<std::string>& files, 
 std::string plot(const std::vector<Replayed>& all, const ReplayOptions& options) {
   std::vector<PlotCurve> curves;
   for (const Replayed& item : all) {
-    PlotCurve curve{item.space.kernel + " on " + item.space.device, {}, {}};
+    PlotCurve curve{title(item), {}, {}};
     for (std::size_t i = 1; i <= options.budget; ++i) {
       curve.found.push_back(item.result.mean_fraction(i));
       curve.random.push_back(random_fraction(item.space, i));

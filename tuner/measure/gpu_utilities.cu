@@ -7,8 +7,12 @@ namespace {
 
 constexpr double WRONG = 1e300;
 
-__device__ u64 thread_index() { return blockIdx.x * static_cast<u64>(blockDim.x) + threadIdx.x; }
-__device__ u64 thread_count() { return gridDim.x * static_cast<u64>(blockDim.x); }
+__device__ u64 thread_index() {
+  return blockIdx.x * static_cast<u64>(blockDim.x) + threadIdx.x;
+}
+__device__ u64 thread_count() {
+  return gridDim.x * static_cast<u64>(blockDim.x);
+}
 
 } // namespace
 
@@ -40,8 +44,10 @@ extern "C" __global__ void lathe_check_fill(FillPlan plan, const void* data, Fin
   }
 }
 
-// Root of sum / used: the magnitude of the elements that are finite and were written, that is, are not `poison`.
-extern "C" __global__ void lathe_magnitude(int dtype, const void* data, u64 poison, u64 count, Finding* finding) {
+// Root of sum / used: the magnitude of the elements that are finite and were written, that is, are not
+// `poison`.
+extern "C" __global__ void lathe_magnitude(int dtype, const void* data, u64 poison, u64 count,
+                                           Finding* finding) {
   double sum = 0;
   u64 used = 0;
   for (u64 i = thread_index(); i < count; i += thread_count()) {
@@ -81,7 +87,8 @@ extern "C" __global__ void lathe_compare(ErrorRule rule, const void* out, const 
 // bands: device addresses of guard bands of `bytes` bytes each.
 extern "C" __global__ void lathe_set_guards(const u64* bands, u64 count, unsigned bytes) {
   for (u64 i = thread_index(); i < count * bytes; i += thread_count())
-    reinterpret_cast<unsigned char*>(bands[i / bytes])[i % bytes] = static_cast<unsigned char>(0xa5 ^ (i % bytes * 29));
+    reinterpret_cast<unsigned char*>(bands[i / bytes])[i % bytes] =
+        static_cast<unsigned char>(0xa5 ^ (i % bytes * 29));
 }
 
 // first: number of the first damaged band times `bytes` plus the offset in it.
@@ -94,8 +101,8 @@ extern "C" __global__ void lathe_check_guards(const u64* bands, u64 count, unsig
     }
 }
 
-// Reads a buffer larger than the L2: what it held is evicted and what is dirty written back, and what replaces it is
-// clean.
+// Reads a buffer larger than the L2: what it held is evicted and what is dirty written back, and what
+// replaces it is clean.
 extern "C" __global__ void lathe_flush(const uint4* data, u64 count, unsigned* sink) {
   unsigned sum = 0;
   for (u64 i = thread_index(); i < count; i += thread_count()) {

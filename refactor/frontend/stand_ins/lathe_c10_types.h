@@ -1,6 +1,6 @@
-// Stand-in for PyTorch's 16-bit and 8-bit floating-point types: c10 arithmetic converts to float, computes and rounds
-// after every operator. Kernels that name these types are compiled with this text, which therefore belongs to what a
-// certificate trusts.
+// Stand-in for PyTorch's 16-bit and 8-bit floating-point types: c10 arithmetic converts to float, computes
+// and rounds after every operator. Kernels that name these types are compiled with this text, which therefore
+// belongs to what a certificate trusts.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -40,7 +40,9 @@ struct alignas(1) Float8_e4m3fn {
   Float8_e4m3fn() = default;
   __host__ __device__ constexpr Float8_e4m3fn(unsigned char bits, from_bits_t) : x(bits) {}
   __host__ __device__ Float8_e4m3fn(float value) : x(__nv_cvt_float_to_fp8(value, __NV_NOSAT, __NV_E4M3)) {}
-  __host__ __device__ operator float() const { return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E4M3))); }
+  __host__ __device__ operator float() const {
+    return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E4M3)));
+  }
 };
 
 struct alignas(1) Float8_e5m2 {
@@ -50,37 +52,69 @@ struct alignas(1) Float8_e5m2 {
   Float8_e5m2() = default;
   __host__ __device__ constexpr Float8_e5m2(unsigned char bits, from_bits_t) : x(bits) {}
   __host__ __device__ Float8_e5m2(float value) : x(__nv_cvt_float_to_fp8(value, __NV_NOSAT, __NV_E5M2)) {}
-  __host__ __device__ operator float() const { return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E5M2))); }
+  __host__ __device__ operator float() const {
+    return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E5M2)));
+  }
 };
 
-#define LATHE_C10_OPERATORS(type)                                                                                      \
-  inline __host__ __device__ type operator+(const type& a, const type& b) {                                            \
-    return static_cast<float>(a) + static_cast<float>(b);                                                              \
-  }                                                                                                                    \
-  inline __host__ __device__ type operator-(const type& a, const type& b) {                                            \
-    return static_cast<float>(a) - static_cast<float>(b);                                                              \
-  }                                                                                                                    \
-  inline __host__ __device__ type operator*(const type& a, const type& b) {                                            \
-    return static_cast<float>(a) * static_cast<float>(b);                                                              \
-  }                                                                                                                    \
-  inline __host__ __device__ type operator/(const type& a, const type& b) {                                            \
-    return static_cast<float>(a) / static_cast<float>(b);                                                              \
-  }                                                                                                                    \
-  inline __host__ __device__ type operator-(const type& a) { return -static_cast<float>(a); }                          \
-  inline __host__ __device__ type& operator+=(type& a, const type& b) { return a = a + b; }                            \
-  inline __host__ __device__ type& operator-=(type& a, const type& b) { return a = a - b; }                            \
-  inline __host__ __device__ type& operator*=(type& a, const type& b) { return a = a * b; }                            \
-  inline __host__ __device__ type& operator/=(type& a, const type& b) { return a = a / b; }                            \
-  inline __host__ __device__ float operator+(const type& a, float b) { return static_cast<float>(a) + b; }             \
-  inline __host__ __device__ float operator-(const type& a, float b) { return static_cast<float>(a) - b; }             \
-  inline __host__ __device__ float operator*(const type& a, float b) { return static_cast<float>(a) * b; }             \
-  inline __host__ __device__ float operator/(const type& a, float b) { return static_cast<float>(a) / b; }             \
-  inline __host__ __device__ float operator+(float a, const type& b) { return a + static_cast<float>(b); }             \
-  inline __host__ __device__ float operator-(float a, const type& b) { return a - static_cast<float>(b); }             \
-  inline __host__ __device__ float operator*(float a, const type& b) { return a * static_cast<float>(b); }             \
-  inline __host__ __device__ float operator/(float a, const type& b) { return a / static_cast<float>(b); }             \
-  inline __host__ __device__ float& operator+=(float& a, const type& b) { return a += static_cast<float>(b); }         \
-  inline __host__ __device__ float& operator*=(float& a, const type& b) { return a *= static_cast<float>(b); }
+#define LATHE_C10_OPERATORS(type)                                                                            \
+  inline __host__ __device__ type operator+(const type& a, const type& b) {                                  \
+    return static_cast<float>(a) + static_cast<float>(b);                                                    \
+  }                                                                                                          \
+  inline __host__ __device__ type operator-(const type& a, const type& b) {                                  \
+    return static_cast<float>(a) - static_cast<float>(b);                                                    \
+  }                                                                                                          \
+  inline __host__ __device__ type operator*(const type& a, const type& b) {                                  \
+    return static_cast<float>(a) * static_cast<float>(b);                                                    \
+  }                                                                                                          \
+  inline __host__ __device__ type operator/(const type& a, const type& b) {                                  \
+    return static_cast<float>(a) / static_cast<float>(b);                                                    \
+  }                                                                                                          \
+  inline __host__ __device__ type operator-(const type& a) {                                                 \
+    return -static_cast<float>(a);                                                                           \
+  }                                                                                                          \
+  inline __host__ __device__ type& operator+=(type& a, const type& b) {                                      \
+    return a = a + b;                                                                                        \
+  }                                                                                                          \
+  inline __host__ __device__ type& operator-=(type& a, const type& b) {                                      \
+    return a = a - b;                                                                                        \
+  }                                                                                                          \
+  inline __host__ __device__ type& operator*=(type& a, const type& b) {                                      \
+    return a = a * b;                                                                                        \
+  }                                                                                                          \
+  inline __host__ __device__ type& operator/=(type& a, const type& b) {                                      \
+    return a = a / b;                                                                                        \
+  }                                                                                                          \
+  inline __host__ __device__ float operator+(const type& a, float b) {                                       \
+    return static_cast<float>(a) + b;                                                                        \
+  }                                                                                                          \
+  inline __host__ __device__ float operator-(const type& a, float b) {                                       \
+    return static_cast<float>(a) - b;                                                                        \
+  }                                                                                                          \
+  inline __host__ __device__ float operator*(const type& a, float b) {                                       \
+    return static_cast<float>(a) * b;                                                                        \
+  }                                                                                                          \
+  inline __host__ __device__ float operator/(const type& a, float b) {                                       \
+    return static_cast<float>(a) / b;                                                                        \
+  }                                                                                                          \
+  inline __host__ __device__ float operator+(float a, const type& b) {                                       \
+    return a + static_cast<float>(b);                                                                        \
+  }                                                                                                          \
+  inline __host__ __device__ float operator-(float a, const type& b) {                                       \
+    return a - static_cast<float>(b);                                                                        \
+  }                                                                                                          \
+  inline __host__ __device__ float operator*(float a, const type& b) {                                       \
+    return a * static_cast<float>(b);                                                                        \
+  }                                                                                                          \
+  inline __host__ __device__ float operator/(float a, const type& b) {                                       \
+    return a / static_cast<float>(b);                                                                        \
+  }                                                                                                          \
+  inline __host__ __device__ float& operator+=(float& a, const type& b) {                                    \
+    return a += static_cast<float>(b);                                                                       \
+  }                                                                                                          \
+  inline __host__ __device__ float& operator*=(float& a, const type& b) {                                    \
+    return a *= static_cast<float>(b);                                                                       \
+  }
 LATHE_C10_OPERATORS(Half)
 LATHE_C10_OPERATORS(BFloat16)
 LATHE_C10_OPERATORS(Float8_e4m3fn)
@@ -94,18 +128,26 @@ template <> class numeric_limits<c10::Half> {
 public:
   static constexpr bool is_specialized = true;
   __host__ __device__ static constexpr c10::Half max() { return c10::Half(0x7BFF, c10::Half::from_bits()); }
-  __host__ __device__ static constexpr c10::Half lowest() { return c10::Half(0xFBFF, c10::Half::from_bits()); }
+  __host__ __device__ static constexpr c10::Half lowest() {
+    return c10::Half(0xFBFF, c10::Half::from_bits());
+  }
   __host__ __device__ static constexpr c10::Half min() { return c10::Half(0x0400, c10::Half::from_bits()); }
-  __host__ __device__ static constexpr c10::Half infinity() { return c10::Half(0x7C00, c10::Half::from_bits()); }
+  __host__ __device__ static constexpr c10::Half infinity() {
+    return c10::Half(0x7C00, c10::Half::from_bits());
+  }
 };
 template <> class numeric_limits<c10::BFloat16> {
 public:
   static constexpr bool is_specialized = true;
-  __host__ __device__ static constexpr c10::BFloat16 max() { return c10::BFloat16(0x7F7F, c10::BFloat16::from_bits()); }
+  __host__ __device__ static constexpr c10::BFloat16 max() {
+    return c10::BFloat16(0x7F7F, c10::BFloat16::from_bits());
+  }
   __host__ __device__ static constexpr c10::BFloat16 lowest() {
     return c10::BFloat16(0xFF7F, c10::BFloat16::from_bits());
   }
-  __host__ __device__ static constexpr c10::BFloat16 min() { return c10::BFloat16(0x0080, c10::BFloat16::from_bits()); }
+  __host__ __device__ static constexpr c10::BFloat16 min() {
+    return c10::BFloat16(0x0080, c10::BFloat16::from_bits());
+  }
   __host__ __device__ static constexpr c10::BFloat16 infinity() {
     return c10::BFloat16(0x7F80, c10::BFloat16::from_bits());
   }
@@ -137,18 +179,42 @@ using c10::BFloat16;
 using c10::Float8_e4m3fn;
 using c10::Float8_e5m2;
 using c10::Half;
-template <class T> struct OpMathType { using type = T; };
-template <> struct OpMathType<c10::Half> { using type = float; };
-template <> struct OpMathType<c10::BFloat16> { using type = float; };
-template <> struct OpMathType<c10::Float8_e4m3fn> { using type = float; };
-template <> struct OpMathType<c10::Float8_e5m2> { using type = float; };
-template <> struct OpMathType<__half> { using type = float; };
-template <> struct OpMathType<__nv_bfloat16> { using type = float; };
+template <class T> struct OpMathType {
+  using type = T;
+};
+template <> struct OpMathType<c10::Half> {
+  using type = float;
+};
+template <> struct OpMathType<c10::BFloat16> {
+  using type = float;
+};
+template <> struct OpMathType<c10::Float8_e4m3fn> {
+  using type = float;
+};
+template <> struct OpMathType<c10::Float8_e5m2> {
+  using type = float;
+};
+template <> struct OpMathType<__half> {
+  using type = float;
+};
+template <> struct OpMathType<__nv_bfloat16> {
+  using type = float;
+};
 template <class T> using opmath_type = typename OpMathType<T>::type;
-template <class T, bool is_cuda> struct AccumulateType { using type = T; };
-template <> struct AccumulateType<c10::Half, true> { using type = float; };
-template <> struct AccumulateType<c10::BFloat16, true> { using type = float; };
-template <> struct AccumulateType<__half, true> { using type = float; };
-template <> struct AccumulateType<__nv_bfloat16, true> { using type = float; };
+template <class T, bool is_cuda> struct AccumulateType {
+  using type = T;
+};
+template <> struct AccumulateType<c10::Half, true> {
+  using type = float;
+};
+template <> struct AccumulateType<c10::BFloat16, true> {
+  using type = float;
+};
+template <> struct AccumulateType<__half, true> {
+  using type = float;
+};
+template <> struct AccumulateType<__nv_bfloat16, true> {
+  using type = float;
+};
 template <class T, bool is_cuda> using acc_type = typename AccumulateType<T, is_cuda>::type;
 } // namespace at

@@ -1,12 +1,17 @@
-// Device functions that nvcc and NVRTC build in and Clang 19's CUDA wrapper leaves out. Included before every source;
-// never copied into an extracted kernel. The cache hints have no effect on the value that is read or written.
+// Device functions that nvcc and NVRTC build in and Clang 19's CUDA wrapper leaves out. Included before every
+// source; never copied into an extracted kernel. The cache hints have no effect on the value that is read or
+// written.
 #pragma once
 #if defined(__CUDA__) && defined(__clang__)
 #define LATHE_DEVICE_ static __inline__ __device__ __attribute__((always_inline))
-#define LATHE_LOAD_(name)                                                                                              \
-  template <class T> LATHE_DEVICE_ T name(const T* p) { return *p; }
-#define LATHE_STORE_(name)                                                                                             \
-  template <class T> LATHE_DEVICE_ void name(T* p, T v) { *p = v; }
+#define LATHE_LOAD_(name)                                                                                    \
+  template <class T> LATHE_DEVICE_ T name(const T* p) {                                                      \
+    return *p;                                                                                               \
+  }
+#define LATHE_STORE_(name)                                                                                   \
+  template <class T> LATHE_DEVICE_ void name(T* p, T v) {                                                    \
+    *p = v;                                                                                                  \
+  }
 LATHE_LOAD_(__ldcs)
 LATHE_LOAD_(__ldcg)
 LATHE_LOAD_(__ldca)

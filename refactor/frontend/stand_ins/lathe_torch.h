@@ -1,6 +1,6 @@
-// Stand-in for the parts of PyTorch that launchers of CUDA kernels use, so that their launches are seen where PyTorch is
-// not installed. Only declarations: nothing here is ever compiled or run, and except for the number types
-// (lathe_c10_types.h) nothing reaches device code.
+// Stand-in for the parts of PyTorch that launchers of CUDA kernels use, so that their launches are seen where
+// PyTorch is not installed. Only declarations: nothing here is ever compiled or run, and except for the
+// number types (lathe_c10_types.h) nothing reaches device code.
 #pragma once
 #include "lathe_c10_types.h"
 
@@ -45,31 +45,97 @@
 #define AT_ERROR(...) lathe_check(__VA_ARGS__)
 #define TORCH_WARN(...) lathe_check(__VA_ARGS__)
 #define TORCH_WARN_ONCE(...) lathe_check(__VA_ARGS__)
-#define TORCH_INTERNAL_ASSERT(...) { lathe_check(__VA_ARGS__); }
-#define AT_ASSERTM(...) { lathe_check(__VA_ARGS__); }
-#define AT_ASSERT(...) { lathe_check(__VA_ARGS__); }
-#define TORCH_CHECK(...) { lathe_check(__VA_ARGS__); }
-#define TORCH_CHECK_NOT_IMPLEMENTED(...) { lathe_check(__VA_ARGS__); }
-#define TORCH_CHECK_VALUE(...) { lathe_check(__VA_ARGS__); }
-#define TORCH_CHECK_TYPE(...) { lathe_check(__VA_ARGS__); }
-#define TORCH_CHECK_EQ(a, b) { lathe_check((a) == (b)); }
-#define TORCH_CHECK_NE(a, b) { lathe_check((a) != (b)); }
-#define TORCH_CHECK_LE(a, b) { lathe_check((a) <= (b)); }
-#define TORCH_CHECK_LT(a, b) { lathe_check((a) < (b)); }
-#define TORCH_CHECK_GE(a, b) { lathe_check((a) >= (b)); }
-#define TORCH_CHECK_GT(a, b) { lathe_check((a) > (b)); }
+#define TORCH_INTERNAL_ASSERT(...)                                                                           \
+  {                                                                                                          \
+    lathe_check(__VA_ARGS__);                                                                                \
+  }
+#define AT_ASSERTM(...)                                                                                      \
+  {                                                                                                          \
+    lathe_check(__VA_ARGS__);                                                                                \
+  }
+#define AT_ASSERT(...)                                                                                       \
+  {                                                                                                          \
+    lathe_check(__VA_ARGS__);                                                                                \
+  }
+#define TORCH_CHECK(...)                                                                                     \
+  {                                                                                                          \
+    lathe_check(__VA_ARGS__);                                                                                \
+  }
+#define TORCH_CHECK_NOT_IMPLEMENTED(...)                                                                     \
+  {                                                                                                          \
+    lathe_check(__VA_ARGS__);                                                                                \
+  }
+#define TORCH_CHECK_VALUE(...)                                                                               \
+  {                                                                                                          \
+    lathe_check(__VA_ARGS__);                                                                                \
+  }
+#define TORCH_CHECK_TYPE(...)                                                                                \
+  {                                                                                                          \
+    lathe_check(__VA_ARGS__);                                                                                \
+  }
+#define TORCH_CHECK_EQ(a, b)                                                                                 \
+  {                                                                                                          \
+    lathe_check((a) == (b));                                                                                 \
+  }
+#define TORCH_CHECK_NE(a, b)                                                                                 \
+  {                                                                                                          \
+    lathe_check((a) != (b));                                                                                 \
+  }
+#define TORCH_CHECK_LE(a, b)                                                                                 \
+  {                                                                                                          \
+    lathe_check((a) <= (b));                                                                                 \
+  }
+#define TORCH_CHECK_LT(a, b)                                                                                 \
+  {                                                                                                          \
+    lathe_check((a) < (b));                                                                                  \
+  }
+#define TORCH_CHECK_GE(a, b)                                                                                 \
+  {                                                                                                          \
+    lathe_check((a) >= (b));                                                                                 \
+  }
+#define TORCH_CHECK_GT(a, b)                                                                                 \
+  {                                                                                                          \
+    lathe_check((a) > (b));                                                                                  \
+  }
 template <class... Values> inline void lathe_check(const Values&...) {}
 
 namespace c10 {
 
 enum class ScalarType : int8_t {
-  Byte, Char, Short, Int, Long, Half, Float, Double, Bool, BFloat16, Float8_e4m3fn, Float8_e5m2, Float8_e4m3fnuz,
-  Float8_e8m0fnu, Float4_e2m1fn_x2, UInt16, UInt32, UInt64, ComplexFloat, ComplexDouble, QInt8, QUInt8, Undefined,
+  Byte,
+  Char,
+  Short,
+  Int,
+  Long,
+  Half,
+  Float,
+  Double,
+  Bool,
+  BFloat16,
+  Float8_e4m3fn,
+  Float8_e5m2,
+  Float8_e4m3fnuz,
+  Float8_e8m0fnu,
+  Float4_e2m1fn_x2,
+  UInt16,
+  UInt32,
+  UInt64,
+  ComplexFloat,
+  ComplexDouble,
+  QInt8,
+  QUInt8,
+  Undefined,
   NumOptions
 };
-template <class Stream> Stream& operator<<(Stream& stream, ScalarType) { return stream; }
-inline const char* toString(ScalarType) { return ""; }
-inline int64_t elementSize(ScalarType) { return 1; }
+template <class Stream> Stream& operator<<(Stream& stream, ScalarType) {
+  return stream;
+}
+inline const char* toString(ScalarType) {
+  return "";
+}
+inline int64_t elementSize(ScalarType) {
+  return 1;
+}
 struct TypeMeta {
   TypeMeta() = default;
   TypeMeta(ScalarType) {}
@@ -78,22 +144,29 @@ struct TypeMeta {
   int64_t itemsize() const;
   std::string name() const;
 };
-template <class Stream> Stream& operator<<(Stream& stream, TypeMeta) { return stream; }
-inline ScalarType typeMetaToScalarType(TypeMeta type) { return type; }
+template <class Stream> Stream& operator<<(Stream& stream, TypeMeta) {
+  return stream;
+}
+inline ScalarType typeMetaToScalarType(TypeMeta type) {
+  return type;
+}
 
 constexpr ScalarType kByte = ScalarType::Byte, kUInt8 = ScalarType::Byte, kChar = ScalarType::Char,
                      kInt8 = ScalarType::Char, kShort = ScalarType::Short, kInt16 = ScalarType::Short,
                      kInt = ScalarType::Int, kInt32 = ScalarType::Int, kLong = ScalarType::Long,
                      kInt64 = ScalarType::Long, kHalf = ScalarType::Half, kFloat16 = ScalarType::Half,
                      kFloat = ScalarType::Float, kFloat32 = ScalarType::Float, kDouble = ScalarType::Double,
-                     kFloat64 = ScalarType::Double, kBool = ScalarType::Bool, kBFloat16 = ScalarType::BFloat16,
-                     kFloat8_e4m3fn = ScalarType::Float8_e4m3fn, kFloat8_e5m2 = ScalarType::Float8_e5m2,
-                     kFloat8_e8m0fnu = ScalarType::Float8_e8m0fnu, kUInt16 = ScalarType::UInt16,
-                     kUInt32 = ScalarType::UInt32, kUInt64 = ScalarType::UInt64;
+                     kFloat64 = ScalarType::Double, kBool = ScalarType::Bool,
+                     kBFloat16 = ScalarType::BFloat16, kFloat8_e4m3fn = ScalarType::Float8_e4m3fn,
+                     kFloat8_e5m2 = ScalarType::Float8_e5m2, kFloat8_e8m0fnu = ScalarType::Float8_e8m0fnu,
+                     kUInt16 = ScalarType::UInt16, kUInt32 = ScalarType::UInt32, kUInt64 = ScalarType::UInt64;
 
 namespace impl {
 template <ScalarType type> struct ScalarTypeToCPPType;
-#define LATHE_SCALAR(name, cpp) template <> struct ScalarTypeToCPPType<ScalarType::name> { using type = cpp; };
+#define LATHE_SCALAR(name, cpp)                                                                              \
+  template <> struct ScalarTypeToCPPType<ScalarType::name> {                                                 \
+    using type = cpp;                                                                                        \
+  };
 LATHE_SCALAR(Byte, uint8_t)
 LATHE_SCALAR(Char, int8_t)
 LATHE_SCALAR(Short, int16_t)
@@ -148,7 +221,9 @@ struct Device {
   bool operator==(const Device&) const;
   bool operator!=(const Device&) const;
 };
-template <class Stream> Stream& operator<<(Stream& stream, const Device&) { return stream; }
+template <class Stream> Stream& operator<<(Stream& stream, const Device&) {
+  return stream;
+}
 
 template <class T> using optional = std::optional<T>;
 using std::make_optional;
@@ -256,25 +331,53 @@ struct Tensor {
   bool operator==(const Tensor&) const;
 };
 template <class... Args> Tensor lathe_tensor(const Args&...);
-inline std::optional<Device> device_of(const Tensor&) { return std::nullopt; }
-#define LATHE_FACTORY(name)                                                                                            \
-  inline Tensor name(IntArrayRef, TensorOptions = {}) { return {}; }
+inline std::optional<Device> device_of(const Tensor&) {
+  return std::nullopt;
+}
+#define LATHE_FACTORY(name)                                                                                  \
+  inline Tensor name(IntArrayRef, TensorOptions = {}) {                                                      \
+    return {};                                                                                               \
+  }
 LATHE_FACTORY(empty)
 LATHE_FACTORY(zeros)
 LATHE_FACTORY(ones)
 #undef LATHE_FACTORY
-inline Tensor empty_like(const Tensor&, TensorOptions = {}) { return {}; }
-inline Tensor zeros_like(const Tensor&, TensorOptions = {}) { return {}; }
-inline Tensor ones_like(const Tensor&, TensorOptions = {}) { return {}; }
-inline Tensor full(IntArrayRef, Scalar, TensorOptions = {}) { return {}; }
-inline Tensor empty_strided(IntArrayRef, IntArrayRef, TensorOptions = {}) { return {}; }
-inline Tensor arange(Scalar, TensorOptions = {}) { return {}; }
-inline Tensor from_blob(void*, IntArrayRef, TensorOptions = {}) { return {}; }
-inline Tensor cat(const std::vector<Tensor>&, int64_t = 0) { return {}; }
-inline Tensor stack(const std::vector<Tensor>&, int64_t = 0) { return {}; }
-inline Tensor tensor(Scalar, TensorOptions = {}) { return {}; }
-inline Tensor zeros(int64_t, TensorOptions = {}) { return {}; }
-template <class... Args> Tensor& sum_out(Tensor& out, const Args&...) { return out; }
+inline Tensor empty_like(const Tensor&, TensorOptions = {}) {
+  return {};
+}
+inline Tensor zeros_like(const Tensor&, TensorOptions = {}) {
+  return {};
+}
+inline Tensor ones_like(const Tensor&, TensorOptions = {}) {
+  return {};
+}
+inline Tensor full(IntArrayRef, Scalar, TensorOptions = {}) {
+  return {};
+}
+inline Tensor empty_strided(IntArrayRef, IntArrayRef, TensorOptions = {}) {
+  return {};
+}
+inline Tensor arange(Scalar, TensorOptions = {}) {
+  return {};
+}
+inline Tensor from_blob(void*, IntArrayRef, TensorOptions = {}) {
+  return {};
+}
+inline Tensor cat(const std::vector<Tensor>&, int64_t = 0) {
+  return {};
+}
+inline Tensor stack(const std::vector<Tensor>&, int64_t = 0) {
+  return {};
+}
+inline Tensor tensor(Scalar, TensorOptions = {}) {
+  return {};
+}
+inline Tensor zeros(int64_t, TensorOptions = {}) {
+  return {};
+}
+template <class... Args> Tensor& sum_out(Tensor& out, const Args&...) {
+  return out;
+}
 
 namespace cuda {
 struct CUDAStream {
@@ -325,71 +428,85 @@ struct Library {
 };
 } // namespace torch
 
-template <class T> inline __device__ T gpuAtomicAdd(T* address, T value) { return atomicAdd(address, value); }
-template <class T> inline __device__ void gpuAtomicAddNoReturn(T* address, T value) { atomicAdd(address, value); }
+template <class T> inline __device__ T gpuAtomicAdd(T* address, T value) {
+  return atomicAdd(address, value);
+}
+template <class T> inline __device__ void gpuAtomicAddNoReturn(T* address, T value) {
+  atomicAdd(address, value);
+}
 
-#define AT_DISPATCH_SWITCH(TYPE, NAME, ...)                                                                            \
-  [&] {                                                                                                                \
-    const ::at::ScalarType lathe_scalar_type = TYPE;                                                                   \
-    switch (lathe_scalar_type) {                                                                                       \
-      __VA_ARGS__                                                                                                      \
-    default:                                                                                                           \
-      throw std::runtime_error(NAME);                                                                                  \
-    }                                                                                                                  \
+#define AT_DISPATCH_SWITCH(TYPE, NAME, ...)                                                                  \
+  [&] {                                                                                                      \
+    const ::at::ScalarType lathe_scalar_type = TYPE;                                                         \
+    switch (lathe_scalar_type) {                                                                             \
+      __VA_ARGS__                                                                                            \
+    default:                                                                                                 \
+      throw std::runtime_error(NAME);                                                                        \
+    }                                                                                                        \
   }()
-#define AT_DISPATCH_CASE(ENUM, ...)                                                                                    \
-  case ENUM: {                                                                                                         \
-    using scalar_t [[maybe_unused]] = ::c10::impl::ScalarTypeToCPPTypeT<ENUM>;                                         \
-    return __VA_ARGS__();                                                                                              \
+#define AT_DISPATCH_CASE(ENUM, ...)                                                                          \
+  case ENUM: {                                                                                               \
+    using scalar_t [[maybe_unused]] = ::c10::impl::ScalarTypeToCPPTypeT<ENUM>;                               \
+    return __VA_ARGS__();                                                                                    \
   }
-#define AT_PRIVATE_CASE_TYPE_USING_HINT(ENUM, HINT, ...)                                                               \
-  case ENUM: {                                                                                                         \
-    using HINT [[maybe_unused]] = ::c10::impl::ScalarTypeToCPPTypeT<ENUM>;                                             \
-    return __VA_ARGS__();                                                                                              \
+#define AT_PRIVATE_CASE_TYPE_USING_HINT(ENUM, HINT, ...)                                                     \
+  case ENUM: {                                                                                               \
+    using HINT [[maybe_unused]] = ::c10::impl::ScalarTypeToCPPTypeT<ENUM>;                                   \
+    return __VA_ARGS__();                                                                                    \
   }
-#define LATHE_FLOATING(...)                                                                                            \
-  AT_DISPATCH_CASE(::at::ScalarType::Double, __VA_ARGS__) AT_DISPATCH_CASE(::at::ScalarType::Float, __VA_ARGS__)
-#define LATHE_REDUCED(...)                                                                                             \
-  AT_DISPATCH_CASE(::at::ScalarType::Half, __VA_ARGS__) AT_DISPATCH_CASE(::at::ScalarType::BFloat16, __VA_ARGS__)
-#define LATHE_INTEGRAL(...)                                                                                            \
-  AT_DISPATCH_CASE(::at::ScalarType::Byte, __VA_ARGS__)                                                                \
-  AT_DISPATCH_CASE(::at::ScalarType::Char, __VA_ARGS__)                                                                \
-  AT_DISPATCH_CASE(::at::ScalarType::Int, __VA_ARGS__)                                                                 \
-  AT_DISPATCH_CASE(::at::ScalarType::Long, __VA_ARGS__)                                                                \
+#define LATHE_FLOATING(...)                                                                                  \
+  AT_DISPATCH_CASE(::at::ScalarType::Double, __VA_ARGS__)                                                    \
+  AT_DISPATCH_CASE(::at::ScalarType::Float, __VA_ARGS__)
+#define LATHE_REDUCED(...)                                                                                   \
+  AT_DISPATCH_CASE(::at::ScalarType::Half, __VA_ARGS__)                                                      \
+  AT_DISPATCH_CASE(::at::ScalarType::BFloat16, __VA_ARGS__)
+#define LATHE_INTEGRAL(...)                                                                                  \
+  AT_DISPATCH_CASE(::at::ScalarType::Byte, __VA_ARGS__)                                                      \
+  AT_DISPATCH_CASE(::at::ScalarType::Char, __VA_ARGS__)                                                      \
+  AT_DISPATCH_CASE(::at::ScalarType::Int, __VA_ARGS__)                                                       \
+  AT_DISPATCH_CASE(::at::ScalarType::Long, __VA_ARGS__)                                                      \
   AT_DISPATCH_CASE(::at::ScalarType::Short, __VA_ARGS__)
 #define AT_DISPATCH_CASE_FLOATING_TYPES(...) LATHE_FLOATING(__VA_ARGS__)
-#define AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF(...)                                                                  \
+#define AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF(...)                                                        \
   LATHE_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(::at::ScalarType::Half, __VA_ARGS__)
 #define AT_DISPATCH_CASE_REDUCED_FLOATING_TYPES(...) LATHE_REDUCED(__VA_ARGS__)
 #define AT_DISPATCH_CASE_INTEGRAL_TYPES(...) LATHE_INTEGRAL(__VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES(TYPE, NAME, ...) AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_FLOATING(__VA_ARGS__))
-#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(TYPE, NAME, ...)                                                           \
+#define AT_DISPATCH_FLOATING_TYPES(TYPE, NAME, ...)                                                          \
+  AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_FLOATING(__VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(TYPE, NAME, ...)                                                 \
   AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF(__VA_ARGS__))
-#define AT_DISPATCH_REDUCED_FLOATING_TYPES(TYPE, NAME, ...) AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_REDUCED(__VA_ARGS__))
-#define AT_DISPATCH_FLOATING_TYPES_AND(T1, TYPE, NAME, ...)                                                            \
+#define AT_DISPATCH_REDUCED_FLOATING_TYPES(TYPE, NAME, ...)                                                  \
+  AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_REDUCED(__VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND(T1, TYPE, NAME, ...)                                                  \
   AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(T1, __VA_ARGS__))
-#define AT_DISPATCH_FLOATING_TYPES_AND2(T1, T2, TYPE, NAME, ...)                                                       \
-  AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(T1, __VA_ARGS__)                         \
-                                     AT_DISPATCH_CASE(T2, __VA_ARGS__))
-#define AT_DISPATCH_FLOATING_TYPES_AND3(T1, T2, T3, TYPE, NAME, ...)                                                   \
-  AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(T1, __VA_ARGS__)                         \
-                                     AT_DISPATCH_CASE(T2, __VA_ARGS__) AT_DISPATCH_CASE(T3, __VA_ARGS__))
-#define AT_DISPATCH_INTEGRAL_TYPES(TYPE, NAME, ...) AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_INTEGRAL(__VA_ARGS__))
-#define AT_DISPATCH_ALL_TYPES(TYPE, NAME, ...)                                                                         \
+#define AT_DISPATCH_FLOATING_TYPES_AND2(T1, T2, TYPE, NAME, ...)                                             \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                                             \
+                     LATHE_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(T1, __VA_ARGS__)                           \
+                         AT_DISPATCH_CASE(T2, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND3(T1, T2, T3, TYPE, NAME, ...)                                         \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                                             \
+                     LATHE_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(T1, __VA_ARGS__)                           \
+                         AT_DISPATCH_CASE(T2, __VA_ARGS__) AT_DISPATCH_CASE(T3, __VA_ARGS__))
+#define AT_DISPATCH_INTEGRAL_TYPES(TYPE, NAME, ...)                                                          \
+  AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_INTEGRAL(__VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES(TYPE, NAME, ...)                                                               \
   AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_FLOATING(__VA_ARGS__) LATHE_INTEGRAL(__VA_ARGS__))
-#define AT_DISPATCH_ALL_TYPES_AND(T1, TYPE, NAME, ...)                                                                 \
-  AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_FLOATING(__VA_ARGS__) LATHE_INTEGRAL(__VA_ARGS__)                               \
-                                     AT_DISPATCH_CASE(T1, __VA_ARGS__))
-#define AT_DISPATCH_ALL_TYPES_AND2(T1, T2, TYPE, NAME, ...)                                                            \
-  AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_FLOATING(__VA_ARGS__) LATHE_INTEGRAL(__VA_ARGS__)                               \
-                                     AT_DISPATCH_CASE(T1, __VA_ARGS__) AT_DISPATCH_CASE(T2, __VA_ARGS__))
-#define AT_DISPATCH_ALL_TYPES_AND3(T1, T2, T3, TYPE, NAME, ...)                                                        \
-  AT_DISPATCH_SWITCH(TYPE, NAME, LATHE_FLOATING(__VA_ARGS__) LATHE_INTEGRAL(__VA_ARGS__)                               \
-                                     AT_DISPATCH_CASE(T1, __VA_ARGS__) AT_DISPATCH_CASE(T2, __VA_ARGS__)               \
-                                     AT_DISPATCH_CASE(T3, __VA_ARGS__))
-#define AT_DISPATCH_INDEX_TYPES(TYPE, NAME, ...)                                                                       \
-  AT_DISPATCH_SWITCH(TYPE, NAME, AT_PRIVATE_CASE_TYPE_USING_HINT(::at::ScalarType::Int, index_t, __VA_ARGS__)          \
-                                     AT_PRIVATE_CASE_TYPE_USING_HINT(::at::ScalarType::Long, index_t, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND(T1, TYPE, NAME, ...)                                                       \
+  AT_DISPATCH_SWITCH(                                                                                        \
+      TYPE, NAME, LATHE_FLOATING(__VA_ARGS__) LATHE_INTEGRAL(__VA_ARGS__) AT_DISPATCH_CASE(T1, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND2(T1, T2, TYPE, NAME, ...)                                                  \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                                             \
+                     LATHE_FLOATING(__VA_ARGS__) LATHE_INTEGRAL(__VA_ARGS__)                                 \
+                         AT_DISPATCH_CASE(T1, __VA_ARGS__) AT_DISPATCH_CASE(T2, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND3(T1, T2, T3, TYPE, NAME, ...)                                              \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                                             \
+                     LATHE_FLOATING(__VA_ARGS__) LATHE_INTEGRAL(__VA_ARGS__)                                 \
+                         AT_DISPATCH_CASE(T1, __VA_ARGS__) AT_DISPATCH_CASE(T2, __VA_ARGS__)                 \
+                             AT_DISPATCH_CASE(T3, __VA_ARGS__))
+#define AT_DISPATCH_INDEX_TYPES(TYPE, NAME, ...)                                                             \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                                             \
+                     AT_PRIVATE_CASE_TYPE_USING_HINT(::at::ScalarType::Int, index_t, __VA_ARGS__)            \
+                         AT_PRIVATE_CASE_TYPE_USING_HINT(::at::ScalarType::Long, index_t, __VA_ARGS__))
 
 #define LATHE_JOIN_NAMES_(a, b) a##b
 #define LATHE_JOIN_NAMES(a, b) LATHE_JOIN_NAMES_(a, b)
@@ -403,7 +520,8 @@ struct module_ {
 template <class... Args> int arg(Args&&...);
 } // namespace pybind11
 namespace py = pybind11;
-#define PYBIND11_MODULE(name, m) inline void LATHE_JOIN_NAMES(lathe_module_, __COUNTER__)(pybind11::module_ & m)
+#define PYBIND11_MODULE(name, m)                                                                             \
+  inline void LATHE_JOIN_NAMES(lathe_module_, __COUNTER__)(pybind11::module_ & m)
 #ifndef TORCH_EXTENSION_NAME
 #define TORCH_EXTENSION_NAME extension
 #endif

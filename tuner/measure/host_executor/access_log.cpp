@@ -9,7 +9,8 @@ namespace lathe::host {
 
 AccessLog::AccessLog(std::vector<Region> regions, bool keep, bool enforce)
     : regions_(std::move(regions)), keep_(keep), enforce_(enforce) {
-  std::sort(regions_.begin(), regions_.end(), [](const Region& a, const Region& b) { return a.begin < b.begin; });
+  std::sort(regions_.begin(), regions_.end(),
+            [](const Region& a, const Region& b) { return a.begin < b.begin; });
   if (regions_.empty())
     regions_.emplace_back();
   records_.resize(regions_.size());
@@ -34,8 +35,9 @@ void AccessLog::record(std::size_t region, std::uintptr_t address, std::size_t b
 
 std::string AccessLog::look_up(std::uintptr_t address, std::size_t bytes, bool write) {
   // The last region that begins at or before the address.
-  const auto after = std::upper_bound(regions_.begin(), regions_.end(), address,
-                                      [](std::uintptr_t value, const Region& region) { return value < region.begin; });
+  const auto after =
+      std::upper_bound(regions_.begin(), regions_.end(), address,
+                       [](std::uintptr_t value, const Region& region) { return value < region.begin; });
   if (after != regions_.begin()) {
     const std::size_t index = static_cast<std::size_t>(after - regions_.begin()) - 1;
     const Region& region = regions_[index];
@@ -55,7 +57,9 @@ std::string AccessLog::look_up(std::uintptr_t address, std::size_t bytes, bool w
     const Region& region = regions_[i];
     if (region.kind == Region::ignored)
       continue;
-    const std::uintptr_t gap = address + bytes <= region.begin ? region.begin - address : address >= region.end ? address - region.end : 0;
+    const std::uintptr_t gap = address + bytes <= region.begin ? region.begin - address
+                               : address >= region.end         ? address - region.end
+                                                               : 0;
     if (gap < distance)
       nearest = &region, distance = gap, index = i;
   }
@@ -69,8 +73,10 @@ std::string AccessLog::look_up(std::uintptr_t address, std::size_t bytes, bool w
     return fmt::format("{} {} bytes at an address that belongs to no buffer", verb, bytes);
   const std::size_t size = nearest->end - nearest->begin;
   if (address < nearest->begin)
-    return fmt::format("{} {} bytes {} bytes before {} ({} bytes)", verb, bytes, nearest->begin - address, nearest->name, size);
-  return fmt::format("{} {} bytes at byte {} of {}, which has {}", verb, bytes, address - nearest->begin, nearest->name, size);
+    return fmt::format("{} {} bytes {} bytes before {} ({} bytes)", verb, bytes, nearest->begin - address,
+                       nearest->name, size);
+  return fmt::format("{} {} bytes at byte {} of {}, which has {}", verb, bytes, address - nearest->begin,
+                     nearest->name, size);
 }
 
 void AccessLog::count_atomic(std::uintptr_t address) {
@@ -101,7 +107,8 @@ std::vector<BufferAccess> AccessLog::accesses() const {
       result.push_back({regions_[i].argument, ranges(record.read, record.low, record.high),
                         ranges(record.written, record.low, record.high), record.atomics});
     }
-  std::sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.argument < b.argument; });
+  std::sort(result.begin(), result.end(),
+            [](const auto& a, const auto& b) { return a.argument < b.argument; });
   return result;
 }
 

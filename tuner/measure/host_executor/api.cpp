@@ -12,11 +12,12 @@ void access(const void* address, std::size_t bytes, bool write, const void* retu
     return;
   std::string wrong = runner->log()->note(reinterpret_cast<std::uintptr_t>(address), bytes, write);
   if (!wrong.empty()) {
-    const ThreadSlot& slot = runner->arena().thread(
-        static_cast<unsigned>((reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - runner->arena().base()) / SLOT_BYTES));
+    const ThreadSlot& slot = runner->arena().thread(static_cast<unsigned>(
+        (reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - runner->arena().base()) /
+        SLOT_BYTES));
     const Index3 block = runner->arena().block().block;
-    runner->fail({fmt::format("thread ({}, {}, {}) of block ({}, {}, {}) {}", slot.thread.x, slot.thread.y, slot.thread.z, block.x,
-                              block.y, block.z, wrong),
+    runner->fail({fmt::format("thread ({}, {}, {}) of block ({}, {}, {}) {}", slot.thread.x, slot.thread.y,
+                              slot.thread.z, block.x, block.y, block.z, wrong),
                   reinterpret_cast<std::uintptr_t>(return_address), 0});
   }
 }
@@ -35,8 +36,10 @@ const Api& BlockRunner::api() {
       [] { return running()->active_lanes(); },
       [] { running()->yield(); },
       [](const char* what, const char* file, int line) {
-        running()->fail({file != nullptr ? fmt::format("{} in {}", what, file) : std::string(what),
-                         file != nullptr || line != 0 ? 0 : reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)), line});
+        running()->fail(
+            {file != nullptr ? fmt::format("{} in {}", what, file) : std::string(what),
+             file != nullptr || line != 0 ? 0 : reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)),
+             line});
       },
       [](const char* text, std::size_t length) {
         if (running()->task().print)
@@ -50,7 +53,8 @@ const Api& BlockRunner::api() {
           log->count_atomic(reinterpret_cast<std::uintptr_t>(address));
       },
       [](const char* what, const void* return_address) {
-        running()->fail({std::string("undefined behaviour: ") + what, reinterpret_cast<std::uintptr_t>(return_address), 0});
+        running()->fail({std::string("undefined behaviour: ") + what,
+                         reinterpret_cast<std::uintptr_t>(return_address), 0});
       }};
   return TABLE;
 }

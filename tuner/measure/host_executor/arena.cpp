@@ -11,14 +11,16 @@ namespace {
 constexpr std::size_t GUARD_PAGE = 4096;
 
 Error no_memory(const char* what) {
-  return {std::string("cannot reserve memory for ") + what, std::strerror(errno), "run fewer threads at a time"};
+  return {std::string("cannot reserve memory for ") + what, std::strerror(errno),
+          "run fewer threads at a time"};
 }
 
 } // namespace
 
 Result<Arena> Arena::create() {
   // Twice the size, so that an aligned half lies inside; only touched pages cost memory.
-  void* mapping = mmap(nullptr, 2 * ARENA_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapping =
+      mmap(nullptr, 2 * ARENA_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED)
     return no_memory("the threads of a block");
   const auto begin = reinterpret_cast<std::uintptr_t>(mapping);
@@ -44,7 +46,8 @@ Arena::~Arena() {
 
 Result<void*> Arena::stack(unsigned slot) const {
   const std::uintptr_t begin = base_ + slot * SLOT_BYTES;
-  if (mprotect(reinterpret_cast<void*>(begin + GUARD_PAGE), SLOT_BYTES - GUARD_PAGE, PROT_READ | PROT_WRITE) != 0)
+  if (mprotect(reinterpret_cast<void*>(begin + GUARD_PAGE), SLOT_BYTES - GUARD_PAGE,
+               PROT_READ | PROT_WRITE) != 0)
     return no_memory("a thread's stack");
   // Tops at different offsets, lest all stacks compete for the same cache sets.
   const std::size_t colour = (slot % 61) * 320;

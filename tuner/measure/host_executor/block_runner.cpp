@@ -27,7 +27,8 @@ BlockRunner::BlockRunner(Arena arena, BlockTask task)
   if (task_.schedule == HostSchedule::reverse)
     std::reverse(order_.begin(), order_.end());
   if (task_.schedule == HostSchedule::interleaved)
-    std::stable_sort(order_.begin(), order_.end(), [](unsigned a, unsigned b) { return a % WARP < b % WARP; });
+    std::stable_sort(order_.begin(), order_.end(),
+                     [](unsigned a, unsigned b) { return a % WARP < b % WARP; });
   Block& block = arena_.block();
   block.block_dim = {dim[0], dim[1], dim[2]};
   block.grid_dim = {task_.launch.grid[0], task_.launch.grid[1], task_.launch.grid[2]};
@@ -65,12 +66,14 @@ bool BlockRunner::run(Index3 index) {
   if (failure_.what.empty() && live_ > 0)
     failure_.what = deadlock();
   if (failure_.what.empty() && !shared_intact())
-    failure_.what = fmt::format("the kernel writes behind its {} bytes of dynamic shared memory", task_.launch.shared_bytes);
+    failure_.what = fmt::format("the kernel writes behind its {} bytes of dynamic shared memory",
+                                task_.launch.shared_bytes);
   current_runner = nullptr;
   return failure_.what.empty();
 }
 
-// Which thread goes on: one that was woken, or one that has not started. A thread that starts needs a free carrier.
+// Which thread goes on: one that was woken, or one that has not started. A thread that starts needs a free
+// carrier.
 bool BlockRunner::choose(unsigned& carrier, unsigned& thread) {
   const bool can_start = started_ < order_.size();
   if (ready_.empty() && !can_start)
@@ -97,7 +100,8 @@ bool BlockRunner::choose(unsigned& carrier, unsigned& thread) {
       --carriers_;
       return false;
     }
-    contexts_[slot] = boost::context::detail::make_fcontext(stack.value(), SLOT_BYTES / 2, &BlockRunner::carrier_main);
+    contexts_[slot] =
+        boost::context::detail::make_fcontext(stack.value(), SLOT_BYTES / 2, &BlockRunner::carrier_main);
     free_.push_back(slot);
   }
   carrier = free_.back();
@@ -192,7 +196,8 @@ unsigned BlockRunner::barrier(unsigned id, unsigned threads, bool waits, Vote vo
   if (id >= NAMED_BARRIERS)
     fail({fmt::format("barrier {} does not exist: a block has 16", id), 0, line});
   if (threads % WARP != 0)
-    fail({fmt::format("a barrier for {} threads: the count must be a multiple of the warp size", threads), 0, line});
+    fail({fmt::format("a barrier for {} threads: the count must be a multiple of the warp size", threads), 0,
+          line});
   Barrier& barrier = barrier_[id];
   if (barrier.arrived == 0) {
     barrier.expected = threads;
@@ -200,9 +205,13 @@ unsigned BlockRunner::barrier(unsigned id, unsigned threads, bool waits, Vote vo
     barrier.count = 0;
     barrier.line = line;
   } else if (barrier.expected != threads || barrier.vote != vote) {
-    fail({fmt::format("the threads of a block meet at barriers of different kinds (lines {} and {})", barrier.line, line), 0, line});
+    fail({fmt::format("the threads of a block meet at barriers of different kinds (lines {} and {})",
+                      barrier.line, line),
+          0, line});
   } else if (task_.strict && threads == 0 && barrier.line != line) {
-    fail({fmt::format("divergent barrier: some threads of the block wait at line {}, others at line {}", barrier.line, line), 0, line});
+    fail({fmt::format("divergent barrier: some threads of the block wait at line {}, others at line {}",
+                      barrier.line, line),
+          0, line});
   }
   ++barrier.arrived;
   barrier.count += predicate != 0;
@@ -242,7 +251,9 @@ const Exchange* BlockRunner::exchange(unsigned mask, unsigned operation, std::ui
   const unsigned warp_index = slot.linear / WARP, lane = slot.linear % WARP;
   Warp& warp = warps_[warp_index];
   if (!(mask >> lane & 1))
-    fail({fmt::format("a warp primitive with the mask 0x{:08x} that leaves out the calling lane {}", mask, lane), 0, line});
+    fail({fmt::format("a warp primitive with the mask 0x{:08x} that leaves out the calling lane {}", mask,
+                      lane),
+          0, line});
   drop_group(warp, slot);
   unsigned index = GROUPS;
   for (std::uint64_t open = warp.open; open != 0; open &= open - 1) {
@@ -260,7 +271,9 @@ const Exchange* BlockRunner::exchange(unsigned mask, unsigned operation, std::ui
   }
   Group& group = warp.groups[index];
   if (group.operation != operation || (task_.strict && group.line != line))
-    fail({fmt::format("divergent warp primitive: some lanes of a warp are at line {}, others at line {}", group.line, line), 0, line});
+    fail({fmt::format("divergent warp primitive: some lanes of a warp are at line {}, others at line {}",
+                      group.line, line),
+          0, line});
   Exchange& exchange = arena_.exchanges()[warp_index * GROUPS + index];
   exchange.value[lane] = value;
   group.arrived |= 1u << lane;
@@ -317,7 +330,8 @@ void BlockRunner::drop_group(Warp& warp, ThreadSlot& slot) {
   slot.group = GROUPS;
 }
 
-// The active mask is that of the lanes that reach one place together: each waits until no lane of its warp can run.
+// The active mask is that of the lanes that reach one place together: each waits until no lane of its warp
+// can run.
 unsigned BlockRunner::active_lanes() {
   ThreadSlot& slot = self();
   Warp& warp = warps_[slot.linear / WARP];
@@ -359,8 +373,9 @@ std::string BlockRunner::deadlock() const {
   for (const auto& [place, count] : places)
     text += fmt::format("{}{} wait at the {} in line {}", text.empty() ? "" : ", ", count,
                         place.second == WaitKind::barrier ? "barrier" : "warp primitive", place.first);
-  return fmt::format("deadlock in block ({}, {}, {}): of {} threads {} have ended, {}", arena_.block().block.x,
-                     arena_.block().block.y, arena_.block().block.z, threads_, threads_ - live_, text);
+  return fmt::format("deadlock in block ({}, {}, {}): of {} threads {} have ended, {}",
+                     arena_.block().block.x, arena_.block().block.y, arena_.block().block.z, threads_,
+                     threads_ - live_, text);
 }
 
 } // namespace lathe::host

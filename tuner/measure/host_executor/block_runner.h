@@ -1,4 +1,5 @@
-// Runs the blocks of a launch on one OS thread, the threads of a block as fibers that switch only where they wait.
+// Runs the blocks of a launch on one OS thread, the threads of a block as fibers that switch only where they
+// wait.
 #pragma once
 
 #include "tuner/measure/host_executor/access_log.h"
@@ -41,9 +42,9 @@ private:
 };
 
 struct Failed {
-  std::string what;        // empty: no failure
+  std::string what;         // empty: no failure
   std::uintptr_t where = 0; // an address in the kernel's code, or 0
-  int line = 0;            // of the kernel's file, or 0
+  int line = 0;             // of the kernel's file, or 0
 };
 
 struct BlockTask {
@@ -56,7 +57,8 @@ struct BlockTask {
   bool strict = false; // barriers and warp primitives must be reached in one place by all
   AccessLog* log = nullptr;
   void (*shared_memory)(SharedMemory*) = nullptr;
-  std::size_t static_before = 0, static_after = 0; // thread-local static shared memory around the dynamic array
+  std::size_t static_before = 0,
+              static_after = 0; // thread-local static shared memory around the dynamic array
   std::function<void(std::string_view)> print;
 };
 
@@ -108,17 +110,17 @@ private:
     unsigned live = 0;     // lanes
     unsigned runnable = 0; // lanes that neither wait nor have ended
     std::array<Group, GROUPS> groups;
-    std::uint64_t used = 0;   // bits: groups that hold or collect values
-    std::uint64_t open = 0;   // bits: still collecting
+    std::uint64_t used = 0;               // bits: groups that hold or collect values
+    std::uint64_t open = 0;               // bits: still collecting
     std::array<unsigned, WARP> carrier{}; // of each waiting lane
-    unsigned converging = 0;  // lanes that asked for the active mask
+    unsigned converging = 0;              // lanes that asked for the active mask
   };
 
   static void carrier_main(boost::context::detail::transfer_t from);
   void carry();
   void run_thread(unsigned thread);
   void end_thread();
-  void wait();               // the running fiber stops until woken
+  void wait(); // the running fiber stops until woken
   void wake(unsigned carrier);
   bool choose(unsigned& carrier, unsigned& thread); // what runs next; false: nothing can
   void switch_to(unsigned carrier);

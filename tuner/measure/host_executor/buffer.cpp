@@ -18,9 +18,11 @@ Result<HostBuffer> HostBuffer::allocate(std::size_t bytes, std::size_t misalignm
     return usage_error("cannot allocate a buffer", "the misalignment is not below 256 bytes");
   HostBuffer buffer;
   const std::size_t size = 2 * GUARD_BYTES + ALIGNMENT + bytes;
-  void* mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapping =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED)
-    return Error{"cannot allocate a buffer of " + std::to_string(bytes) + " bytes", std::strerror(errno), "choose a smaller problem"};
+    return Error{"cannot allocate a buffer of " + std::to_string(bytes) + " bytes", std::strerror(errno),
+                 "choose a smaller problem"};
   buffer.mapping_ = static_cast<std::byte*>(mapping);
   buffer.mapping_size_ = size;
   buffer.data_ = buffer.mapping_ + GUARD_BYTES + misalignment;

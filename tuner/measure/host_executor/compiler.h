@@ -13,7 +13,7 @@ namespace lathe::host {
 struct Compiler {
   std::string path, version; // version: first line of --version
   bool is_clang = false;
-  std::filesystem::path cuda_include; // the toolkit's headers
+  std::filesystem::path cuda_include;   // the toolkit's headers
   std::filesystem::path device_include; // the executor's own headers
 };
 // Found once per process.
@@ -26,8 +26,9 @@ struct CompiledUnit {
 };
 
 // One translation unit with an entry for each instance, in order. The error carries the first diagnostic.
-Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view source, std::span<const std::string> instances,
-                                  const HostCompileOptions& options, std::string_view file_name);
+Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view source,
+                                  std::span<const std::string> instances, const HostCompileOptions& options,
+                                  std::string_view file_name);
 
 // "kernel.cu:12" for an offset into the object, or empty when it cannot be told.
 std::string source_line(const std::filesystem::path& object, std::uintptr_t offset);

@@ -1,8 +1,8 @@
 // The host executor: CUDA kernel text compiled as C++ by clang and run with CUDA's semantics on the CPU.
 //
-// Blocks run on OS threads; the threads of a block are fibers that switch only where they wait (barriers, warp
-// primitives), so a kernel without either runs as a plain loop. docs/host_executor.md lists what is modelled.
-// Times are times of this machine's CPU and say nothing about a GPU.
+// Blocks run on OS threads; the threads of a block are fibers that switch only where they wait (barriers,
+// warp primitives), so a kernel without either runs as a plain loop. docs/host_executor.md lists what is
+// modelled. Times are times of this machine's CPU and say nothing about a GPU.
 #pragma once
 
 #include "tuner/base/result.h"
@@ -23,12 +23,12 @@
 
 namespace lathe {
 
-// Memory that a kernel may be given: zero-filled, shared with forked children (so that isolated runs need no copies),
-// with GUARD_BYTES of guard_byte() on either side. Movable, not copyable.
+// Memory that a kernel may be given: zero-filled, shared with forked children (so that isolated runs need no
+// copies), with GUARD_BYTES of guard_byte() on either side. Movable, not copyable.
 class HostBuffer {
 public:
-  // `data()` is 256-byte aligned plus `misalignment` bytes (< 256). `bytes` may be 0; untouched pages cost no memory, so
-  // generous sizes are cheap when the wanted extent is what a traced run shall find out.
+  // `data()` is 256-byte aligned plus `misalignment` bytes (< 256). `bytes` may be 0; untouched pages cost no
+  // memory, so generous sizes are cheap when the wanted extent is what a traced run shall find out.
   static Result<HostBuffer> allocate(std::size_t bytes, std::size_t misalignment = 0);
   HostBuffer(HostBuffer&& other) noexcept;
   HostBuffer& operator=(HostBuffer&& other) noexcept;
@@ -73,15 +73,16 @@ struct HostArgument {
 };
 
 struct HostCompileOptions {
-  // Every access to memory is checked against the exact bounds of the buffers and of shared memory, and clang's
-  // undefined-behaviour checks are on. About 10 to 30 times slower. Needs clang.
+  // Every access to memory is checked against the exact bounds of the buffers and of shared memory, and
+  // clang's undefined-behaviour checks are on. About 10 to 30 times slower. Needs clang.
   bool sanitize = false;
   // Records which bytes of each buffer are read and written. Needs clang.
   bool trace = false;
   // As a KernelSource has them: -std=, -D, -U and -I are used, options that only change GPU code are ignored.
   std::vector<std::string> compile_options;
   std::vector<std::string> include_folders;
-  std::string cache_folder; // of shared objects, by content; empty: $XDG_CACHE_HOME/lathe/host or ~/.cache/lathe/host
+  std::string
+      cache_folder; // of shared objects, by content; empty: $XDG_CACHE_HOME/lathe/host or ~/.cache/lathe/host
   double time_limit_s = 120;
 };
 
@@ -94,15 +95,16 @@ enum class HostSchedule {
 
 struct HostRunOptions {
   HostSchedule schedule = HostSchedule::forward;
-  std::uint64_t seed = 1;                // of HostSchedule::random
-  double time_limit_s = 60;              // of the whole run; enforced by run_isolated
-  int threads = 0;                       // OS threads; 0: one a core. One when the kernel was compiled to sanitize or trace
-  std::byte shared_poison{0xff};         // what shared memory holds when a block starts
-  int repeats = 1;                       // timed launches in a row over the same buffers, each timed on its own
-  double repeat_seconds = 0;             // no further repeat once this much time has passed; 0: all of them
+  std::uint64_t seed = 1;   // of HostSchedule::random
+  double time_limit_s = 60; // of the whole run; enforced by run_isolated
+  int threads = 0; // OS threads; 0: one a core. One when the kernel was compiled to sanitize or trace
+  std::byte shared_poison{0xff}; // what shared memory holds when a block starts
+  int repeats = 1;               // timed launches in a row over the same buffers, each timed on its own
+  double repeat_seconds = 0;     // no further repeat once this much time has passed; 0: all of them
 };
 
-struct ByteRange { // half open, relative to the buffer's first byte; outside [0, size) for an access out of bounds
+struct ByteRange { // half open, relative to the buffer's first byte; outside [0, size) for an access out of
+                   // bounds
   std::int64_t begin = 0, end = 0;
   bool operator==(const ByteRange&) const = default;
 };
@@ -115,9 +117,9 @@ struct BufferAccess {
 };
 
 struct HostRunResult {
-  Outcome outcome = Outcome::ok; // ok, runtime_error, timeout or crashed
-  std::string reason;            // of a failure: one sentence, with the kernel's line where known
-  std::vector<double> seconds;   // one a repeat, in order; fewer when the run failed
+  Outcome outcome = Outcome::ok;      // ok, runtime_error, timeout or crashed
+  std::string reason;                 // of a failure: one sentence, with the kernel's line where known
+  std::vector<double> seconds;        // one a repeat, in order; fewer when the run failed
   std::vector<BufferAccess> accesses; // when compiled with `trace`: one for each buffer argument
   std::uint64_t barriers = 0;         // __syncthreads() completed, over all blocks of the last repeat
   std::string output;                 // what the kernel printed (at most 64 KiB)
@@ -126,19 +128,22 @@ struct HostRunResult {
 // A compiled kernel instance. Cheap to copy; safe to share between threads.
 class HostKernel {
 public:
-  // Compiles `source` (a file that NVRTC could compile alone; `file_name` appears in messages) and instantiates
-  // `instance`, a C++ name expression such as "act_and_mul_kernel<__nv_bfloat16, 8>". Errors carry the first diagnostic.
+  // Compiles `source` (a file that NVRTC could compile alone; `file_name` appears in messages) and
+  // instantiates `instance`, a C++ name expression such as "act_and_mul_kernel<__nv_bfloat16, 8>". Errors
+  // carry the first diagnostic.
   static Result<HostKernel> compile(std::string_view source, std::string_view instance,
-                                    const HostCompileOptions& options = {}, std::string_view file_name = "kernel.cu");
+                                    const HostCompileOptions& options = {},
+                                    std::string_view file_name = "kernel.cu");
 
-  // Several instances in as few translation units as compile; one result for each, in order. An instance that does not
-  // compile costs only itself. `jobs`: compilers at a time, 0: one a core.
-  static std::vector<Result<HostKernel>> compile_all(std::string_view source, std::span<const std::string> instances,
+  // Several instances in as few translation units as compile; one result for each, in order. An instance that
+  // does not compile costs only itself. `jobs`: compilers at a time, 0: one a core.
+  static std::vector<Result<HostKernel>> compile_all(std::string_view source,
+                                                     std::span<const std::string> instances,
                                                      const HostCompileOptions& options = {},
                                                      std::string_view file_name = "kernel.cu", int jobs = 0);
 
-  // Runs in this process: a wild access or an endless loop in the kernel takes the process with it. Fails when the
-  // arguments do not fit the kernel's parameters or the launch is not legal in CUDA.
+  // Runs in this process: a wild access or an endless loop in the kernel takes the process with it. Fails
+  // when the arguments do not fit the kernel's parameters or the launch is not legal in CUDA.
   Result<HostRunResult> run(const Launch& launch, std::span<const HostArgument> arguments,
                             const HostRunOptions& options = {}) const;
   // The same in a forked child: a crash, a hang or a trap is an outcome, not the caller's end.
@@ -162,8 +167,8 @@ private:
   std::shared_ptr<const Implementation> implementation_;
 };
 
-// The compiler that is used and its version ("clang++-19: Debian clang version 19.1.7"): $LATHE_HOST_CXX, else the newest
-// clang++ from 14 on, else g++ (without sanitize and trace). Fails when there is none.
+// The compiler that is used and its version ("clang++-19: Debian clang version 19.1.7"): $LATHE_HOST_CXX,
+// else the newest clang++ from 14 on, else g++ (without sanitize and trace). Fails when there is none.
 Result<std::string> host_compiler();
 
 } // namespace lathe

@@ -8,8 +8,8 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -25,7 +25,8 @@ CrashNote* crash_note = nullptr; // in memory shared with the parent
 void note_crash(int signal, siginfo_t* info, void* context) {
   if (crash_note != nullptr && crash_note->signal == 0) {
     crash_note->address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-    crash_note->where = static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+    crash_note->where =
+        static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
     const BlockRunner* runner = BlockRunner::running();
     crash_note->arena = runner != nullptr ? runner->arena().base() : 0;
     crash_note->signal = signal;
@@ -40,7 +41,7 @@ void note_crash(int signal, siginfo_t* info, void* context) {
     for (int stream = 0; stream < 3; ++stream)
       dup2(null, stream);
   const SignalStack stack;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = note_crash;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP})
@@ -60,7 +61,8 @@ void note_crash(int signal, siginfo_t* info, void* context) {
 } // namespace
 
 SignalStack::SignalStack() {
-  void* memory = mmap(nullptr, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return;
   memory_ = memory;
@@ -80,7 +82,9 @@ SignalStack::~SignalStack() {
 }
 
 Result<ChildEnd> run_in_child(const std::function<std::string()>& work, double time_limit_s) {
-  const auto system_error = [](const char* what) { return Error{what, std::strerror(errno), "free some memory or processes"}; };
+  const auto system_error = [](const char* what) {
+    return Error{what, std::strerror(errno), "free some memory or processes"};
+  };
   void* note = mmap(nullptr, sizeof(CrashNote), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (note == MAP_FAILED)
     return system_error("cannot share memory with a child process");

@@ -24,7 +24,8 @@ struct ChildEnd {
   CrashNote crash; // signal 0: none
 };
 
-// Runs `work` in a forked child with no output streams of its own. An Error means that no child could be started.
+// Runs `work` in a forked child with no output streams of its own. An Error means that no child could be
+// started.
 Result<ChildEnd> run_in_child(const std::function<std::string()>& work, double time_limit_s);
 
 // The calling OS thread's signal stack, for the note of a stack overflow; called by threads of a child.

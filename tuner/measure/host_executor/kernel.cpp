@@ -33,27 +33,35 @@ struct HostKernel::Implementation {
 namespace {
 
 Status check_launch(const Launch& launch) {
-  const auto bad = [](std::string why) { return Error{"cannot launch the kernel", std::move(why), "check the launch geometry"}; };
+  const auto bad = [](std::string why) {
+    return Error{"cannot launch the kernel", std::move(why), "check the launch geometry"};
+  };
   static constexpr std::uint32_t GRID[3] = {2147483647u, 65535u, 65535u}, BLOCK[3] = {1024u, 1024u, 64u};
   std::uint64_t threads = 1;
   for (std::size_t i = 0; i < 3; ++i) {
     if (launch.grid[i] == 0 || launch.grid[i] > GRID[i])
-      return bad(fmt::format("{} blocks in dimension {} is not between 1 and {}", launch.grid[i], i, GRID[i]));
+      return bad(
+          fmt::format("{} blocks in dimension {} is not between 1 and {}", launch.grid[i], i, GRID[i]));
     if (launch.block[i] == 0 || launch.block[i] > BLOCK[i])
-      return bad(fmt::format("{} threads in dimension {} is not between 1 and {}", launch.block[i], i, BLOCK[i]));
+      return bad(
+          fmt::format("{} threads in dimension {} is not between 1 and {}", launch.block[i], i, BLOCK[i]));
     threads *= launch.block[i];
   }
   if (threads > lathe_host::MAX_THREADS)
     return bad(fmt::format("{} threads a block is more than {}", threads, lathe_host::MAX_THREADS));
   if (launch.shared_bytes > lathe_host::MAX_DYNAMIC_SHARED)
-    return bad(fmt::format("{} bytes of dynamic shared memory is more than {}", launch.shared_bytes, lathe_host::MAX_DYNAMIC_SHARED));
+    return bad(fmt::format("{} bytes of dynamic shared memory is more than {}", launch.shared_bytes,
+                           lathe_host::MAX_DYNAMIC_SHARED));
   return Done{};
 }
 
 Status check_arguments(const HostKernel::Implementation& kernel, std::span<const HostArgument> arguments) {
-  const auto bad = [&](std::string why) { return Error{"cannot run " + kernel.instance, std::move(why), "check the specification's arguments"}; };
+  const auto bad = [&](std::string why) {
+    return Error{"cannot run " + kernel.instance, std::move(why), "check the specification's arguments"};
+  };
   if (arguments.size() != kernel.parameters.size())
-    return bad(fmt::format("{} arguments are given and the kernel has {} parameters", arguments.size(), kernel.parameters.size()));
+    return bad(fmt::format("{} arguments are given and the kernel has {} parameters", arguments.size(),
+                           kernel.parameters.size()));
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const auto& parameter = kernel.parameters[i];
     const HostArgument& argument = arguments[i];
@@ -63,7 +71,8 @@ Status check_arguments(const HostKernel::Implementation& kernel, std::span<const
       if (argument.offset > argument.buffer->size())
         return bad(fmt::format("argument {} begins behind its buffer", i));
     } else if (argument.value.size() != parameter.size && !(parameter.is_pointer && argument.value.empty())) {
-      return bad(fmt::format("argument {} has {} bytes and the parameter {}", i, argument.value.size(), parameter.size));
+      return bad(fmt::format("argument {} has {} bytes and the parameter {}", i, argument.value.size(),
+                             parameter.size));
     }
   }
   return Done{};
@@ -90,9 +99,11 @@ HostRunResult finish(const HostKernel::Implementation& kernel, LaunchEnd end) {
   result.reason = end.failure.what;
   if (end.failure.line > 0)
     result.reason += fmt::format(" ({}:{})", kernel.file_name, end.failure.line);
-  else if (end.failure.where > kernel.unit->load_address() && end.failure.where < kernel.unit->end_address()) {
+  else if (end.failure.where > kernel.unit->load_address() &&
+           end.failure.where < kernel.unit->end_address()) {
     // A return address lies behind its call.
-    const std::string line = host::source_line(kernel.object, end.failure.where - kernel.unit->load_address() - 1);
+    const std::string line =
+        host::source_line(kernel.object, end.failure.where - kernel.unit->load_address() - 1);
     if (!line.empty())
       result.reason += " (" + line + ")";
   }
@@ -114,7 +125,8 @@ std::string signal_words(int signal) {
   }
 }
 
-HostRunResult crashed(const HostKernel::Implementation& kernel, const host::CrashNote& crash, std::span<const HostArgument> arguments) {
+HostRunResult crashed(const HostKernel::Implementation& kernel, const host::CrashNote& crash,
+                      std::span<const HostArgument> arguments) {
   HostRunResult result;
   const bool is_memory = crash.signal == SIGSEGV || crash.signal == SIGBUS;
   result.outcome = crash.where != 0 ? Outcome::runtime_error : Outcome::crashed;
@@ -122,29 +134,34 @@ HostRunResult crashed(const HostKernel::Implementation& kernel, const host::Cras
   if (is_memory && crash.where != 0) {
     const std::uintptr_t inside = crash.address - crash.arena;
     if (crash.arena != 0 && crash.address >= crash.arena && inside < lathe_host::ARENA_BYTES)
-      result.reason = fmt::format("the local variables of a thread need more than {} KiB", lathe_host::SLOT_BYTES >> 10);
+      result.reason =
+          fmt::format("the local variables of a thread need more than {} KiB", lathe_host::SLOT_BYTES >> 10);
     else
       result.reason += " at an address " + host::describe_address(crash.address, arguments);
   }
   if (crash.where > kernel.unit->load_address() && crash.where < kernel.unit->end_address())
-    if (const std::string line = host::source_line(kernel.object, crash.where - kernel.unit->load_address()); !line.empty())
+    if (const std::string line = host::source_line(kernel.object, crash.where - kernel.unit->load_address());
+        !line.empty())
       result.reason += " (" + line + ")";
   return result;
 }
 
 } // namespace
 
-HostKernel::HostKernel(std::shared_ptr<const Implementation> implementation) : implementation_(std::move(implementation)) {}
+HostKernel::HostKernel(std::shared_ptr<const Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
 
-Result<HostKernel> HostKernel::compile(std::string_view source, std::string_view instance, const HostCompileOptions& options,
-                                       std::string_view file_name) {
+Result<HostKernel> HostKernel::compile(std::string_view source, std::string_view instance,
+                                       const HostCompileOptions& options, std::string_view file_name) {
   const std::string name(instance);
   auto all = compile_all(source, {&name, 1}, options, file_name, 1);
   return std::move(all.front());
 }
 
-std::vector<Result<HostKernel>> HostKernel::compile_all(std::string_view source, std::span<const std::string> instances,
-                                                        const HostCompileOptions& options, std::string_view file_name, int jobs) {
+std::vector<Result<HostKernel>> HostKernel::compile_all(std::string_view source,
+                                                        std::span<const std::string> instances,
+                                                        const HostCompileOptions& options,
+                                                        std::string_view file_name, int jobs) {
   const Error untried{"cannot compile the kernel", "it was not tried", ""};
   std::vector<Result<HostKernel>> results(instances.size(), Result<HostKernel>(untried));
   const auto compiler = host::find_compiler();
@@ -181,7 +198,8 @@ std::vector<Result<HostKernel>> HostKernel::compile_all(std::string_view source,
     std::size_t first, count;
   };
   std::function<void(Piece)> build = [&](Piece piece) {
-    auto unit = host::compile_unit(*compiler, source, instances.subspan(piece.first, piece.count), options, file_name);
+    auto unit = host::compile_unit(*compiler, source, instances.subspan(piece.first, piece.count), options,
+                                   file_name);
     if (unit.ok()) {
       load(*unit, piece.first, piece.count);
     } else if (piece.count == 1) {
@@ -192,8 +210,10 @@ std::vector<Result<HostKernel>> HostKernel::compile_all(std::string_view source,
     }
   };
   constexpr std::size_t LARGEST = 16;
-  const std::size_t workers = jobs > 0 ? static_cast<std::size_t>(jobs) : std::max(1u, std::thread::hardware_concurrency());
-  const std::size_t size = std::clamp<std::size_t>((instances.size() + workers - 1) / std::max<std::size_t>(workers, 1), 1, LARGEST);
+  const std::size_t workers =
+      jobs > 0 ? static_cast<std::size_t>(jobs) : std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t size = std::clamp<std::size_t>(
+      (instances.size() + workers - 1) / std::max<std::size_t>(workers, 1), 1, LARGEST);
   std::vector<Piece> pieces;
   for (std::size_t first = 0; first < instances.size(); first += size)
     pieces.push_back({first, std::min(size, instances.size() - first)});
@@ -211,11 +231,13 @@ std::vector<Result<HostKernel>> HostKernel::compile_all(std::string_view source,
   return results;
 }
 
-Result<HostRunResult> HostKernel::run(const Launch& launch, std::span<const HostArgument> arguments, const HostRunOptions& options) const {
+Result<HostRunResult> HostKernel::run(const Launch& launch, std::span<const HostArgument> arguments,
+                                      const HostRunOptions& options) const {
   LATHE_CHECK(check_launch(launch));
   LATHE_CHECK(check_arguments(*implementation_, arguments));
-  return finish(*implementation_, host::launch(*implementation_->unit, *implementation_->entry, launch, with_null_pointers(arguments),
-                                               options, implementation_->checks));
+  return finish(*implementation_,
+                host::launch(*implementation_->unit, *implementation_->entry, launch,
+                             with_null_pointers(arguments), options, implementation_->checks));
 }
 
 Result<HostRunResult> HostKernel::run_isolated(const Launch& launch, std::span<const HostArgument> arguments,
@@ -224,9 +246,13 @@ Result<HostRunResult> HostKernel::run_isolated(const Launch& launch, std::span<c
   LATHE_CHECK(check_arguments(*implementation_, arguments));
   const Implementation& kernel = *implementation_;
   const std::vector<HostArgument> given = with_null_pointers(arguments);
-  LATHE_TRY(const host::ChildEnd end, host::run_in_child(
-                                          [&] { return host::serialise(host::launch(*kernel.unit, *kernel.entry, launch, given, options, kernel.checks)); },
-                                          options.time_limit_s));
+  LATHE_TRY(const host::ChildEnd end,
+            host::run_in_child(
+                [&] {
+                  return host::serialise(
+                      host::launch(*kernel.unit, *kernel.entry, launch, given, options, kernel.checks));
+                },
+                options.time_limit_s));
   if (end.finished)
     return finish(kernel, host::deserialise(end.answer));
   if (!end.timed_out)

@@ -41,7 +41,8 @@ int find_image(dl_phdr_info* info, std::size_t, void* data) {
 }
 
 std::string buffer_name(const HostArgument& argument, std::size_t index) {
-  return argument.name.empty() ? fmt::format("the buffer of argument {}", index) : fmt::format("buffer '{}'", argument.name);
+  return argument.name.empty() ? fmt::format("the buffer of argument {}", index)
+                               : fmt::format("buffer '{}'", argument.name);
 }
 
 // The regions that a checked kernel may touch. Shared memory lies inside the image, fibers inside the arena.
@@ -55,7 +56,8 @@ std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, const Arena& a
       continue;
     const auto begin = reinterpret_cast<std::uintptr_t>(buffer->data());
     // Two arguments may point into one buffer: it is recorded under the first.
-    const bool known = std::any_of(regions.begin(), regions.end(), [&](const Region& region) { return region.begin == begin; });
+    const bool known = std::any_of(regions.begin(), regions.end(),
+                                   [&](const Region& region) { return region.begin == begin; });
     if (!known)
       regions.push_back({Region::buffer, begin, begin + buffer->size(), i, buffer_name(arguments[i], i)});
   }
@@ -63,9 +65,11 @@ std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, const Arena& a
   unit.shared_memory()(&shared);
   const auto address = [](const unsigned char* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
   if (shared.end > shared.begin)
-    regions.push_back({Region::static_shared, address(shared.begin), address(shared.end), 0, "static shared memory"});
+    regions.push_back(
+        {Region::static_shared, address(shared.begin), address(shared.end), 0, "static shared memory"});
   const std::uintptr_t dynamic = address(shared.dynamic);
-  regions.push_back({Region::dynamic_shared, dynamic, dynamic + geometry.shared_bytes, 0, "dynamic shared memory"});
+  regions.push_back(
+      {Region::dynamic_shared, dynamic, dynamic + geometry.shared_bytes, 0, "dynamic shared memory"});
   // The rest of the image: constants and __device__ variables.
   struct Hole {
     std::uintptr_t begin, end;
@@ -167,7 +171,8 @@ private:
       if (linear >= blocks_)
         return;
       const std::uint64_t row = linear / grid_[0];
-      if (!runner.run({static_cast<unsigned>(linear % grid_[0]), static_cast<unsigned>(row % grid_[1]), static_cast<unsigned>(row / grid_[1])}))
+      if (!runner.run({static_cast<unsigned>(linear % grid_[0]), static_cast<unsigned>(row % grid_[1]),
+                       static_cast<unsigned>(row / grid_[1])}))
         failed_ = true;
     }
   }
@@ -192,12 +197,15 @@ Result<std::shared_ptr<const LoadedUnit>> LoadedUnit::load(const std::filesystem
   unit->handle_ = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (unit->handle_ == nullptr) {
     const char* why = dlerror();
-    return Error{"cannot load the compiled kernel", why == nullptr ? "unknown error" : why, "remove " + object.string()};
+    return Error{"cannot load the compiled kernel", why == nullptr ? "unknown error" : why,
+                 "remove " + object.string()};
   }
   const auto attach = reinterpret_cast<unsigned (*)(const Api*)>(dlsym(unit->handle_, "lathe_attach"));
-  unit->shared_memory_ = reinterpret_cast<void (*)(SharedMemory*)>(dlsym(unit->handle_, "lathe_shared_memory"));
+  unit->shared_memory_ =
+      reinterpret_cast<void (*)(SharedMemory*)>(dlsym(unit->handle_, "lathe_shared_memory"));
   if (attach == nullptr || unit->shared_memory_ == nullptr || attach(&BlockRunner::api()) != ABI_VERSION)
-    return Error{"cannot load the compiled kernel", "it was made by another version of the host executor", "remove " + object.string()};
+    return Error{"cannot load the compiled kernel", "it was made by another version of the host executor",
+                 "remove " + object.string()};
   link_map* map = nullptr;
   if (dlinfo(unit->handle_, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr)
     unit->load_address_ = map->l_addr;
@@ -223,19 +231,22 @@ LoadedUnit::~LoadedUnit() {
 std::size_t LoadedUnit::static_shared_bytes() const {
   SharedMemory memory;
   shared_memory_(&memory);
-  return memory.begin != nullptr ? static_cast<std::size_t>(memory.end - memory.begin) : static_before_ + static_after_;
+  return memory.begin != nullptr ? static_cast<std::size_t>(memory.end - memory.begin)
+                                 : static_before_ + static_after_;
 }
 
 const Entry* LoadedUnit::entry(std::size_t index) const {
   return static_cast<const Entry*>(dlsym(handle_, fmt::format("lathe_entry_{}", index).c_str()));
 }
 
-LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geometry, std::span<const HostArgument> arguments,
-                 const HostRunOptions& options, Checks checks) {
+LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geometry,
+                 std::span<const HostArgument> arguments, const HostRunOptions& options, Checks checks) {
   LaunchEnd end;
   const bool checked = checks.sanitize || checks.trace;
   const std::uint64_t blocks = std::uint64_t{geometry.grid[0]} * geometry.grid[1] * geometry.grid[2];
-  std::uint64_t workers = checked ? 1 : options.threads > 0 ? static_cast<std::uint64_t>(options.threads) : std::max(1u, std::thread::hardware_concurrency());
+  std::uint64_t workers = checked               ? 1
+                          : options.threads > 0 ? static_cast<std::uint64_t>(options.threads)
+                                                : std::max(1u, std::thread::hardware_concurrency());
   // Each worker's fibers take two mappings each of the 65530 that a process may have.
   workers = std::min<std::uint64_t>({workers, blocks, 24});
   std::vector<Arena> arenas;
@@ -295,7 +306,9 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
       break;
     }
     end.seconds.push_back(seconds);
-    if (options.repeat_seconds > 0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > options.repeat_seconds)
+    if (options.repeat_seconds > 0 &&
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >
+            options.repeat_seconds)
       break;
   }
   end.barriers = team.barriers() - barriers_before;

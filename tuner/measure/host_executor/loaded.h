@@ -46,8 +46,8 @@ struct Checks {
 };
 
 // In this process. `arguments` fit the entry's parameters.
-LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geometry, std::span<const HostArgument> arguments,
-                 const HostRunOptions& options, Checks checks);
+LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geometry,
+                 std::span<const HostArgument> arguments, const HostRunOptions& options, Checks checks);
 
 // Describes an address relative to the arguments' buffers.
 std::string describe_address(std::uintptr_t address, std::span<const HostArgument> arguments);

@@ -37,9 +37,9 @@ Words split(std::string_view text, char separator) {
 // PTX type suffix -> type of device/lathe_ptx.h.
 std::optional<std::string> cxx_type(const std::string& suffix) {
   static const std::map<std::string, std::string> TYPES{
-      {"b8", "u8"},   {"u8", "u8"},   {"s8", "s8"},       {"b16", "u16"},       {"u16", "u16"},
-      {"s16", "s16"}, {"b32", "u32"}, {"u32", "u32"},     {"s32", "s32"},       {"b64", "u64"},
-      {"u64", "u64"}, {"s64", "s64"}, {"f32", "f32"},     {"f64", "f64"},       {"f16", "f16"},
+      {"b8", "u8"},     {"u8", "u8"},     {"s8", "s8"},       {"b16", "u16"},      {"u16", "u16"},
+      {"s16", "s16"},   {"b32", "u32"},   {"u32", "u32"},     {"s32", "s32"},      {"b64", "u64"},
+      {"u64", "u64"},   {"s64", "s64"},   {"f32", "f32"},     {"f64", "f64"},      {"f16", "f16"},
       {"pred", "pred"}, {"bf16", "bf16"}, {"f16x2", "f16x2"}, {"bf16x2", "bf16x2"}};
   const auto found = TYPES.find(suffix);
   if (found == TYPES.end())
@@ -82,20 +82,24 @@ public:
 
 private:
   static Error unsupported(std::string_view instruction) {
-    return {"cannot run inline assembly on the host executor", "the instruction '" + std::string(instruction) + "' is not modelled",
+    return {"cannot run inline assembly on the host executor",
+            "the instruction '" + std::string(instruction) + "' is not modelled",
             "check this kernel on a GPU"};
   }
 
   Status declare(std::size_t i, std::string& code) {
     const AsmOperand& operand = operands_[i];
-    static const std::map<char, std::string> REGISTERS{{'r', "u32"}, {'h', "u16"}, {'l', "u64"}, {'f', "u32"}, {'d', "u64"}, {'n', "u64"}};
+    static const std::map<char, std::string> REGISTERS{{'r', "u32"}, {'h', "u16"}, {'l', "u64"},
+                                                       {'f', "u32"}, {'d', "u64"}, {'n', "u64"}};
     const auto found = REGISTERS.find(operand.constraint.empty() ? '?' : operand.constraint.back());
     if (found == REGISTERS.end())
-      return Error{"cannot run inline assembly on the host executor", "the operand constraint '" + operand.constraint + "' is not modelled", ""};
+      return Error{"cannot run inline assembly on the host executor",
+                   "the operand constraint '" + operand.constraint + "' is not modelled", ""};
     const std::string name = "lathe_r" + std::to_string(i);
     const bool is_read = i >= output_count_ || operand.constraint[0] == '+';
     code += "[[maybe_unused]] " + PTX + found->second + " " + name + " = " +
-            (is_read ? PTX + "read_operand<" + PTX + found->second + ">(" + operand.expression + ")" : "0") + "; ";
+            (is_read ? PTX + "read_operand<" + PTX + found->second + ">(" + operand.expression + ")" : "0") +
+            "; ";
     return Done{};
   }
 
@@ -158,7 +162,8 @@ private:
     }
     const auto space = text.find_first_of(" \t\n");
     const std::string opcode = text.substr(0, space);
-    const Words operands = space == std::string::npos ? Words{} : split(std::string_view(text).substr(space), ',');
+    const Words operands =
+        space == std::string::npos ? Words{} : split(std::string_view(text).substr(space), ',');
     std::string body;
     auto status = instruction(split(opcode, '.'), operands, body);
     if (!status.ok())
@@ -179,7 +184,8 @@ private:
     for (const std::string& name : split(std::string_view(rest).substr(end), ',')) {
       if (name.find('<') != std::string::npos)
         return unsupported(text);
-      code += "[[maybe_unused]] " + (*type == "pred" ? "bool" : PTX + register_type(*type)) + " " + local(name) + " = 0; ";
+      code += "[[maybe_unused]] " + (*type == "pred" ? "bool" : PTX + register_type(*type)) + " " +
+              local(name) + " = 0; ";
     }
     return Done{};
   }
@@ -220,17 +226,27 @@ private:
         {"laneid", "::lathe_host::lane()"},
         {"warpid", "(::lathe_host::thread().linear / 32)"},
         {"nwarpid", "((::lathe_host::block().threads + 31) / 32)"},
-        {"tid.x", "threadIdx.x"}, {"tid.y", "threadIdx.y"}, {"tid.z", "threadIdx.z"},
-        {"ntid.x", "blockDim.x"}, {"ntid.y", "blockDim.y"}, {"ntid.z", "blockDim.z"},
-        {"ctaid.x", "blockIdx.x"}, {"ctaid.y", "blockIdx.y"}, {"ctaid.z", "blockIdx.z"},
-        {"nctaid.x", "gridDim.x"}, {"nctaid.y", "gridDim.y"}, {"nctaid.z", "gridDim.z"},
-        {"smid", "::lathe_ptx::u32(0)"}, {"nsmid", "::lathe_ptx::u32(1)"},
+        {"tid.x", "threadIdx.x"},
+        {"tid.y", "threadIdx.y"},
+        {"tid.z", "threadIdx.z"},
+        {"ntid.x", "blockDim.x"},
+        {"ntid.y", "blockDim.y"},
+        {"ntid.z", "blockDim.z"},
+        {"ctaid.x", "blockIdx.x"},
+        {"ctaid.y", "blockIdx.y"},
+        {"ctaid.z", "blockIdx.z"},
+        {"nctaid.x", "gridDim.x"},
+        {"nctaid.y", "gridDim.y"},
+        {"nctaid.z", "gridDim.z"},
+        {"smid", "::lathe_ptx::u32(0)"},
+        {"nsmid", "::lathe_ptx::u32(1)"},
         {"lanemask_eq", "(1u << ::lathe_host::lane())"},
         {"lanemask_lt", "((1u << ::lathe_host::lane()) - 1)"},
         {"lanemask_le", "((2u << ::lathe_host::lane()) - 1)"},
         {"lanemask_gt", "~((2u << ::lathe_host::lane()) - 1)"},
         {"lanemask_ge", "~((1u << ::lathe_host::lane()) - 1)"},
-        {"clock", "::lathe_ptx::u32(clock64())"}, {"clock64", "::lathe_ptx::u64(clock64())"},
+        {"clock", "::lathe_ptx::u32(clock64())"},
+        {"clock64", "::lathe_ptx::u64(clock64())"},
         {"globaltimer", "::lathe_ptx::u64(__globaltimer())"},
         {"dynamic_smem_size", "::lathe_host::block().shared_bytes"}};
     const auto found = REGISTERS.find(name);
@@ -238,7 +254,10 @@ private:
       return {};
     const std::string value = found->second;
     // Index components are recomputed: the preprocessor has already run.
-    static const std::map<std::string, std::string> INDEX{{"threadIdx", "thread().thread"}, {"blockDim", "block().block_dim"}, {"blockIdx", "block().block"}, {"gridDim", "block().grid_dim"}};
+    static const std::map<std::string, std::string> INDEX{{"threadIdx", "thread().thread"},
+                                                          {"blockDim", "block().block_dim"},
+                                                          {"blockIdx", "block().block"},
+                                                          {"gridDim", "block().grid_dim"}};
     const auto dot = value.find('.');
     if (dot != std::string::npos)
       if (const auto index = INDEX.find(value.substr(0, dot)); index != INDEX.end())
@@ -259,12 +278,14 @@ private:
     if (operand.empty())
       return Error{};
     const bool is_integer = type[0] == 'u' || type[0] == 's' || type == "pred";
-    if (operand.starts_with("0f") || operand.starts_with("0F") || operand.starts_with("0d") || operand.starts_with("0D")) {
+    if (operand.starts_with("0f") || operand.starts_with("0F") || operand.starts_with("0d") ||
+        operand.starts_with("0D")) {
       const bool single = operand[1] == 'f' || operand[1] == 'F';
       const std::string bits = (single ? PTX + "u32" : PTX + "u64") + "(0x" + operand.substr(2) + "ull)";
       if (is_integer)
         return cxx + "(" + bits + ")";
-      return PTX + "immediate_real<" + cxx + ">(::lathe_host::bits_as<" + (single ? "float" : "double") + ">(" + bits + "))";
+      return PTX + "immediate_real<" + cxx + ">(::lathe_host::bits_as<" + (single ? "float" : "double") +
+             ">(" + bits + "))";
     }
     std::string number = operand;
     const bool negative = number[0] == '-';
@@ -288,8 +309,8 @@ private:
     return PTX + "set(" + *name + ", " + value + ");";
   }
   // "name(read(operands[1]), ...)" written to operands[0].
-  Result<std::string> apply(const std::string& function, const std::string& type, const Words& operands, std::size_t count,
-                            bool saturate = false, bool relu = false) const {
+  Result<std::string> apply(const std::string& function, const std::string& type, const Words& operands,
+                            std::size_t count, bool saturate = false, bool relu = false) const {
     if (operands.size() != count + 1)
       return Error{};
     std::string value = function + "(";
@@ -321,11 +342,15 @@ private:
   }
 
   Status instruction(const Words& opcode, const Words& operands, std::string& body);
-  Status memory(const Words& opcode, const Words& operands, const std::set<std::string>& mods, std::string& body);
+  Status memory(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
+                std::string& body);
   Status move(const std::string& type, const Words& operands, std::string& body);
-  Status convert(const Words& opcode, const Words& operands, const std::set<std::string>& mods, std::string& body);
-  Status atomic(const Words& opcode, const Words& operands, const std::set<std::string>& mods, std::string& body);
-  Status warp(const Words& opcode, const Words& operands, const std::set<std::string>& mods, std::string& body);
+  Status convert(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
+                 std::string& body);
+  Status atomic(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
+                std::string& body);
+  Status warp(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
+              std::string& body);
 
   std::vector<AsmOperand> operands_;
   std::size_t output_count_;
@@ -364,26 +389,32 @@ Status Translator::move(const std::string& type, const Words& operands, std::str
   LATHE_TRY(const std::string value, read(register_type(type), from[0]));
   body = "const " + whole + " lathe_whole = " + value + "; ";
   for (std::size_t i = 0; i < parts; ++i) {
-    LATHE_TRY(const std::string item, write(to[i], PTX + part + "(lathe_whole >> " + std::to_string(static_cast<int>(i) * part_bits) + ")"));
+    LATHE_TRY(const std::string item,
+              write(to[i],
+                    PTX + part + "(lathe_whole >> " + std::to_string(static_cast<int>(i) * part_bits) + ")"));
     body += item + " ";
   }
   return Done{};
 }
 
-Status Translator::convert(const Words& opcode, const Words& operands, const std::set<std::string>& mods, std::string& body) {
+Status Translator::convert(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
+                           std::string& body) {
   if (opcode.size() < 3 || operands.size() < 2)
     return Error{};
   const std::string &to = opcode[opcode.size() - 2], &from = opcode.back();
   const bool saturating = mods.contains("sat"), relu = mods.contains("relu");
   static const std::map<std::string, std::array<std::string, 2>> MODES{
-      {"rn", {"nearest", "false"}}, {"rz", {"zero", "false"}}, {"rm", {"down", "false"}}, {"rp", {"up", "false"}},
-      {"rni", {"nearest", "true"}}, {"rzi", {"zero", "true"}}, {"rmi", {"down", "true"}}, {"rpi", {"up", "true"}}};
+      {"rn", {"nearest", "false"}}, {"rz", {"zero", "false"}},    {"rm", {"down", "false"}},
+      {"rp", {"up", "false"}},      {"rni", {"nearest", "true"}}, {"rzi", {"zero", "true"}},
+      {"rmi", {"down", "true"}},    {"rpi", {"up", "true"}}};
   std::array<std::string, 2> mode{"nearest", "false"};
   for (const auto& [name, value] : MODES)
     if (mods.contains(name))
       mode = value;
-  const std::string arguments = ", ::lathe_host::Rounding::" + mode[0] + ", " + mode[1] + ", " + (saturating ? "true" : "false") + ")";
-  const auto one = [&](const std::string& to_type, const std::string& from_type, const std::string& operand) -> Result<std::string> {
+  const std::string arguments =
+      ", ::lathe_host::Rounding::" + mode[0] + ", " + mode[1] + ", " + (saturating ? "true" : "false") + ")";
+  const auto one = [&](const std::string& to_type, const std::string& from_type,
+                       const std::string& operand) -> Result<std::string> {
     LATHE_TRY(const std::string value, read(from_type, operand));
     const std::string converted = PTX + "convert<" + PTX + to_type + ">(" + value + arguments;
     return relu ? PTX + "relu(" + converted + ")" : converted;
@@ -394,17 +425,21 @@ Status Translator::convert(const Words& opcode, const Words& operands, const std
     if (to_fp8 && from == "f32" && operands.size() == 3) {
       LATHE_TRY(const std::string hi, read("f32", operands[1]));
       LATHE_TRY(const std::string lo, read("f32", operands[2]));
-      LATHE_TRY(body, write(operands[0], PTX + "u16(" + format + "_encode(" + lo + ") | " + format + "_encode(" + hi + ") << 8)"));
+      LATHE_TRY(body, write(operands[0], PTX + "u16(" + format + "_encode(" + lo + ") | " + format +
+                                             "_encode(" + hi + ") << 8)"));
       return Done{};
     }
     if (to_fp8 && from == "f16x2" && operands.size() == 2) {
       LATHE_TRY(const std::string pair, read("f16x2", operands[1]));
-      LATHE_TRY(body, write(operands[0], PTX + "u16(" + format + "_encode((float)" + pair + ".lo) | " + format + "_encode((float)" + pair + ".hi) << 8)"));
+      LATHE_TRY(body, write(operands[0], PTX + "u16(" + format + "_encode((float)" + pair + ".lo) | " +
+                                             format + "_encode((float)" + pair + ".hi) << 8)"));
       return Done{};
     }
     if (from_fp8 && to == "f16x2" && operands.size() == 2) {
       LATHE_TRY(const std::string pair, read("u16", operands[1]));
-      LATHE_TRY(body, write(operands[0], PTX + "f16x2{(" + PTX + "f16)" + format + "_decode(" + pair + " & 255), (" + PTX + "f16)" + format + "_decode(" + pair + " >> 8)}"));
+      LATHE_TRY(body,
+                write(operands[0], PTX + "f16x2{(" + PTX + "f16)" + format + "_decode(" + pair +
+                                       " & 255), (" + PTX + "f16)" + format + "_decode(" + pair + " >> 8)}"));
       return Done{};
     }
     return Error{};
@@ -424,7 +459,8 @@ Status Translator::convert(const Words& opcode, const Words& operands, const std
   return Done{};
 }
 
-Status Translator::memory(const Words& opcode, const Words& operands, const std::set<std::string>& mods, std::string& body) {
+Status Translator::memory(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
+                          std::string& body) {
   const bool is_load = opcode[0] == "ld" || opcode[0] == "ldu";
   const auto type = cxx_type(opcode.back());
   if (!type || operands.size() < 2 || mods.contains("param") || mods.contains("local"))
@@ -437,11 +473,13 @@ Status Translator::memory(const Words& opcode, const Words& operands, const std:
   if (mods.contains("shared::cluster"))
     return Error{};
   LATHE_TRY(const std::string where, address(operands[is_load ? 1 : 0]));
-  body = "const auto lathe_p = " + PTX + (shared ? "shared" : "global") + "_pointer<" + PTX + *type + ">(" + where + "); " + PTX +
-         "aligned<" + std::to_string(static_cast<int>(wanted) * type_bytes(*type)) + ">(lathe_p); ";
+  body = "const auto lathe_p = " + PTX + (shared ? "shared" : "global") + "_pointer<" + PTX + *type + ">(" +
+         where + "); " + PTX + "aligned<" + std::to_string(static_cast<int>(wanted) * type_bytes(*type)) +
+         ">(lathe_p); ";
   // All parts are loaded before the first is written: a destination may be the address.
   for (std::size_t i = 0; i < wanted && is_load; ++i)
-    body += "const auto lathe_l" + std::to_string(i) + " = " + PTX + "load(lathe_p + " + std::to_string(i) + "); ";
+    body += "const auto lathe_l" + std::to_string(i) + " = " + PTX + "load(lathe_p + " + std::to_string(i) +
+            "); ";
   for (std::size_t i = 0; i < wanted; ++i) {
     if (is_load) {
       LATHE_TRY(const std::string item, write(parts[i], "lathe_l" + std::to_string(i)));
@@ -454,17 +492,22 @@ Status Translator::memory(const Words& opcode, const Words& operands, const std:
   return Done{};
 }
 
-Status Translator::atomic(const Words& opcode, const Words& operands, const std::set<std::string>& mods, std::string& body) {
+Status Translator::atomic(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
+                          std::string& body) {
   const bool has_result = opcode[0] == "atom";
   const std::size_t first = has_result ? 1 : 0;
   const auto type = cxx_type(opcode.back());
   if (!type || operands.size() < first + 2 || mods.contains("v2") || mods.contains("v4"))
     return Error{};
   static const std::map<std::string, std::string> OPERATIONS{
-      {"add", "::lathe_ptx::add(lathe_old, lathe_b)"}, {"min", "::lathe_ptx::min(lathe_old, lathe_b)"},
-      {"max", "::lathe_ptx::max(lathe_old, lathe_b)"}, {"and", "::lathe_ptx::and_(lathe_old, lathe_b)"},
-      {"or", "::lathe_ptx::or_(lathe_old, lathe_b)"},  {"xor", "::lathe_ptx::xor_(lathe_old, lathe_b)"},
-      {"exch", "lathe_b"},                             {"cas", "lathe_old == lathe_b ? lathe_c : lathe_old"},
+      {"add", "::lathe_ptx::add(lathe_old, lathe_b)"},
+      {"min", "::lathe_ptx::min(lathe_old, lathe_b)"},
+      {"max", "::lathe_ptx::max(lathe_old, lathe_b)"},
+      {"and", "::lathe_ptx::and_(lathe_old, lathe_b)"},
+      {"or", "::lathe_ptx::or_(lathe_old, lathe_b)"},
+      {"xor", "::lathe_ptx::xor_(lathe_old, lathe_b)"},
+      {"exch", "lathe_b"},
+      {"cas", "lathe_old == lathe_b ? lathe_c : lathe_old"},
       {"inc", "lathe_old >= lathe_b ? 0 : lathe_old + 1"},
       {"dec", "lathe_old == 0 || lathe_old > lathe_b ? lathe_b : lathe_old - 1"}};
   std::string operation;
@@ -482,17 +525,20 @@ Status Translator::atomic(const Words& opcode, const Words& operands, const std:
     LATHE_TRY(const std::string c, read(*type, operands[first + 2]));
     body += "const auto lathe_c = " + c + "; ";
   }
-  const std::string call = PTX + "atomic(" + PTX + (shared ? "shared" : "global") + "_pointer<" + cxx + ">(" + where +
-                           "), [=](" + cxx + " lathe_old) -> " + cxx + " { return " + operation + "; })";
+  const std::string call = PTX + "atomic(" + PTX + (shared ? "shared" : "global") + "_pointer<" + cxx + ">(" +
+                           where + "), [=](" + cxx + " lathe_old) -> " + cxx + " { return " + operation +
+                           "; })";
   LATHE_TRY(const std::string item, write(has_result ? operands[0] : "_", call));
   body += item;
   return Done{};
 }
 
-Status Translator::warp(const Words& opcode, const Words& operands, const std::set<std::string>& mods, std::string& body) {
+Status Translator::warp(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
+                        std::string& body) {
   const std::string& base = opcode[0];
   if (base == "shfl" && operands.size() >= 4) {
-    static const std::map<std::string, std::string> KINDS{{"idx", "index"}, {"up", "up"}, {"down", "down"}, {"bfly", "exclusive_or"}};
+    static const std::map<std::string, std::string> KINDS{
+        {"idx", "index"}, {"up", "up"}, {"down", "down"}, {"bfly", "exclusive_or"}};
     std::string kind;
     for (const auto& [name, value] : KINDS)
       if (mods.contains(name))
@@ -510,14 +556,18 @@ Status Translator::warp(const Words& opcode, const Words& operands, const std::s
     const auto inside = to.size() == 2 ? reg(to[1]) : std::optional<std::string>("lathe_inside");
     if (kind.empty() || !inside)
       return Error{};
-    LATHE_TRY(body, write(to[0], PTX + "shfl(::lathe_host::Shuffle::" + kind + ", " + value + ", " + operand + ", " + clamp + ", " + mask + ", " + *inside + ", __LINE__)"));
+    LATHE_TRY(body, write(to[0], PTX + "shfl(::lathe_host::Shuffle::" + kind + ", " + value + ", " + operand +
+                                     ", " + clamp + ", " + mask + ", " + *inside + ", __LINE__)"));
     body = "[[maybe_unused]] bool lathe_inside = false; " + body;
     return Done{};
   }
   if (base == "vote" && mods.contains("sync") && operands.size() == 3) {
     LATHE_TRY(const std::string predicate, read("pred", operands[1]));
     LATHE_TRY(const std::string mask, read("u32", operands[2]));
-    const std::string function = mods.contains("ballot") ? "__ballot_sync" : mods.contains("all") ? "0 != __all_sync" : mods.contains("any") ? "0 != __any_sync" : "";
+    const std::string function = mods.contains("ballot") ? "__ballot_sync"
+                                 : mods.contains("all")  ? "0 != __all_sync"
+                                 : mods.contains("any")  ? "0 != __any_sync"
+                                                         : "";
     if (function.empty())
       return Error{};
     LATHE_TRY(body, write(operands[0], function + "(" + mask + ", " + predicate + ")"));
@@ -550,7 +600,8 @@ Status Translator::warp(const Words& opcode, const Words& operands, const std::s
     return Done{};
   }
   // bar.sync, barrier.sync[.aligned], bar.arrive, bar.warp.sync
-  if ((base == "bar" || base == "barrier") && !operands.empty() && !mods.contains("red") && !mods.contains("cluster")) {
+  if ((base == "bar" || base == "barrier") && !operands.empty() && !mods.contains("red") &&
+      !mods.contains("cluster")) {
     LATHE_TRY(const std::string id, read("u32", operands[0]));
     if (mods.contains("warp")) {
       body = "__syncwarp(" + id + ");";
@@ -561,7 +612,8 @@ Status Translator::warp(const Words& opcode, const Words& operands, const std::s
       LATHE_TRY(count, read("u32", operands[1]));
     }
     const std::string wait = mods.contains("arrive") ? "false" : "true";
-    body = "lathe_api->barrier(" + id + ", " + count + ", " + wait + ", ::lathe_host::Vote::none, 0, __LINE__);";
+    body =
+        "lathe_api->barrier(" + id + ", " + count + ", " + wait + ", ::lathe_host::Vote::none, 0, __LINE__);";
     return Done{};
   }
   return Error{};
@@ -570,7 +622,8 @@ Status Translator::warp(const Words& opcode, const Words& operands, const std::s
 Status Translator::instruction(const Words& opcode, const Words& operands, std::string& body) {
   const std::string& base = opcode[0];
   const std::set<std::string> mods(opcode.begin() + 1, opcode.end());
-  static const std::set<std::string> NOTHING{"griddepcontrol", "prefetch", "prefetchu", "discard", "applypriority", "setmaxnreg"};
+  static const std::set<std::string> NOTHING{"griddepcontrol", "prefetch",      "prefetchu",
+                                             "discard",        "applypriority", "setmaxnreg"};
   if (NOTHING.contains(base))
     return Done{};
   if (base == "fence" || base == "membar") {
@@ -603,7 +656,8 @@ Status Translator::instruction(const Words& opcode, const Words& operands, std::
     if (operands.size() > 3) {
       LATHE_TRY(source, read("u32", operands[3]));
     }
-    body = PTX + "copy(" + PTX + "shared_pointer<unsigned char>(" + to + "), " + PTX + "global_pointer<unsigned char>(" + from + "), " + bytes + ", " + source + ");";
+    body = PTX + "copy(" + PTX + "shared_pointer<unsigned char>(" + to + "), " + PTX +
+           "global_pointer<unsigned char>(" + from + "), " + bytes + ", " + source + ");";
     return Done{};
   }
   if (base == "cvta" && operands.size() == 2) {
@@ -620,7 +674,9 @@ Status Translator::instruction(const Words& opcode, const Words& operands, std::
     LATHE_TRY(const std::string value, read("u64", operands[1]));
     if (!mods.contains("shared") && !mods.contains("global"))
       return Error{};
-    LATHE_TRY(body, write(operands[0], "0 != " + std::string(mods.contains("shared") ? "__isShared" : "__isGlobal") + "(reinterpret_cast<void*>(" + value + "))"));
+    LATHE_TRY(body, write(operands[0],
+                          "0 != " + std::string(mods.contains("shared") ? "__isShared" : "__isGlobal") +
+                              "(reinterpret_cast<void*>(" + value + "))"));
     return Done{};
   }
   if (base == "ld" || base == "ldu" || base == "st")
@@ -643,23 +699,30 @@ Status Translator::instruction(const Words& opcode, const Words& operands, std::
   const bool is_real = type->find('f') != std::string::npos;
   if (saturate && !is_real)
     return Error{};
-  for (const auto& [suffix, name] : std::map<std::string, std::string>{{"rz", "rz"}, {"rm", "rd"}, {"rp", "ru"}})
+  for (const auto& [suffix, name] :
+       std::map<std::string, std::string>{{"rz", "rz"}, {"rm", "rd"}, {"rp", "ru"}})
     if (mods.contains(suffix)) {
-      static const std::map<std::string, std::pair<std::string, std::size_t>> ROUNDED{{"add", {"add", 2}}, {"sub", {"sub", 2}}, {"mul", {"mul", 2}}, {"div", {"div", 2}}, {"rcp", {"rcp", 1}}, {"sqrt", {"sqrt", 1}}, {"fma", {"fmaf", 3}}};
+      static const std::map<std::string, std::pair<std::string, std::size_t>> ROUNDED{
+          {"add", {"add", 2}}, {"sub", {"sub", 2}},   {"mul", {"mul", 2}}, {"div", {"div", 2}},
+          {"rcp", {"rcp", 1}}, {"sqrt", {"sqrt", 1}}, {"fma", {"fmaf", 3}}};
       const auto found = ROUNDED.find(base);
       if (found == ROUNDED.end() || *type != "f32")
         return Error{};
-      LATHE_TRY(body, apply("__f" + (found->second.first == "fmaf" ? "maf" : found->second.first) + "_" + name, *type, operands, found->second.second, saturate));
+      LATHE_TRY(body,
+                apply("__f" + (found->second.first == "fmaf" ? "maf" : found->second.first) + "_" + name,
+                      *type, operands, found->second.second, saturate));
       return Done{};
     }
   if (base == "mul" || base == "mad") {
     const std::string part = mods.contains("hi") ? "mul_hi" : mods.contains("wide") ? "mul_wide" : "mul";
-    const std::string wide = mods.contains("wide") ? std::string(1, (*type)[0]) + std::to_string(16 * type_bytes(*type)) : *type;
+    const std::string wide =
+        mods.contains("wide") ? std::string(1, (*type)[0]) + std::to_string(16 * type_bytes(*type)) : *type;
     if (operands.size() != (base == "mad" ? 4u : 3u) || (base == "mad" && is_real))
       return Error{};
     LATHE_TRY(const std::string a, read(*type, operands[1]));
     LATHE_TRY(const std::string b, read(*type, operands[2]));
-    std::string value = PTX + part + (part == "mul_wide" ? "<" + PTX + wide + ">" : "") + "(" + a + ", " + b + ")";
+    std::string value =
+        PTX + part + (part == "mul_wide" ? "<" + PTX + wide + ">" : "") + "(" + a + ", " + b + ")";
     if (base == "mad") {
       LATHE_TRY(const std::string c, read(wide, operands[3]));
       value = PTX + "add(" + value + ", " + c + ")";
@@ -670,11 +733,13 @@ Status Translator::instruction(const Words& opcode, const Words& operands, std::
     return Done{};
   }
   static const std::map<std::string, std::pair<std::string, std::size_t>> FUNCTIONS{
-      {"add", {"add", 2}},   {"sub", {"sub", 2}},   {"div", {"div", 2}},     {"rem", {"rem", 2}},   {"min", {"min", 2}},
-      {"max", {"max", 2}},   {"neg", {"neg", 1}},   {"abs", {"abs", 1}},     {"fma", {"fma", 3}},   {"and", {"and_", 2}},
-      {"or", {"or_", 2}},    {"xor", {"xor_", 2}},  {"not", {"not_", 1}},    {"clz", {"clz", 1}},   {"popc", {"popc", 1}},
-      {"brev", {"brev", 1}}, {"ex2", {"ex2", 1}},   {"lg2", {"lg2", 1}},     {"rcp", {"rcp", 1}},   {"sqrt", {"sqrt", 1}},
-      {"rsqrt", {"rsqrt", 1}}, {"tanh", {"tanh", 1}}, {"sin", {"sin", 1}},   {"cos", {"cos", 1}},   {"mul24", {"mul24", 2}}};
+      {"add", {"add", 2}},     {"sub", {"sub", 2}},   {"div", {"div", 2}},   {"rem", {"rem", 2}},
+      {"min", {"min", 2}},     {"max", {"max", 2}},   {"neg", {"neg", 1}},   {"abs", {"abs", 1}},
+      {"fma", {"fma", 3}},     {"and", {"and_", 2}},  {"or", {"or_", 2}},    {"xor", {"xor_", 2}},
+      {"not", {"not_", 1}},    {"clz", {"clz", 1}},   {"popc", {"popc", 1}}, {"brev", {"brev", 1}},
+      {"ex2", {"ex2", 1}},     {"lg2", {"lg2", 1}},   {"rcp", {"rcp", 1}},   {"sqrt", {"sqrt", 1}},
+      {"rsqrt", {"rsqrt", 1}}, {"tanh", {"tanh", 1}}, {"sin", {"sin", 1}},   {"cos", {"cos", 1}},
+      {"mul24", {"mul24", 2}}};
   if (const auto found = FUNCTIONS.find(base); found != FUNCTIONS.end()) {
     const std::string function = PTX + found->second.first + (mods.contains("NaN") ? "_nan" : "");
     LATHE_TRY(body, apply(function, *type, operands, found->second.second, saturate, relu));
@@ -687,7 +752,8 @@ Status Translator::instruction(const Words& opcode, const Words& operands, std::
     return Done{};
   }
   if (base == "shf" && operands.size() == 4) {
-    const std::string function = std::string("__funnelshift_") + (mods.contains("l") ? "l" : "r") + (mods.contains("clamp") ? "c" : "");
+    const std::string function = std::string("__funnelshift_") + (mods.contains("l") ? "l" : "r") +
+                                 (mods.contains("clamp") ? "c" : "");
     LATHE_TRY(body, apply(function, "u32", operands, 3));
     return Done{};
   }
@@ -703,7 +769,8 @@ Status Translator::instruction(const Words& opcode, const Words& operands, std::
         return Error{};
       table = operands_[index].expression;
     }
-    LATHE_TRY(body, apply(PTX + "lop3<(" + table + ")>", "u32", Words(operands.begin(), operands.begin() + 4), 3));
+    LATHE_TRY(body,
+              apply(PTX + "lop3<(" + table + ")>", "u32", Words(operands.begin(), operands.begin() + 4), 3));
     return Done{};
   }
   if ((base == "bfe" && operands.size() == 4) || (base == "bfi" && operands.size() == 5)) {
@@ -731,13 +798,17 @@ Status Translator::instruction(const Words& opcode, const Words& operands, std::
       const auto to = opcode.size() >= 4 ? cxx_type(opcode[opcode.size() - 2]) : std::nullopt;
       if (!to || operands.size() != 3)
         return Error{};
-      LATHE_TRY(body, write(operands[0], PTX + "set_if<" + test + ", " + PTX + *to + ">(" + a + ", " + b + ")"));
+      LATHE_TRY(body,
+                write(operands[0], PTX + "set_if<" + test + ", " + PTX + *to + ">(" + a + ", " + b + ")"));
       return Done{};
     }
     std::string value = PTX + "compare<" + test + ">(" + a + ", " + b + ")", opposite = "!" + value;
     if (operands.size() == 4) {
       LATHE_TRY(const std::string c, read("pred", operands[3]));
-      const std::string combine = mods.contains("and") ? " & " : mods.contains("or") ? " | " : mods.contains("xor") ? " ^ " : "";
+      const std::string combine = mods.contains("and")   ? " & "
+                                  : mods.contains("or")  ? " | "
+                                  : mods.contains("xor") ? " ^ "
+                                                         : "";
       if (combine.empty())
         return Error{};
       value = "bool(" + value + combine + c + ")", opposite = "bool(" + opposite + combine + c + ")";

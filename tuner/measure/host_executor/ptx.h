@@ -15,8 +15,8 @@ struct AsmOperand {
   std::string expression;
 };
 
-// A C++ statement (without the final semicolon) that does what the assembly text does. `outputs` come first in
-// the numbering of %0, %1, ... Fails with a sentence that names the instruction that it does not know.
+// A C++ statement (without the final semicolon) that does what the assembly text does. `outputs` come first
+// in the numbering of %0, %1, ... Fails with a sentence that names the instruction that it does not know.
 Result<std::string> translate_ptx(std::string_view text, const std::vector<AsmOperand>& outputs,
                                   const std::vector<AsmOperand>& inputs);
 

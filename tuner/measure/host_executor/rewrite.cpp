@@ -41,7 +41,8 @@ public:
       while (at_ < text_.size() &&
              (is_word(text_[at_]) || text_[at_] == '.' ||
               (text_[at_] == '\'' && at_ + 1 < text_.size() && is_word(text_[at_ + 1])) ||
-              ((text_[at_] == '+' || text_[at_] == '-') && std::string_view("eEpP").find(text_[at_ - 1]) != std::string_view::npos &&
+              ((text_[at_] == '+' || text_[at_] == '-') &&
+               std::string_view("eEpP").find(text_[at_ - 1]) != std::string_view::npos &&
                !text_.substr(begin).starts_with("0x"))))
         ++at_;
       return {Token::other, text_.substr(begin, at_ - begin)};
@@ -58,9 +59,10 @@ public:
       }
       return {Token::word, word};
     }
-    const std::size_t length = text_.substr(at_).starts_with("<<<") || text_.substr(at_).starts_with(">>>") ? 3
-                               : text_.substr(at_).starts_with("::")                                      ? 2
-                                                                                                          : 1;
+    const std::size_t length = text_.substr(at_).starts_with("<<<") || text_.substr(at_).starts_with(">>>")
+                                   ? 3
+                               : text_.substr(at_).starts_with("::") ? 2
+                                                                     : 1;
     at_ += length;
     return {Token::other, text_.substr(begin, length)};
   }
@@ -108,7 +110,9 @@ std::string unquoted(std::string_view literal) {
 std::string quoted(std::string_view text) {
   std::string result = "\"";
   for (const char c : text)
-    result += c == '"' || c == '\\' ? std::string{'\\', c} : c == '\n' ? std::string("\\n") : std::string(1, c);
+    result += c == '"' || c == '\\' ? std::string{'\\', c}
+              : c == '\n'           ? std::string("\\n")
+                                    : std::string(1, c);
   return result + "\"";
 }
 
@@ -122,7 +126,8 @@ std::string trimmed(std::string_view text) {
 
 class Rewriter {
 public:
-  Rewriter(std::string_view text, const RewriteOptions& options) : text_(text), options_(options), lexer_(text) {}
+  Rewriter(std::string_view text, const RewriteOptions& options)
+      : text_(text), options_(options), lexer_(text) {}
 
   std::string run() {
     output_.reserve(text_.size() + text_.size() / 8);
@@ -166,9 +171,10 @@ private:
     copy_to(begin);
     std::erase(replacement, '\n');
     output_ += replacement;
-    output_.append(static_cast<std::size_t>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                       text_.begin() + static_cast<std::ptrdiff_t>(end), '\n')),
-                   '\n');
+    output_.append(
+        static_cast<std::size_t>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(begin),
+                                            text_.begin() + static_cast<std::ptrdiff_t>(end), '\n')),
+        '\n');
     copied_ = end;
     lexer_.seek(end);
   }
@@ -227,7 +233,8 @@ private:
       const Token token = ahead.next();
       if (token.text == "__shared__")
         return true;
-      if (token.kind == Token::end || token.text == ";" || token.text == "{" || token.text == "=" || token.kind == Token::string)
+      if (token.kind == Token::end || token.text == ";" || token.text == "{" || token.text == "=" ||
+          token.kind == Token::string)
         return false;
     }
     return false;
@@ -244,10 +251,13 @@ private:
   bool shared(std::size_t begin) {
     Declaration declaration = parse(begin);
     if (!declaration.is_extern) {
-      const std::string storage = options_.several_threads ? "static thread_local " : "static __attribute__((section(\"lathe_shared\"))) ";
+      const std::string storage = options_.several_threads
+                                      ? "static thread_local "
+                                      : "static __attribute__((section(\"lathe_shared\"))) ";
       // `static` may stand on either side already: twice is an error to some compilers.
       copy_to(begin);
-      std::string before = trimmed(std::string_view(output_).substr(output_.size() - std::min<std::size_t>(output_.size(), 16)));
+      std::string before = trimmed(
+          std::string_view(output_).substr(output_.size() - std::min<std::size_t>(output_.size(), 16)));
       const bool has_static = before.ends_with("static");
       replace(begin, begin + std::string_view("__shared__").size(),
               declaration.alignment + (has_static ? storage.substr(7) : storage));
@@ -256,16 +266,19 @@ private:
       return true;
     }
     if (!in_function()) {
-      std::string result = "extern " + std::string(options_.several_threads ? "__thread " : "") + declaration.specifiers;
+      std::string result =
+          "extern " + std::string(options_.several_threads ? "__thread " : "") + declaration.specifiers;
       for (std::size_t i = 0; i < declaration.names.size(); ++i)
-        result += (i ? ", " : " ") + declaration.names[i][0] + declaration.names[i][1] + " __asm__(\"lathe_dynamic_shared\")";
+        result += (i ? ", " : " ") + declaration.names[i][0] + declaration.names[i][1] +
+                  " __asm__(\"lathe_dynamic_shared\")";
       replace(begin, declaration.end, result);
       return true;
     }
     std::string result;
     for (const auto& [name, suffix] : declaration.names)
-      result += (result.empty() ? "" : "; ") + declaration.specifiers + " (&" + name + ")" + suffix + " = *reinterpret_cast<" +
-                declaration.specifiers + " (*)" + suffix + ">(__builtin_assume_aligned(::lathe_host::block().dynamic_shared, 1024))";
+      result += (result.empty() ? "" : "; ") + declaration.specifiers + " (&" + name + ")" + suffix +
+                " = *reinterpret_cast<" + declaration.specifiers + " (*)" + suffix +
+                ">(__builtin_assume_aligned(::lathe_host::block().dynamic_shared, 1024))";
     replace(begin, declaration.end, result);
     return true;
   }
@@ -310,7 +323,8 @@ private:
         from = lexer.position();
         continue;
       }
-      if (top && (token.text == "extern" || token.text == "__shared__" || (token.text == "static" && specifiers.empty()))) {
+      if (top && (token.text == "extern" || token.text == "__shared__" ||
+                  (token.text == "static" && specifiers.empty()))) {
         take(at);
         result.is_extern |= token.text == "extern";
         from = lexer.position();
@@ -330,7 +344,8 @@ private:
       if (in_suffix)
         suffix += token.text;
       angles += (token.text == "<") - (token.text == ">");
-      depth += (token.text == "(" || token.text == "[" || token.text == "{") - (token.text == ")" || token.text == "]" || token.text == "}");
+      depth += (token.text == "(" || token.text == "[" || token.text == "{") -
+               (token.text == ")" || token.text == "]" || token.text == "}");
     }
     if (result.is_extern) {
       if (in_suffix)
@@ -371,7 +386,8 @@ private:
     const std::size_t after_keyword = lexer_.position();
     Token token = lexer_.next();
     bool qualified = false;
-    while (token.text == "volatile" || token.text == "__volatile__" || token.text == "inline" || token.text == "__volatile")
+    while (token.text == "volatile" || token.text == "__volatile__" || token.text == "inline" ||
+           token.text == "__volatile")
       token = lexer_.next(), qualified = true;
     if (token.text != "(") {
       lexer_.seek(after_keyword);
@@ -400,8 +416,9 @@ private:
     }
     auto statement = translate_ptx(text, sections[0], sections[1]);
     replace(begin, lexer_.position(),
-            statement.ok() ? std::move(statement).value()
-                           : "::lathe_host::unsupported(" + quoted(statement.error().sentence()) + ", __LINE__)");
+            statement.ok()
+                ? std::move(statement).value()
+                : "::lathe_host::unsupported(" + quoted(statement.error().sentence()) + ", __LINE__)");
     return true;
   }
 

@@ -8,7 +8,9 @@ namespace {
 
 class Writer {
 public:
-  template <class T> void number(T value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  template <class T> void number(T value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
   void text(std::string_view value) {
     number(value.size());
     bytes_ += value;

@@ -1,4 +1,5 @@
-// The block's shared memory: found in the shared object's storage, filled before each block, checked after it.
+// The block's shared memory: found in the shared object's storage, filled before each block, checked after
+// it.
 #include "tuner/measure/host_executor/block_runner.h"
 
 #include <algorithm>
@@ -19,7 +20,8 @@ void BlockRunner::bind_to_thread() {
   }
   Block& block = arena_.block();
   block.dynamic_shared = dynamic_;
-  block.shared_window = shared.begin != nullptr ? std::min(shared.begin, dynamic_) : dynamic_ - task_.static_before;
+  block.shared_window =
+      shared.begin != nullptr ? std::min(shared.begin, dynamic_) : dynamic_ - task_.static_before;
   std::memset(dynamic_ + task_.launch.shared_bytes, static_cast<int>(task_.poison), DYNAMIC_SHARED_SLACK);
 }
 
@@ -32,7 +34,8 @@ void BlockRunner::poison_shared() {
 
 bool BlockRunner::shared_intact() {
   const unsigned char* slack = dynamic_ + task_.launch.shared_bytes;
-  return slack[0] == static_cast<unsigned char>(task_.poison) && std::memcmp(slack, slack + 1, DYNAMIC_SHARED_SLACK - 1) == 0;
+  return slack[0] == static_cast<unsigned char>(task_.poison) &&
+         std::memcmp(slack, slack + 1, DYNAMIC_SHARED_SLACK - 1) == 0;
 }
 
 } // namespace lathe::host

@@ -21,7 +21,7 @@ constexpr std::size_t spread_points = 6; // a space-filling start
 constexpr std::size_t spread_draws = 64; // candidates for each of them
 constexpr std::size_t training_limit = 256;
 constexpr std::size_t pool_limit = 12'288; // while the training set is complete
-constexpr std::size_t long_run_pool_limit = 4'096;
+constexpr std::size_t long_run_pool_limit = 2'048;
 constexpr std::size_t promising_points = 16;
 constexpr std::size_t prior_trial = 16;    // observations before earlier results are judged
 constexpr std::size_t prior_patience = 16; // observations without progress after which they are used up
@@ -156,8 +156,10 @@ private:
   // Adds what was observed or proposed since the posterior was built.
   void extend() {
     const std::vector<Observation>& seen = history().observations();
+    // In a long run the training set keeps its size, and what other techniques found waits for the next one.
     for (; next_seen_ < seen.size(); ++next_seen_)
-      remember(seen[next_seen_].point);
+      if (fitted_ <= training_limit || &seen[next_seen_] == history().best())
+        remember(seen[next_seen_].point);
     for (const Point& point : history().pending_points())
       remember(point);
     for (std::size_t i = posterior_.size(); i < training_.size(); ++i)
@@ -237,7 +239,7 @@ private:
       return Eigen::VectorXd(
           Eigen::Map<const Eigen::VectorXd>(numbers.data(), static_cast<Eigen::Index>(numbers.size())));
     };
-    const int evaluations = fitted_ < spread_points ? 60 : 25;
+    const int evaluations = fitted_ < spread_points ? 60 : fitted_ <= training_limit ? 25 : 10;
     const double with_prior =
         fit(kernel_, points, column(values), prior_ ? column(features) : Eigen::VectorXd(), evaluations);
     if (!prior_ || points.size() < prior_trial)

@@ -1,4 +1,5 @@
-// What a compiled kernel and the host executor agree on. Included by both sides; plain C++17, no dependencies.
+// What a compiled kernel and the host executor agree on. Included by both sides; plain C++17, no
+// dependencies.
 #pragma once
 
 #include <stddef.h>
@@ -7,10 +8,11 @@
 namespace lathe_host {
 
 constexpr unsigned ABI_VERSION = 1;
-constexpr unsigned MAX_THREADS = 1024;     // of a block
+constexpr unsigned MAX_THREADS = 1024; // of a block
 constexpr unsigned WARP = 32;
-constexpr size_t SLOT_BYTES = 256u << 10;  // address space of one fiber's stack
-constexpr size_t ARENA_BYTES = 512u << 20; // aligned to its size: the stack pointer tells the arena and the slot
+constexpr size_t SLOT_BYTES = 256u << 10; // address space of one fiber's stack
+constexpr size_t ARENA_BYTES =
+    512u << 20; // aligned to its size: the stack pointer tells the arena and the slot
 constexpr size_t MAX_DYNAMIC_SHARED = 227u << 10;
 constexpr size_t DYNAMIC_SHARED_SLACK = 4096; // behind it, checked for stray writes
 
@@ -45,7 +47,7 @@ struct Block {
   void* runner;
 };
 constexpr size_t THREAD_SLOTS_OFFSET = 4096;
-constexpr size_t FIRST_STACK_SLOT = 1;                        // slot 0 holds the block and the thread slots
+constexpr size_t FIRST_STACK_SLOT = 1; // slot 0 holds the block and the thread slots
 constexpr size_t EXCHANGE_SLOT = FIRST_STACK_SLOT + MAX_THREADS; // from here on: the warps' exchanges
 
 // Values that the lanes of a warp put up; valid until the calling thread's next exchange.

@@ -14,25 +14,33 @@ extern "C" __attribute__((visibility("hidden"))) const lathe_host::Api* lathe_ap
 
 namespace lathe_host {
 
-// A fiber's stack lies in its arena, so the stack pointer is the thread's identity. Not volatile: it is the same arena
-// and slot wherever a thread asks.
+// A fiber's stack lies in its arena, so the stack pointer is the thread's identity. Not volatile: it is the
+// same arena and slot wherever a thread asks.
 LATHE_INLINE uintptr_t stack_pointer() {
   uintptr_t value;
   __asm__("mov %%rsp, %0" : "=r"(value));
   return value;
 }
-LATHE_INLINE uintptr_t arena() { return stack_pointer() & ~(static_cast<uintptr_t>(ARENA_BYTES) - 1); }
-LATHE_INLINE const Block& block() { return *reinterpret_cast<const Block*>(arena()); }
+LATHE_INLINE uintptr_t arena() {
+  return stack_pointer() & ~(static_cast<uintptr_t>(ARENA_BYTES) - 1);
+}
+LATHE_INLINE const Block& block() {
+  return *reinterpret_cast<const Block*>(arena());
+}
 LATHE_INLINE ThreadSlot& thread() {
   const uintptr_t sp = stack_pointer();
   const uintptr_t slot = (sp & (ARENA_BYTES - 1)) / SLOT_BYTES;
-  return *reinterpret_cast<ThreadSlot*>((sp & ~(static_cast<uintptr_t>(ARENA_BYTES) - 1)) + THREAD_SLOTS_OFFSET +
-                                        slot * sizeof(ThreadSlot));
+  return *reinterpret_cast<ThreadSlot*>((sp & ~(static_cast<uintptr_t>(ARENA_BYTES) - 1)) +
+                                        THREAD_SLOTS_OFFSET + slot * sizeof(ThreadSlot));
 }
-LATHE_INLINE unsigned lane() { return thread().linear % WARP; }
+LATHE_INLINE unsigned lane() {
+  return thread().linear % WARP;
+}
 
 // Stands where inline assembly could not be translated.
-inline void unsupported(const char* why, int line) { lathe_api->fail(why, nullptr, line); }
+inline void unsupported(const char* why, int line) {
+  lathe_api->fail(why, nullptr, line);
+}
 
 } // namespace lathe_host
 

@@ -1,5 +1,6 @@
-// The prelude of every kernel that the host executor compiles: the C++ library, NVIDIA's own types and small floating
-// point formats (their host definitions, and their inline assembly translated), and the executor's CUDA.
+// The prelude of every kernel that the host executor compiles: the C++ library, NVIDIA's own types and small
+// floating point formats (their host definitions, and their inline assembly translated), and the executor's
+// CUDA.
 #pragma once
 
 #include <algorithm>
@@ -29,15 +30,15 @@
 #include <crt/host_defines.h>
 
 #include "lathe_context.h"
-#include <vector_types.h>
-#include <vector_functions.h>
-#include "lathe_math.h"
 #include "lathe_device.h"
-#include "lathe_ptx.h"
-#include <driver_types.h>
-#include <cuda_fp16.h>
-#include <cuda_bf16.h>
-#include <cuda_fp8.h>
-#include "lathe_fp8.h"
 #include "lathe_entry.h"
+#include "lathe_fp8.h"
+#include "lathe_math.h"
+#include "lathe_ptx.h"
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+#include <driver_types.h>
+#include <vector_functions.h>
+#include <vector_types.h>
 #define __CUDA_ARCH__ 900

@@ -10,7 +10,9 @@ struct lathe_builtin_index {
   operator dim3() const { return dim3(x, y, z); }
 };
 namespace lathe_host {
-LATHE_INLINE lathe_builtin_index as_builtin(const Index3& index) { return {index.x, index.y, index.z}; }
+LATHE_INLINE lathe_builtin_index as_builtin(const Index3& index) {
+  return {index.x, index.y, index.z};
+}
 } // namespace lathe_host
 #define threadIdx (::lathe_host::as_builtin(::lathe_host::thread().thread))
 #define blockIdx (::lathe_host::as_builtin(::lathe_host::block().block))
@@ -31,12 +33,24 @@ LATHE_DEVICE int __syncthreads_and(int predicate, int line = __builtin_LINE()) {
 LATHE_DEVICE int __syncthreads_or(int predicate, int line = __builtin_LINE()) {
   return static_cast<int>(lathe_api->barrier(0, 0, true, lathe_host::Vote::any, predicate, line));
 }
-LATHE_DEVICE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-LATHE_DEVICE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-LATHE_DEVICE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-LATHE_DEVICE void __nanosleep(unsigned) { lathe_api->yield(); }
-LATHE_DEVICE void __trap() { lathe_api->fail("the kernel executed __trap()", nullptr, 0); }
-LATHE_DEVICE void __brkpt() { lathe_api->fail("the kernel executed __brkpt()", nullptr, 0); }
+LATHE_DEVICE void __threadfence() {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+LATHE_DEVICE void __threadfence_block() {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+LATHE_DEVICE void __threadfence_system() {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+LATHE_DEVICE void __nanosleep(unsigned) {
+  lathe_api->yield();
+}
+LATHE_DEVICE void __trap() {
+  lathe_api->fail("the kernel executed __trap()", nullptr, 0);
+}
+LATHE_DEVICE void __brkpt() {
+  lathe_api->fail("the kernel executed __brkpt()", nullptr, 0);
+}
 #define __builtin_trap __trap
 
 // Warp primitives. `operation` tells apart what the lanes of one exchange do: they must all do the same.
@@ -70,7 +84,8 @@ LATHE_INLINE unsigned shuffle_source(Shuffle kind, unsigned self, unsigned opera
     return (self ^ (operand & 31)) <= last ? self ^ (operand & 31) : self;
   }
 }
-template <class T> LATHE_INLINE T shuffle(Shuffle kind, unsigned mask, T value, unsigned operand, int width, int line) {
+template <class T>
+LATHE_INLINE T shuffle(Shuffle kind, unsigned mask, T value, unsigned operand, int width, int line) {
   const Exchange* exchange = lathe_api->exchange(mask, OP_SHUFFLE, to_wire(value), line);
   return from_wire<T>(exchange->value[shuffle_source(kind, lane(), operand, static_cast<unsigned>(width))]);
 }
@@ -99,18 +114,24 @@ template <class T, class F> LATHE_INLINE T reduce(unsigned mask, T value, int li
 LATHE_DEVICE void __syncwarp(unsigned mask = 0xffffffffu, int line = __builtin_LINE()) {
   lathe_api->exchange(mask, lathe_host::OP_SYNC, 0, line);
 }
-#define LATHE_SHUFFLES(type)                                                                                                       \
-  LATHE_DEVICE type __shfl_sync(unsigned mask, type value, int source, int width = 32, int line = __builtin_LINE()) {               \
-    return lathe_host::shuffle(lathe_host::Shuffle::index, mask, value, static_cast<unsigned>(source), width, line);               \
-  }                                                                                                                               \
-  LATHE_DEVICE type __shfl_up_sync(unsigned mask, type value, unsigned delta, int width = 32, int line = __builtin_LINE()) {        \
-    return lathe_host::shuffle(lathe_host::Shuffle::up, mask, value, delta, width, line);                                         \
-  }                                                                                                                               \
-  LATHE_DEVICE type __shfl_down_sync(unsigned mask, type value, unsigned delta, int width = 32, int line = __builtin_LINE()) {      \
-    return lathe_host::shuffle(lathe_host::Shuffle::down, mask, value, delta, width, line);                                       \
-  }                                                                                                                               \
-  LATHE_DEVICE type __shfl_xor_sync(unsigned mask, type value, int lanes, int width = 32, int line = __builtin_LINE()) {            \
-    return lathe_host::shuffle(lathe_host::Shuffle::exclusive_or, mask, value, static_cast<unsigned>(lanes), width, line);         \
+#define LATHE_SHUFFLES(type)                                                                                 \
+  LATHE_DEVICE type __shfl_sync(unsigned mask, type value, int source, int width = 32,                       \
+                                int line = __builtin_LINE()) {                                               \
+    return lathe_host::shuffle(lathe_host::Shuffle::index, mask, value, static_cast<unsigned>(source),       \
+                               width, line);                                                                 \
+  }                                                                                                          \
+  LATHE_DEVICE type __shfl_up_sync(unsigned mask, type value, unsigned delta, int width = 32,                \
+                                   int line = __builtin_LINE()) {                                            \
+    return lathe_host::shuffle(lathe_host::Shuffle::up, mask, value, delta, width, line);                    \
+  }                                                                                                          \
+  LATHE_DEVICE type __shfl_down_sync(unsigned mask, type value, unsigned delta, int width = 32,              \
+                                     int line = __builtin_LINE()) {                                          \
+    return lathe_host::shuffle(lathe_host::Shuffle::down, mask, value, delta, width, line);                  \
+  }                                                                                                          \
+  LATHE_DEVICE type __shfl_xor_sync(unsigned mask, type value, int lanes, int width = 32,                    \
+                                    int line = __builtin_LINE()) {                                           \
+    return lathe_host::shuffle(lathe_host::Shuffle::exclusive_or, mask, value, static_cast<unsigned>(lanes), \
+                               width, line);                                                                 \
   }
 LATHE_SHUFFLES(int)
 LATHE_SHUFFLES(unsigned)
@@ -130,22 +151,27 @@ LATHE_DEVICE int __all_sync(unsigned mask, int predicate, int line = __builtin_L
 LATHE_DEVICE int __any_sync(unsigned mask, int predicate, int line = __builtin_LINE()) {
   return lathe_host::ballot(mask, predicate != 0, line) != 0;
 }
-LATHE_DEVICE unsigned __activemask() { return lathe_api->active_lanes(); }
-#define LATHE_MATCH(type)                                                                                                          \
-  LATHE_DEVICE unsigned __match_any_sync(unsigned mask, type value, int line = __builtin_LINE()) {                                  \
-    const lathe_host::Exchange* exchange = lathe_api->exchange(mask, lathe_host::OP_MATCH, lathe_host::to_wire(value), line);      \
-    unsigned result = 0;                                                                                                          \
-    for (unsigned i = 0; i < lathe_host::WARP; ++i)                                                                               \
-      if ((exchange->lanes >> i & 1) && exchange->value[i] == lathe_host::to_wire(value))                                         \
-        result |= 1u << i;                                                                                                        \
-    return result;                                                                                                                \
-  }                                                                                                                               \
-  LATHE_DEVICE unsigned __match_all_sync(unsigned mask, type value, int* predicate, int line = __builtin_LINE()) {                  \
-    const lathe_host::Exchange* exchange = lathe_api->exchange(mask, lathe_host::OP_MATCH, lathe_host::to_wire(value), line);      \
-    for (unsigned i = 0; i < lathe_host::WARP; ++i)                                                                               \
-      if ((exchange->lanes >> i & 1) && exchange->value[i] != lathe_host::to_wire(value))                                         \
-        return *predicate = 0, 0u;                                                                                                \
-    return *predicate = 1, mask;                                                                                                  \
+LATHE_DEVICE unsigned __activemask() {
+  return lathe_api->active_lanes();
+}
+#define LATHE_MATCH(type)                                                                                    \
+  LATHE_DEVICE unsigned __match_any_sync(unsigned mask, type value, int line = __builtin_LINE()) {           \
+    const lathe_host::Exchange* exchange =                                                                   \
+        lathe_api->exchange(mask, lathe_host::OP_MATCH, lathe_host::to_wire(value), line);                   \
+    unsigned result = 0;                                                                                     \
+    for (unsigned i = 0; i < lathe_host::WARP; ++i)                                                          \
+      if ((exchange->lanes >> i & 1) && exchange->value[i] == lathe_host::to_wire(value))                    \
+        result |= 1u << i;                                                                                   \
+    return result;                                                                                           \
+  }                                                                                                          \
+  LATHE_DEVICE unsigned __match_all_sync(unsigned mask, type value, int* predicate,                          \
+                                         int line = __builtin_LINE()) {                                      \
+    const lathe_host::Exchange* exchange =                                                                   \
+        lathe_api->exchange(mask, lathe_host::OP_MATCH, lathe_host::to_wire(value), line);                   \
+    for (unsigned i = 0; i < lathe_host::WARP; ++i)                                                          \
+      if ((exchange->lanes >> i & 1) && exchange->value[i] != lathe_host::to_wire(value))                    \
+        return *predicate = 0, 0u;                                                                           \
+    return *predicate = 1, mask;                                                                             \
   }
 LATHE_MATCH(int)
 LATHE_MATCH(unsigned)
@@ -155,9 +181,9 @@ LATHE_MATCH(long long)
 LATHE_MATCH(unsigned long long)
 LATHE_MATCH(float)
 LATHE_MATCH(double)
-#define LATHE_REDUCE(name, type, expression)                                                                                       \
-  LATHE_DEVICE type __reduce_##name##_sync(unsigned mask, type value, int line = __builtin_LINE()) {                                \
-    return lathe_host::reduce(mask, value, line, [](type a, type b) -> type { return expression; });                              \
+#define LATHE_REDUCE(name, type, expression)                                                                 \
+  LATHE_DEVICE type __reduce_##name##_sync(unsigned mask, type value, int line = __builtin_LINE()) {         \
+    return lathe_host::reduce(mask, value, line, [](type a, type b) -> type { return expression; });         \
   }
 LATHE_REDUCE(add, unsigned, a + b)
 LATHE_REDUCE(add, int, static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)))
@@ -165,7 +191,7 @@ LATHE_REDUCE(min, unsigned, a < b ? a : b)
 LATHE_REDUCE(min, int, a < b ? a : b)
 LATHE_REDUCE(max, unsigned, a < b ? b : a)
 LATHE_REDUCE(max, int, a < b ? b : a)
-LATHE_REDUCE(and, unsigned, a & b)
+LATHE_REDUCE(and, unsigned, a& b)
 LATHE_REDUCE(or, unsigned, a | b)
 LATHE_REDUCE(xor, unsigned, a ^ b)
 
@@ -180,35 +206,45 @@ template <class T> LATHE_INLINE void announce_atomic(T* address) {
 }
 template <class T, class F> LATHE_INLINE T atomic_update(T* address, F next) {
   announce_atomic(address);
-  using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, std::conditional_t<sizeof(T) == 4, unsigned, unsigned short>>;
+  using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long,
+                                  std::conditional_t<sizeof(T) == 4, unsigned, unsigned short>>;
   Bits* bits = reinterpret_cast<Bits*>(address);
   Bits old = __atomic_load_n(bits, __ATOMIC_SEQ_CST);
-  while (!__atomic_compare_exchange_n(bits, &old, bits_as<Bits>(static_cast<T>(next(bits_as<T>(old)))), false, __ATOMIC_SEQ_CST,
-                                      __ATOMIC_SEQ_CST)) {
+  while (!__atomic_compare_exchange_n(bits, &old, bits_as<Bits>(static_cast<T>(next(bits_as<T>(old)))), false,
+                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
   }
   return bits_as<T>(old);
 }
 } // namespace lathe_host
-#define LATHE_ATOMIC(name, type, expression)                                                                                       \
-  LATHE_DEVICE type name(type* address, type value) {                                                                             \
-    return lathe_host::atomic_update(address, [value](type old) -> type { return expression; });                                  \
-  }                                                                                                                               \
-  LATHE_DEVICE type name##_block(type* address, type value) { return name(address, value); }                                       \
-  LATHE_DEVICE type name##_system(type* address, type value) { return name(address, value); }
-#define LATHE_ATOMIC_CAS(type)                                                                                                     \
-  LATHE_DEVICE type atomicCAS(type* address, type expected, type value) {                                                         \
-    return lathe_host::atomic_update(address, [=](type old) -> type { return old == expected ? value : old; });                   \
-  }                                                                                                                               \
-  LATHE_DEVICE type atomicCAS_block(type* address, type expected, type value) { return atomicCAS(address, expected, value); }      \
-  LATHE_DEVICE type atomicCAS_system(type* address, type expected, type value) { return atomicCAS(address, expected, value); }
-#define LATHE_ATOMICS_OF(type, bits)                                                                                               \
-  LATHE_ATOMIC(atomicAdd, type, static_cast<type>(static_cast<bits>(old) + static_cast<bits>(value)))                              \
-  LATHE_ATOMIC(atomicMin, type, old < value ? old : value)                                                                        \
-  LATHE_ATOMIC(atomicMax, type, old < value ? value : old)                                                                        \
-  LATHE_ATOMIC(atomicAnd, type, old & value)                                                                                      \
-  LATHE_ATOMIC(atomicOr, type, old | value)                                                                                       \
-  LATHE_ATOMIC(atomicXor, type, old ^ value)                                                                                      \
-  LATHE_ATOMIC(atomicExch, type, value)                                                                                           \
+#define LATHE_ATOMIC(name, type, expression)                                                                 \
+  LATHE_DEVICE type name(type* address, type value) {                                                        \
+    return lathe_host::atomic_update(address, [value](type old) -> type { return expression; });             \
+  }                                                                                                          \
+  LATHE_DEVICE type name##_block(type* address, type value) {                                                \
+    return name(address, value);                                                                             \
+  }                                                                                                          \
+  LATHE_DEVICE type name##_system(type* address, type value) {                                               \
+    return name(address, value);                                                                             \
+  }
+#define LATHE_ATOMIC_CAS(type)                                                                               \
+  LATHE_DEVICE type atomicCAS(type* address, type expected, type value) {                                    \
+    return lathe_host::atomic_update(address,                                                                \
+                                     [=](type old) -> type { return old == expected ? value : old; });       \
+  }                                                                                                          \
+  LATHE_DEVICE type atomicCAS_block(type* address, type expected, type value) {                              \
+    return atomicCAS(address, expected, value);                                                              \
+  }                                                                                                          \
+  LATHE_DEVICE type atomicCAS_system(type* address, type expected, type value) {                             \
+    return atomicCAS(address, expected, value);                                                              \
+  }
+#define LATHE_ATOMICS_OF(type, bits)                                                                         \
+  LATHE_ATOMIC(atomicAdd, type, static_cast<type>(static_cast<bits>(old) + static_cast<bits>(value)))        \
+  LATHE_ATOMIC(atomicMin, type, old < value ? old : value)                                                   \
+  LATHE_ATOMIC(atomicMax, type, old < value ? value : old)                                                   \
+  LATHE_ATOMIC(atomicAnd, type, old& value)                                                                  \
+  LATHE_ATOMIC(atomicOr, type, old | value)                                                                  \
+  LATHE_ATOMIC(atomicXor, type, old ^ value)                                                                 \
+  LATHE_ATOMIC(atomicExch, type, value)                                                                      \
   LATHE_ATOMIC_CAS(type)
 LATHE_ATOMICS_OF(int, unsigned)
 LATHE_ATOMICS_OF(unsigned, unsigned)
@@ -227,10 +263,14 @@ LATHE_ATOMIC(atomicExch, double, value)
 LATHE_ATOMIC_CAS(unsigned short)
 
 // Loads and stores with a cache hint are loads and stores.
-#define LATHE_LOADS(name)                                                                                                          \
-  template <class T> LATHE_DEVICE T name(const T* address) { return *address; }
-#define LATHE_STORES(name)                                                                                                         \
-  template <class T, class U> LATHE_DEVICE void name(T* address, const U& value) { *address = static_cast<T>(value); }
+#define LATHE_LOADS(name)                                                                                    \
+  template <class T> LATHE_DEVICE T name(const T* address) {                                                 \
+    return *address;                                                                                         \
+  }
+#define LATHE_STORES(name)                                                                                   \
+  template <class T, class U> LATHE_DEVICE void name(T* address, const U& value) {                           \
+    *address = static_cast<T>(value);                                                                        \
+  }
 LATHE_LOADS(__ldg)
 LATHE_LOADS(__ldca)
 LATHE_LOADS(__ldcg)
@@ -245,19 +285,33 @@ LATHE_STORES(__stwt)
 LATHE_DEVICE size_t __cvta_generic_to_shared(const void* address) {
   return static_cast<size_t>(static_cast<const unsigned char*>(address) - lathe_host::block().shared_window);
 }
-LATHE_DEVICE void* __cvta_shared_to_generic(size_t address) { return lathe_host::block().shared_window + address; }
-LATHE_DEVICE size_t __cvta_generic_to_global(const void* address) { return reinterpret_cast<size_t>(address); }
-LATHE_DEVICE void* __cvta_global_to_generic(size_t address) { return reinterpret_cast<void*>(address); }
+LATHE_DEVICE void* __cvta_shared_to_generic(size_t address) {
+  return lathe_host::block().shared_window + address;
+}
+LATHE_DEVICE size_t __cvta_generic_to_global(const void* address) {
+  return reinterpret_cast<size_t>(address);
+}
+LATHE_DEVICE void* __cvta_global_to_generic(size_t address) {
+  return reinterpret_cast<void*>(address);
+}
 LATHE_DEVICE unsigned __isShared(const void* address) {
   return __cvta_generic_to_shared(address) < (lathe_host::MAX_DYNAMIC_SHARED << 1);
 }
-LATHE_DEVICE unsigned __isGlobal(const void* address) { return !__isShared(address); }
+LATHE_DEVICE unsigned __isGlobal(const void* address) {
+  return !__isShared(address);
+}
 
 // Clocks: of this machine, and meaningless as GPU cycles.
-LATHE_DEVICE long long clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
-LATHE_DEVICE int lathe_clock() { return static_cast<int>(clock64()); }
+LATHE_DEVICE long long clock64() {
+  return static_cast<long long>(__builtin_ia32_rdtsc());
+}
+LATHE_DEVICE int lathe_clock() {
+  return static_cast<int>(clock64());
+}
 #define clock() lathe_clock()
-LATHE_DEVICE unsigned long long __globaltimer() { return static_cast<unsigned long long>(clock64()); }
+LATHE_DEVICE unsigned long long __globaltimer() {
+  return static_cast<unsigned long long>(clock64());
+}
 
 __attribute__((unused, format(printf, 1, 2))) static int lathe_printf(const char* format, ...) {
   char text[1024];
@@ -265,7 +319,9 @@ __attribute__((unused, format(printf, 1, 2))) static int lathe_printf(const char
   va_start(arguments, format);
   const int length = vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  lathe_api->print(text, length < 0 ? 0 : static_cast<size_t>(length) < sizeof text ? static_cast<size_t>(length) : sizeof text - 1);
+  lathe_api->print(text, length < 0                                  ? 0
+                         : static_cast<size_t>(length) < sizeof text ? static_cast<size_t>(length)
+                                                                     : sizeof text - 1);
   return length;
 }
 namespace std {

@@ -1,5 +1,5 @@
-// PTX instructions as C++: what the translation of inline assembly (ptx.cpp) is written in. Registers are bits; a type
-// says how an instruction reads them. `.ftz` and `.approx` are the exact IEEE operation.
+// PTX instructions as C++: what the translation of inline assembly (ptx.cpp) is written in. Registers are
+// bits; a type says how an instruction reads them. `.ftz` and `.approx` are the exact IEEE operation.
 #pragma once
 
 namespace lathe_ptx {
@@ -52,7 +52,9 @@ template <class T> LATHE_INLINE T immediate(u64 integer) {
   else
     return get<T>(integer);
 }
-template <class T> LATHE_INLINE T immediate_real(double value) { return static_cast<T>(value); }
+template <class T> LATHE_INLINE T immediate_real(double value) {
+  return static_cast<T>(value);
+}
 template <class R, class T> LATHE_INLINE void set(R& reg, const T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     reg = static_cast<R>(value);
@@ -108,11 +110,21 @@ template <class T> LATHE_INLINE auto modular(T x) {
   else
     return x;
 }
-template <class T> LATHE_INLINE T add(T x, T y) { return map<T>([](auto a, auto b) { return modular(a) + modular(b); }, x, y); }
-template <class T> LATHE_INLINE T sub(T x, T y) { return map<T>([](auto a, auto b) { return modular(a) - modular(b); }, x, y); }
-template <class T> LATHE_INLINE T mul(T x, T y) { return map<T>([](auto a, auto b) { return modular(a) * modular(b); }, x, y); }
-template <class T> LATHE_INLINE T div(T x, T y) { return map<T>([](auto a, auto b) { return a / b; }, x, y); }
-template <class T> LATHE_INLINE T rem(T x, T y) { return x % y; }
+template <class T> LATHE_INLINE T add(T x, T y) {
+  return map<T>([](auto a, auto b) { return modular(a) + modular(b); }, x, y);
+}
+template <class T> LATHE_INLINE T sub(T x, T y) {
+  return map<T>([](auto a, auto b) { return modular(a) - modular(b); }, x, y);
+}
+template <class T> LATHE_INLINE T mul(T x, T y) {
+  return map<T>([](auto a, auto b) { return modular(a) * modular(b); }, x, y);
+}
+template <class T> LATHE_INLINE T div(T x, T y) {
+  return map<T>([](auto a, auto b) { return a / b; }, x, y);
+}
+template <class T> LATHE_INLINE T rem(T x, T y) {
+  return x % y;
+}
 template <class T> LATHE_INLINE T neg(T x) {
   if constexpr (is_pair<T>::value || is_small_real<T>) { // flips the sign of NaN too
     using Bits = std::conditional_t<sizeof(T) == 4, u32, u16>;
@@ -155,11 +167,20 @@ struct minimum_nan {
 struct maximum_nan {
   template <class V> V operator()(V a, V b) const { return a != a ? a : b != b ? b : maximum{}(a, b); }
 };
-template <class T> LATHE_INLINE T min(T x, T y) { return map<T>(minimum{}, x, y); }
-template <class T> LATHE_INLINE T max(T x, T y) { return map<T>(maximum{}, x, y); }
-template <class T> LATHE_INLINE T min_nan(T x, T y) { return map<T>(minimum_nan{}, x, y); }
-template <class T> LATHE_INLINE T max_nan(T x, T y) { return map<T>(maximum_nan{}, x, y); }
-// The product of two 11-bit (8-bit) mantissas is exact in double, the sum then rounds twice only beyond 53 bits.
+template <class T> LATHE_INLINE T min(T x, T y) {
+  return map<T>(minimum{}, x, y);
+}
+template <class T> LATHE_INLINE T max(T x, T y) {
+  return map<T>(maximum{}, x, y);
+}
+template <class T> LATHE_INLINE T min_nan(T x, T y) {
+  return map<T>(minimum_nan{}, x, y);
+}
+template <class T> LATHE_INLINE T max_nan(T x, T y) {
+  return map<T>(maximum_nan{}, x, y);
+}
+// The product of two 11-bit (8-bit) mantissas is exact in double, the sum then rounds twice only beyond 53
+// bits.
 template <class T> LATHE_INLINE T fma(T x, T y, T z) {
   return map<T>(
       [](auto a, auto b, auto c) {
@@ -189,16 +210,24 @@ template <class T> LATHE_INLINE T mul24(T x, T y) {
   else
     return __umul24(x, y);
 }
-template <class T> LATHE_INLINE T and_(T x, T y) { return static_cast<T>(x & y); }
-template <class T> LATHE_INLINE T or_(T x, T y) { return static_cast<T>(x | y); }
-template <class T> LATHE_INLINE T xor_(T x, T y) { return static_cast<T>(x ^ y); }
+template <class T> LATHE_INLINE T and_(T x, T y) {
+  return static_cast<T>(x & y);
+}
+template <class T> LATHE_INLINE T or_(T x, T y) {
+  return static_cast<T>(x | y);
+}
+template <class T> LATHE_INLINE T xor_(T x, T y) {
+  return static_cast<T>(x ^ y);
+}
 template <class T> LATHE_INLINE T not_(T x) {
   if constexpr (std::is_same_v<T, bool>)
     return !x;
   else
     return static_cast<T>(~x);
 }
-template <class T> LATHE_INLINE T shl(T x, u32 n) { return n >= 8 * sizeof(T) ? T(0) : static_cast<T>(static_cast<u64>(x) << n); }
+template <class T> LATHE_INLINE T shl(T x, u32 n) {
+  return n >= 8 * sizeof(T) ? T(0) : static_cast<T>(static_cast<u64>(x) << n);
+}
 template <class T> LATHE_INLINE T shr(T x, u32 n) {
   const u32 limit = 8 * sizeof(T) - 1;
   return n > limit ? (std::is_signed_v<T> ? static_cast<T>(x >> limit) : T(0)) : static_cast<T>(x >> n);
@@ -215,7 +244,8 @@ template <class T> LATHE_INLINE T bfe(T x, u32 position, u32 length) {
   const u32 bits = 8 * sizeof(T);
   if (length == 0)
     return 0;
-  const bool negative = std::is_signed_v<T> && (x >> (position + length - 1 < bits - 1 ? position + length - 1 : bits - 1) & 1);
+  const bool negative =
+      std::is_signed_v<T> && (x >> (position + length - 1 < bits - 1 ? position + length - 1 : bits - 1) & 1);
   u64 value = position >= bits ? 0 : static_cast<std::make_unsigned_t<T>>(x) >> position;
   const u32 available = position >= bits ? 0 : bits - position;
   const u32 kept = length < available ? length : available;
@@ -231,23 +261,47 @@ template <class T> LATHE_INLINE T bfi(T field, T base, u32 position, u32 length)
   const u64 mask = (length >= 64 ? ~0ull : (1ull << length) - 1) << position;
   return static_cast<T>((static_cast<u64>(base) & ~mask) | ((static_cast<u64>(field) << position) & mask));
 }
-template <class T> LATHE_INLINE u32 clz(T x) { return sizeof(T) == 8 ? __clzll(static_cast<s64>(x)) : __clz(static_cast<s32>(x)); }
-template <class T> LATHE_INLINE u32 popc(T x) { return __popcll(x); }
-template <class T> LATHE_INLINE T brev(T x) { return static_cast<T>(__brevll(x) >> (64 - 8 * sizeof(T))); }
+template <class T> LATHE_INLINE u32 clz(T x) {
+  return sizeof(T) == 8 ? __clzll(static_cast<s64>(x)) : __clz(static_cast<s32>(x));
+}
+template <class T> LATHE_INLINE u32 popc(T x) {
+  return __popcll(x);
+}
+template <class T> LATHE_INLINE T brev(T x) {
+  return static_cast<T>(__brevll(x) >> (64 - 8 * sizeof(T)));
+}
 
-template <class T> LATHE_INLINE T ex2(T x) { return map<T>([](auto a) { return std::exp2(a); }, x); }
-template <class T> LATHE_INLINE T lg2(T x) { return map<T>([](auto a) { return std::log2(a); }, x); }
-template <class T> LATHE_INLINE T rcp(T x) { return map<T>([](auto a) { return 1 / a; }, x); }
-template <class T> LATHE_INLINE T sqrt(T x) { return map<T>([](auto a) { return std::sqrt(a); }, x); }
-template <class T> LATHE_INLINE T rsqrt(T x) { return map<T>([](auto a) { return 1 / std::sqrt(a); }, x); }
-template <class T> LATHE_INLINE T tanh(T x) { return map<T>([](auto a) { return std::tanh(a); }, x); }
-template <class T> LATHE_INLINE T sin(T x) { return map<T>([](auto a) { return std::sin(a); }, x); }
-template <class T> LATHE_INLINE T cos(T x) { return map<T>([](auto a) { return std::cos(a); }, x); }
+template <class T> LATHE_INLINE T ex2(T x) {
+  return map<T>([](auto a) { return std::exp2(a); }, x);
+}
+template <class T> LATHE_INLINE T lg2(T x) {
+  return map<T>([](auto a) { return std::log2(a); }, x);
+}
+template <class T> LATHE_INLINE T rcp(T x) {
+  return map<T>([](auto a) { return 1 / a; }, x);
+}
+template <class T> LATHE_INLINE T sqrt(T x) {
+  return map<T>([](auto a) { return std::sqrt(a); }, x);
+}
+template <class T> LATHE_INLINE T rsqrt(T x) {
+  return map<T>([](auto a) { return 1 / std::sqrt(a); }, x);
+}
+template <class T> LATHE_INLINE T tanh(T x) {
+  return map<T>([](auto a) { return std::tanh(a); }, x);
+}
+template <class T> LATHE_INLINE T sin(T x) {
+  return map<T>([](auto a) { return std::sin(a); }, x);
+}
+template <class T> LATHE_INLINE T cos(T x) {
+  return map<T>([](auto a) { return std::cos(a); }, x);
+}
 
 // Comparisons: eq ne lt le gt ge, their unordered forms with -u, num and nan, and lo ls hi hs for unsigned.
-#define LATHE_COMPARE(name, expression, unordered)                                                                                 \
-  struct cmp_##name {                                                                                                             \
-    template <class V> bool operator()(V a, V b) const { return (a != a || b != b) ? unordered : (expression); }                  \
+#define LATHE_COMPARE(name, expression, unordered)                                                           \
+  struct cmp_##name {                                                                                        \
+    template <class V> bool operator()(V a, V b) const {                                                     \
+      return (a != a || b != b) ? unordered : (expression);                                                  \
+    }                                                                                                        \
   };
 LATHE_COMPARE(eq, a == b, false)
 LATHE_COMPARE(ne, a != b, false)
@@ -278,7 +332,8 @@ template <class C, class To, class T> LATHE_INLINE To set_if(T x, T y) {
   if constexpr (is_pair<T>::value && is_pair<To>::value) {
     return To{set_if<C, decltype(To::lo)>(x.lo, y.lo), set_if<C, decltype(To::lo)>(x.hi, y.hi)};
   } else if constexpr (is_pair<T>::value) {
-    return static_cast<To>((compare<C>(x.lo, y.lo) ? 0xffffu : 0u) | (compare<C>(x.hi, y.hi) ? 0xffff0000u : 0u));
+    return static_cast<To>((compare<C>(x.lo, y.lo) ? 0xffffu : 0u) |
+                           (compare<C>(x.hi, y.hi) ? 0xffff0000u : 0u));
   } else {
     const bool result = compare<C>(x, y);
     if constexpr (is_real<To>)
@@ -336,7 +391,9 @@ LATHE_INLINE To convert(From x, lathe_host::Rounding rounding, bool integral, bo
         return near;
       u16 bits = bits_as<u16>(near);
       const bool negative = bits >> 15;
-      bits = static_cast<u16>((bits & 0x7fff) == 0 ? (want_lower ? 0x8001 : 0x0001) : negative == want_lower ? bits + 1 : bits - 1);
+      bits = static_cast<u16>((bits & 0x7fff) == 0     ? (want_lower ? 0x8001 : 0x0001)
+                              : negative == want_lower ? bits + 1
+                                                       : bits - 1);
       return bits_as<To>(bits);
     } else {
       return lathe_host::round_to<To>(value, rounding);
@@ -345,7 +402,9 @@ LATHE_INLINE To convert(From x, lathe_host::Rounding rounding, bool integral, bo
 }
 
 // Memory. `shared` addresses may be offsets into the block's shared window.
-template <class T> LATHE_INLINE T* global_pointer(u64 address) { return reinterpret_cast<T*>(address); }
+template <class T> LATHE_INLINE T* global_pointer(u64 address) {
+  return reinterpret_cast<T*>(address);
+}
 template <class T> LATHE_INLINE T* shared_pointer(u64 address) {
   return address < (1ull << 32) ? reinterpret_cast<T*>(lathe_host::block().shared_window + address)
                                 : reinterpret_cast<T*>(address);
@@ -385,7 +444,9 @@ template <class T, class F> LATHE_INLINE T atomic(T* address, F next) {
 }
 
 // shfl.sync: c holds the clamp in bits 0-4 and the segment mask in bits 8-12.
-template <class P> LATHE_INLINE u32 shfl(lathe_host::Shuffle kind, u32 value, u32 operand, u32 c, u32 mask, P& inside, int line) {
+template <class P>
+LATHE_INLINE u32 shfl(lathe_host::Shuffle kind, u32 value, u32 operand, u32 c, u32 mask, P& inside,
+                      int line) {
   const lathe_host::Exchange* exchange = lathe_api->exchange(mask, lathe_host::OP_SHUFFLE, value, line);
   const u32 self = lathe_host::lane(), segment = c >> 8 & 31, clamp = c & 31;
   const u32 last = (self & segment) | (clamp & ~segment & 31), first = self & segment;

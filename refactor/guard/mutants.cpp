@@ -1,0 +1,186 @@
+#include "refactor/guard/mutants.h"
+
+#include "refactor/guard/images.h"
+#include "refactor/guard/mutation_kinds.h"
+#include "tuner/base/files.h"
+#include "tuner/space/space.h"
+
+#include <algorithm>
+#include <map>
+
+namespace lathe::refactor {
+namespace {
+
+// Mistakes in the specification: the launch and the conditions belong to what is judged.
+void specification_mutants(const TuningSpec& spec, const std::string& text, std::vector<Mutant>& found) {
+  const auto add = [&](const char* kind, const std::string& description, auto change) {
+    Mutant mutant{kind, description, text, spec};
+    if (change(mutant.spec))
+      found.push_back(std::move(mutant));
+  };
+  const auto rewrite = [](Expression& expression, const std::string& before, const std::string& after) {
+    auto parsed = Expression::parse(before + expression.text() + after, expression.dialect());
+    if (!parsed)
+      return false;
+    expression = std::move(*parsed);
+    return true;
+  };
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::string name(1, static_cast<char>('x' + axis));
+    if (spec.kernel.launch.grid[axis].text() != "1") {
+      add("launch-grid", "the grid lacks its last block in " + name, [&](TuningSpec& changed) {
+        return rewrite(changed.kernel.launch.grid[axis], "max(1, (", ") - 1)");
+      });
+      add("launch-grid", "the grid has one block too many in " + name,
+          [&](TuningSpec& changed) { return rewrite(changed.kernel.launch.grid[axis], "(", ") + 1"); });
+    }
+    if (spec.kernel.launch.block[axis].text() != "1")
+      add("launch-block", "the block has half its threads in " + name, [&](TuningSpec& changed) {
+        return rewrite(changed.kernel.launch.block[axis], "max(1, (", ") / 2)");
+      });
+  }
+  if (spec.kernel.launch.shared_bytes.text() != "0")
+    add("launch-shared", "the dynamic shared memory is 16 bytes short", [&](TuningSpec& changed) {
+      return rewrite(changed.kernel.launch.shared_bytes, "max(0, (", ") - 16)");
+    });
+  for (std::size_t i = 0; i < spec.conditions.size(); ++i)
+    add("drop-condition", "the condition '" + spec.conditions[i].expression.text() + "' is gone",
+        [&](TuningSpec& changed) {
+          changed.conditions.erase(changed.conditions.begin() + static_cast<std::ptrdiff_t>(i));
+          return true;
+        });
+}
+
+std::string apply(const std::string& text, std::vector<MutationEdit> edits) {
+  std::sort(edits.begin(), edits.end(),
+            [](const MutationEdit& a, const MutationEdit& b) { return a.begin > b.begin; });
+  std::string result = text;
+  for (const MutationEdit& edit : edits)
+    result.replace(edit.begin, edit.end - edit.begin, edit.replacement);
+  return result;
+}
+
+std::vector<const std::vector<MutationKind>*> families() {
+  return {&flow_mutations(), &value_mutations(), &effect_mutations()};
+}
+
+} // namespace
+
+std::vector<std::string> mutation_kinds() {
+  std::vector<std::string> names;
+  for (const auto* family : families())
+    for (const MutationKind& kind : *family)
+      names.emplace_back(kind.name);
+  for (const char* kind : {"launch-grid", "launch-block", "launch-shared", "drop-condition"})
+    names.emplace_back(kind);
+  return names;
+}
+
+std::vector<Mutant> make_mutants(const TuningSpec& spec, std::string_view template_text, std::uint64_t seed,
+                                 std::size_t most) {
+  const TokenText tokens(template_text);
+  std::map<std::string, std::vector<Mutant>> by_kind;
+  for (const auto* family : families())
+    for (const MutationKind& kind : *family) {
+      std::vector<Mutation> found;
+      kind.find(tokens, spec, found);
+      for (Mutation& mutation : found)
+        by_kind[kind.name].push_back({kind.name,
+                                      "line " + std::to_string(mutation.line) + ": " + mutation.description,
+                                      apply(tokens.text(), mutation.edits), spec});
+    }
+  std::vector<Mutant> specification;
+  specification_mutants(spec, tokens.text(), specification);
+  for (Mutant& mutant : specification)
+    by_kind[mutant.kind].push_back(std::move(mutant));
+
+  // One of each kind in turn until there are enough.
+  Random random(seed);
+  for (auto& [kind, mutants] : by_kind)
+    std::shuffle(mutants.begin(), mutants.end(), random);
+  std::vector<Mutant> chosen;
+  for (std::size_t round = 0; chosen.size() < most; ++round) {
+    const std::size_t before = chosen.size();
+    for (const std::string& kind : mutation_kinds())
+      if (auto found = by_kind.find(kind);
+          found != by_kind.end() && round < found->second.size() && chosen.size() < most)
+        chosen.push_back(std::move(found->second[round]));
+    if (chosen.size() == before)
+      break;
+  }
+  return chosen;
+}
+
+std::string_view to_string(MutantVerdict::Fate fate) {
+  switch (fate) {
+  case MutantVerdict::Fate::refused:
+    return "refused";
+  case MutantVerdict::Fate::equivalent:
+    return "equivalent";
+  case MutantVerdict::Fate::broken:
+    return "broken";
+  default:
+    return "survived";
+  }
+}
+
+namespace {
+
+// Whether the mutant has the original's machine code and launch at the defaults and the sampled
+// configurations.
+bool is_equivalent(const TuningSpec& original, const Mutant& mutant, const std::string& original_text,
+                   const GuardOptions& options, std::uint64_t seed) {
+  auto compiler = ImageCompiler::create(options);
+  auto ours = prepare(mutant.spec, options, seed);
+  if (!compiler || !ours || !ours->template_problem.empty())
+    return false;
+  const auto look = [&](const std::vector<Configuration>& configurations) {
+    for (const Configuration& configuration : configurations) {
+      KernelSource source = mutant.spec.kernel;
+      const auto a =
+          compiler->compile(mutant.text, source, configuration.macros(), {configuration.template_instance});
+      source.file = original.kernel.file;
+      const auto b =
+          compiler->compile(original_text, source, configuration.macros(), {configuration.template_instance});
+      const auto launch = bind_launch(original.kernel.launch, *configuration.workload, configuration.knobs);
+      if (a.empty() || b.empty() || !a[0].outcome.ok() || !b[0].outcome.ok() || a[0].image != b[0].image ||
+          !launch || launch->grid != configuration.template_launch.grid ||
+          launch->block != configuration.template_launch.block ||
+          launch->shared_bytes != configuration.template_launch.shared_bytes)
+        return false;
+    }
+    return true;
+  };
+  return look(ours->subject->defaults) && look(ours->subject->sampled);
+}
+
+} // namespace
+
+Result<MutantVerdict> judge_mutant(const TuningSpec& original, const Mutant& mutant,
+                                   const GuardOptions& options) {
+  LATHE_TRY(const TemporaryFolder folder, TemporaryFolder::create("mutant"));
+  LATHE_TRY(const std::string original_text, read_file(original.kernel.file));
+  Mutant placed = mutant;
+  placed.spec.kernel.file = folder.path() / original.kernel.file.filename();
+  LATHE_CHECK(write_file(placed.spec.kernel.file, mutant.text));
+  GuardOptions settings = options;
+  settings.stop_at_failure = true;
+  LATHE_TRY(const Certificate certificate, judge(placed.spec, settings));
+  MutantVerdict verdict{mutant.kind, mutant.description, MutantVerdict::Fate::survived, "",
+                        "",          certificate.seconds};
+  if (certificate.accepted()) {
+    if (is_equivalent(original, placed, original_text, settings, certificate.seed))
+      verdict.fate = MutantVerdict::Fate::equivalent;
+    return verdict;
+  }
+  for (const CheckResult& check : certificate.checks)
+    if (check.verdict == Verdict::failed || check.verdict == Verdict::undecided) {
+      verdict.check = check.check;
+      verdict.detail = check.detail;
+      break;
+    }
+  verdict.fate = verdict.check == "well-formed" ? MutantVerdict::Fate::broken : MutantVerdict::Fate::refused;
+  return verdict;
+}
+
+} // namespace lathe::refactor

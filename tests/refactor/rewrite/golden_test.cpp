@@ -1,0 +1,111 @@
+// The whole text that a rule writes.
+#include "tests/refactor/rewrite/kernels_for_rules.h"
+
+#include <gtest/gtest.h>
+
+namespace lathe::refactor::testing {
+namespace {
+
+Facts one(const std::string& text) {
+  Facts facts;
+  facts.text = text;
+  facts.instance = "k";
+  facts.dtypes.clear();
+  return facts;
+}
+
+TEST(Golden, BlockSize) {
+  const Outcome outcome = apply_rule("expose-block-size", one(R"(// Copies a row.
+__global__ void k(float* out, const float* in, int d) {
+  for (int i = threadIdx.x; i < d; i += blockDim.x) // stride
+    out[i] = in[i];
+}
+)"));
+  EXPECT_EQ(outcome.candidate.text, R"(// Copies a row.
+template <unsigned BLOCK>
+__global__ void k(float* out, const float* in, int d) {
+  for (int i = threadIdx.x; i < d; i += BLOCK) // stride
+    out[i] = in[i];
+}
+)");
+}
+
+TEST(Golden, Split) {
+  const Outcome outcome = apply_rule("split-block", one(R"(__global__ void k(float* out, int d) {
+  for (int i = threadIdx.x; i < d; i += blockDim.x)
+    out[i] = 0;
+}
+)"));
+  EXPECT_EQ(outcome.candidate.text, R"(template <unsigned SPLIT>
+__global__ void k(float* out, int d) {
+  for (int i = (SPLIT == 1 ? threadIdx.x : threadIdx.x + blockIdx.y * blockDim.x); i < d; i += (blockDim.x * SPLIT))
+    out[i] = 0;
+}
+)");
+  EXPECT_EQ(outcome.candidate.launch.grid[1].text(), "SPLIT");
+}
+
+TEST(Golden, Unroll) {
+  const Outcome outcome = apply_rule("expose-unroll", one(R"(__global__ void k(float* out, int d) {
+#pragma unroll 1
+  for (int i = 0; i < d; ++i)
+    out[i] = 0;
+  for (int i = 0; i < d; ++i)
+    out[i] += 1;
+}
+)"));
+  EXPECT_EQ(outcome.candidate.text, R"(template <int UNROLL, int UNROLL_2>
+__global__ void k(float* out, int d) {
+#pragma unroll UNROLL
+  for (int i = 0; i < d; ++i)
+    out[i] = 0;
+#pragma unroll UNROLL_2
+  for (int i = 0; i < d; ++i)
+    out[i] += 1;
+}
+)");
+}
+
+TEST(Golden, Rows) {
+  const Outcome outcome = apply_rule("rows-per-block", one(R"(__global__ void k(float* out, int d) {
+  if (threadIdx.x >= d)
+    return;
+  out[blockIdx.x * d + threadIdx.x] = 0;
+}
+)"));
+  EXPECT_EQ(outcome.candidate.text, R"(template <unsigned ROWS>
+__global__ void k(float* out, int d) {
+  for (unsigned lathe_row = 0; lathe_row < ROWS; ++lathe_row) {
+  if (threadIdx.x >= d)
+    continue;
+  out[(blockIdx.x * ROWS + lathe_row) * d + threadIdx.x] = 0;
+  }
+}
+)");
+  EXPECT_EQ(outcome.candidate.launch.grid[0].text(), "(n) / ROWS");
+}
+
+TEST(Golden, Constant) {
+  Facts facts = one(R"(constexpr unsigned kThreads = 128; // a block
+__global__ void k(float* out, unsigned n) {
+  const unsigned i = blockIdx.x * kThreads + threadIdx.x;
+  if (i < n)
+    out[i] = 0;
+}
+)");
+  facts.grid = {"(n + 127) / 128"};
+  facts.block = {"128"};
+  const Outcome outcome = apply_rule("expose-constant", facts);
+  EXPECT_EQ(outcome.candidate.text, R"(// a block
+template <unsigned kThreads>
+__global__ void k(float* out, unsigned n) {
+  const unsigned i = blockIdx.x * kThreads + threadIdx.x;
+  if (i < n)
+    out[i] = 0;
+}
+)");
+  EXPECT_EQ(outcome.candidate.launch.grid[0].text(), "ceil_div(n, kThreads)");
+}
+
+} // namespace
+} // namespace lathe::refactor::testing

@@ -1,0 +1,317 @@
+// Each rule by table: sources that it must take and sources that it must refuse, with the reason.
+#include "tests/refactor/rewrite/kernels_for_rules.h"
+
+#include <gtest/gtest.h>
+
+namespace lathe::refactor::testing {
+namespace {
+
+std::string kernel(const std::string& body, const std::string& before = "",
+                   const std::string& parameters = "float* out, const float* in, int n, int d") {
+  return before + "__global__ void k(" + parameters + ") {\n" + body + "\n}\n";
+}
+
+Facts plain(const std::string& text, std::vector<std::string> block = {"256"},
+            std::vector<std::string> grid = {"n"}) {
+  Facts facts;
+  facts.text = text;
+  facts.instance = "k";
+  facts.block = std::move(block);
+  facts.grid = std::move(grid);
+  facts.dtypes.clear();
+  return facts;
+}
+
+struct Row {
+  const char* name;
+  std::string rule;
+  Facts facts;
+  std::string knob;   // added, or empty: refused
+  std::string reason; // part of the refusal
+};
+
+class Table : public ::testing::TestWithParam<Row> {};
+
+TEST_P(Table, TakesOrRefuses) {
+  const Row& row = GetParam();
+  const Outcome outcome = apply_rule(row.rule, row.facts);
+  if (row.knob.empty()) {
+    EXPECT_FALSE(outcome.report.applied) << outcome.candidate.text;
+    EXPECT_NE(outcome.report.detail.find(row.reason), std::string::npos) << outcome.report.detail;
+    EXPECT_EQ(outcome.candidate.text, row.facts.text);
+  } else {
+    EXPECT_TRUE(outcome.report.applied) << outcome.report.detail;
+    EXPECT_NE(outcome.knob(row.knob), nullptr) << outcome.report.detail;
+    EXPECT_NE(outcome.candidate.instance.find("{" + row.knob + "}"), std::string::npos)
+        << outcome.candidate.instance;
+  }
+}
+
+const std::string shared_loop =
+    "  __shared__ float s[1];\n  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i];\n"
+    "  if (threadIdx.x == 0) s[0] = in[0];\n  __syncthreads();\n  out[d] = s[0];";
+
+INSTANTIATE_TEST_SUITE_P(
+    BlockSize, Table,
+    ::testing::Values(
+        Row{"BlockStride", "expose-block-size",
+            plain(kernel(
+                "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[blockIdx.x * d + i] = in[i];")),
+            "BLOCK", ""},
+        Row{"ThroughNames", "expose-block-size",
+            plain(kernel("  const long first = threadIdx.x;\n  const long step = blockDim.x;\n  for (long i "
+                         "= first; i < d; i += step) out[i] = in[i];")),
+            "BLOCK", ""},
+        Row{"WhileLoop", "expose-block-size",
+            plain(kernel(
+                "  int i = threadIdx.x;\n  while (i < d) {\n    out[i] = in[i];\n    i += blockDim.x;\n  }")),
+            "BLOCK", ""},
+        Row{"GridStride", "expose-block-size",
+            plain(kernel("  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * "
+                         "gridDim.x) out[i] = in[i];"),
+                  {"256"}, {"132"}),
+            "BLOCK", ""},
+        Row{"GuardedIndex", "expose-block-size",
+            plain(kernel("  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) out[i] = in[i];"),
+                  {"256"}, {"(n + 255) / 256"}),
+            "BLOCK", ""},
+        Row{"Rounds", "expose-block-size",
+            plain(kernel(
+                "  int rounds = (d + blockDim.x - 1) / blockDim.x;\n  for (int r = 0; r < rounds; ++r) {\n   "
+                " int i = r * blockDim.x + threadIdx.x;\n    if (i < d) out[i] = in[i];\n  }")),
+            "BLOCK", ""},
+        Row{"RowsOfWarps", "expose-block-size",
+            plain(kernel(
+                "  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;\n  for (int r = warp; r < n; r += "
+                "blockDim.x / 32)\n    for (int i = lane; i < d; i += 32) out[r * d + i] = in[r * d + i];")),
+            "BLOCK", ""},
+        Row{"TreeReduction", "expose-block-size",
+            plain(kernel("  extern __shared__ float s[];\n  float v = 0;\n  for (int i = threadIdx.x; i < d; "
+                         "i += blockDim.x) v += in[i];\n  s[threadIdx.x] = v;\n  __syncthreads();\n  for "
+                         "(int k = blockDim.x / 2; k > 0; k >>= 1) {\n    if (threadIdx.x < k) "
+                         "s[threadIdx.x] += s[threadIdx.x + k];\n    __syncthreads();\n  }\n  if "
+                         "(threadIdx.x == 0) out[blockIdx.x] = s[0];"),
+                  {"256"}),
+            "BLOCK", ""},
+        Row{"OneElementAThread", "expose-block-size",
+            plain(kernel("  out[blockIdx.x * blockDim.x + threadIdx.x] = in[0];"), {"256"}, {"n / 256"}), "",
+            "bound"},
+        Row{"ThreadIsTheColumn", "expose-block-size",
+            plain(kernel("  out[blockIdx.x * d + threadIdx.x] = in[threadIdx.x] * blockDim.x;"), {"d"}), "",
+            "block size"},
+        Row{"BlockDealtOut", "expose-block-size",
+            plain(kernel("  int chunk = d / blockDim.x;\n  for (int i = threadIdx.x * chunk; i < "
+                         "(threadIdx.x + 1) * chunk; ++i) out[i] = in[i];")),
+            "", "loop over i"},
+        Row{"OtherStep", "expose-block-size",
+            plain(kernel("  for (int i = threadIdx.x; i < d; i += 2 * blockDim.x) out[i] = in[i];")), "",
+            "step of i"},
+        Row{"FixedRounds", "expose-block-size",
+            plain(kernel("  for (int r = 0; r < 4; ++r) {\n    int i = r * blockDim.x + threadIdx.x;\n    if "
+                         "(i < d) out[i] = in[i];\n  }")),
+            "", "fixed number of rounds"},
+        Row{"SizeAsValue", "expose-block-size",
+            plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i] / blockDim.x;")),
+            "", "blockDim.x"},
+        Row{"GridDoesNotFollow", "expose-block-size",
+            plain(kernel("  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) out[i] = in[i];"),
+                  {"256"}, {"n / 256"}),
+            "", "does not divide"},
+        Row{"NotRead", "expose-block-size", plain(kernel("  if (threadIdx.x < 1) out[blockIdx.x] = in[0];")),
+            "", "does not read blockDim"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Constants, Table,
+    ::testing::Values(
+        Row{"NamespaceThreads", "expose-constant",
+            [] {
+              Facts f;
+              f.text = guarded;
+              f.instance = "plus_one<{T}>";
+              f.grid = {"(n + 255) / 256"};
+              return f;
+            }(),
+            "kThreads", ""},
+        Row{"PackOfBytes", "expose-constant",
+            [] {
+              Facts f;
+              f.text = packed;
+              f.instance = "negate<{T}>";
+              f.grid = {"(n / (16 / sizeof_T) + 127) / 128"};
+              f.block = {"128"};
+              return f;
+            }(),
+            "pack", ""},
+        Row{"PackWithoutGrid", "expose-constant",
+            [] {
+              Facts f;
+              f.text = packed;
+              f.instance = "negate<{T}>";
+              f.grid = {"(n / 8 + 127) / 128"};
+              f.block = {"128"};
+              return f;
+            }(),
+            "", "does not show how it follows"},
+        Row{"ScaleIsNotAKnob", "expose-constant",
+            plain(kernel("  const int levels = 255;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) "
+                         "out[i] = in[i] * levels;")),
+            "", "levels"},
+        Row{"MemberOfAPack", "expose-constant",
+            [] {
+              Facts f;
+              f.text = "template <typename T> __global__ void k(T* out, const T* in, int n) {\n  const int "
+                       "pack = 16 / sizeof(T);\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i >= "
+                       "n / pack) return;\n  uint4 v = *reinterpret_cast<const uint4*>(in + i * pack);\n  "
+                       "for (int j = 0; j < pack; ++j) reinterpret_cast<T*>(&v)[j] = T(0);\n  v.x = 0;\n  "
+                       "*reinterpret_cast<uint4*>(out + i * pack) = v;\n}\n";
+              f.instance = "k<{T}>";
+              f.dtypes = {"f32"};
+              f.grid = {"(n / (16 / sizeof_T) + 255) / 256"};
+              return f;
+            }(),
+            "", "member is named"},
+        Row{"TemplateThreads", "adopt-template-parameter",
+            [] {
+              Facts f;
+              f.text = "template <int THREADS> __global__ void k(float* out, const float* in, int n) {\n  "
+                       "int i = blockIdx.x * THREADS + threadIdx.x;\n  if (i < n) out[i] = in[i];\n}\n";
+              f.instance = "k<256>";
+              f.dtypes.clear();
+              f.grid = {"(n + 255) / 256"};
+              return f;
+            }(),
+            "THREADS", ""},
+        Row{"HeadSizeIsLayout", "adopt-template-parameter",
+            [] {
+              Facts f;
+              f.text = "template <int HEAD> __global__ void k(float* out, const float* in) {\n  for (int i = "
+                       "threadIdx.x; i < HEAD; i += blockDim.x) out[i * HEAD] = in[i];\n}\n";
+              f.instance = "k<{d}>";
+              f.dtypes.clear();
+              return f;
+            }(),
+            "", "size of the problem"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Others, Table,
+    ::testing::Values(
+        Row{"UnrollRunTimeLoop", "expose-unroll",
+            plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i];")), "UNROLL",
+            ""},
+        Row{"UnrollNotConstantLoop", "expose-unroll",
+            plain(kernel("  for (int i = 0; i < 4; ++i) out[i] = in[i];")), "", "run time"},
+        Row{"UnrollPragma", "expose-unroll",
+            plain(kernel(
+                "#pragma unroll 4\n  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i];")),
+            "UNROLL", ""},
+        Row{"BoundsAbsent", "launch-bounds", plain(kernel("  out[0] = in[0];")), "MIN_BLOCKS", ""},
+        Row{"SplitStride", "split-block",
+            plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i];")), "SPLIT",
+            ""},
+        Row{"SplitNotShared", "split-block", plain(kernel(shared_loop)), "", "communicate"},
+        Row{"SplitNotGridY", "split-block",
+            plain(kernel(
+                      "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[blockIdx.y * d + i] = in[i];"),
+                  {"256"}, {"1", "n"}),
+            "", "second axis"},
+        Row{"RowsOfBlocks", "rows-per-block", plain(kernel(shared_loop + "\n  out[blockIdx.x] = 0;")), "ROWS",
+            ""},
+        Row{"RowsNotGridStride", "rows-per-block",
+            plain(kernel("  for (int i = blockIdx.x; i < n; i += gridDim.x) out[i] = in[i];")), "",
+            "grid's size"},
+        Row{"RowsNotReturnBeforeBarrier", "rows-per-block",
+            plain(kernel("  if (blockIdx.x * 8 + threadIdx.x > n) return;\n  __syncthreads();\n  "
+                         "out[blockIdx.x] = in[0];")),
+            "", "return early"},
+        Row{"RowsNotReturnInLoop", "rows-per-block",
+            plain(kernel(
+                "  for (int i = 0; i < d; ++i)\n    if (in[i] > 0) return;\n  out[blockIdx.x] = in[0];")),
+            "", "return inside a loop"},
+        Row{"CacheOfStores", "cache-hints", plain(kernel("  out[blockIdx.x] = in[blockIdx.x];")),
+            "STORE_CACHE", ""},
+        Row{"CacheNotShared", "cache-hints", plain(kernel("  __shared__ float s[4];\n  s[threadIdx.x] = 1;")),
+            "", "no load or store"},
+        Row{"Pack", "launch-bounds",
+            [] {
+              Facts f;
+              f.text = "template <class... Ts> __global__ void k(float* out, Ts... rest) { out[0] = 0; }\n";
+              f.instance = "k<int>";
+              f.dtypes.clear();
+              return f;
+            }(),
+            "", "parameter pack"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(BlockSize, HelpersTakeTheKnobAndReductionsTheirConditions) {
+  Facts facts;
+  facts.text = reduction;
+  facts.instance = "row_sum";
+  facts.dtypes.clear();
+  const Outcome outcome = apply_rule("expose-block-size", facts);
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_TRUE(outcome.has("template <unsigned BLOCK> __device__ float block_sum")) << outcome.candidate.text;
+  EXPECT_TRUE(outcome.has("block_sum<BLOCK>(sum)"));
+  EXPECT_TRUE(outcome.has_condition("BLOCK % 32 == 0"));
+  EXPECT_EQ(outcome.candidate.raw_preconditions,
+            std::vector<std::string>{"__builtin_assume(blockDim.x == 256u);"});
+}
+
+TEST(BlockSize, ZeroMeansAsTheLauncher) {
+  Facts facts;
+  facts.text = strided;
+  facts.instance = "twice<{T}>";
+  facts.block = {"min(d, 1024)"};
+  const Outcome outcome = apply_rule("expose-block-size", facts);
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_EQ(outcome.knob("BLOCK")->default_value.text(), "0");
+  EXPECT_EQ(outcome.candidate.launch.block[0].text(), "(BLOCK == 0 ? min(d, 1024) : BLOCK)");
+  EXPECT_TRUE(outcome.candidate.raw_preconditions.empty());
+}
+
+TEST(BlockSize, DynamicSharedMemoryFollowsOrIsRefused) {
+  Facts facts;
+  facts.text = "__global__ void k(float* out, int d) {\n  extern __shared__ float s[];\n  for (int i = "
+               "threadIdx.x; i < d; i += blockDim.x) s[threadIdx.x] = i;\n  out[blockIdx.x] = s[0];\n}\n";
+  facts.instance = "k";
+  facts.dtypes.clear();
+  facts.block = {"min(d, 512)"};
+  facts.shared = "min(d, 512) * 4";
+  const Outcome follows = apply_rule("expose-block-size", facts);
+  ASSERT_TRUE(follows.report.applied) << follows.report.detail;
+  EXPECT_NE(follows.candidate.launch.shared_bytes.text().find("BLOCK"), std::string::npos);
+  EXPECT_TRUE(follows.has_condition("device.shared_per_block_optin"));
+  facts.shared = "2048";
+  EXPECT_FALSE(apply_rule("expose-block-size", facts).report.applied);
+}
+
+TEST(Constants, ThePackTypeMovesWithTheNumberOfElements) {
+  Facts facts;
+  facts.text = packed;
+  facts.instance = "negate<{T}>";
+  facts.grid = {"(n / (16 / sizeof_T) + 127) / 128"};
+  facts.block = {"128"};
+  const Outcome outcome = apply_rule("expose-constant", facts);
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_FALSE(outcome.has("uint4*"));
+  EXPECT_TRUE(outcome.has("lathe_pack<pack * sizeof(T)> result;"));
+  EXPECT_TRUE(outcome.has_condition("pack * sizeof_T <= 32"));
+  EXPECT_TRUE(outcome.has_condition("(n) % pack == 0"));
+  EXPECT_EQ(outcome.knob("pack")->default_value.text(), "16 / sizeof_T");
+}
+
+TEST(LaunchBounds, BoundsInPlaceAreKept) {
+  Facts facts;
+  facts.text = "__global__ void __launch_bounds__(128) k(float* out) { out[0] = 0; }\n";
+  facts.instance = "k";
+  facts.dtypes.clear();
+  EXPECT_TRUE(apply_rule("launch-bounds", facts).has("__launch_bounds__(128, MIN_BLOCKS)"));
+  facts.text = "__global__ void __launch_bounds__(128, 2) k(float* out) { out[0] = 0; }\n";
+  const Outcome outcome = apply_rule("launch-bounds", facts);
+  EXPECT_TRUE(outcome.has("__launch_bounds__(128, MIN_BLOCKS)"));
+  EXPECT_EQ(outcome.knob("MIN_BLOCKS")->default_value.text(), "2");
+}
+
+} // namespace
+} // namespace lathe::refactor::testing
