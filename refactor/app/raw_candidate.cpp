@@ -43,6 +43,12 @@ std::string without_sizeof(const std::string& text) {
   return std::regex_replace(text, pattern, "sizeof_$1");
 }
 
+// The reverse, for template arguments: "16 / sizeof_T" -> "16 / sizeof(T)".
+std::string with_sizeof(const std::string& text) {
+  static const std::regex pattern(R"(\bsizeof_(\w+))");
+  return std::regex_replace(text, pattern, "sizeof($1)");
+}
+
 bool is_type_parameter(const TemplateParameter& parameter) {
   return parameter.type == "typename" || parameter.type == "class";
 }
@@ -187,7 +193,7 @@ std::string Builder::type_list(const std::map<std::string, std::string>& cxx) co
         spelled[from] = cxx.contains(to) ? cxx.at(to) : "{" + to + "}";
     for (const std::string& type : data_types_)
       spelled[type] = cxx.contains(type) ? cxx.at(type) : "{" + type + "}";
-    list += (i == 0 ? "" : ", ") + substitute(argument, spelled);
+    list += (i == 0 ? "" : ", ") + substitute(with_sizeof(argument), spelled);
   }
   return "<" + list + ">";
 }

@@ -14,8 +14,8 @@ using namespace clang;
 
 namespace {
 
-// The text around a read of the block size that a block-size knob made of it: (BLOCK == 0 ? blockDim.x :
-// BLOCK).
+// The expression that a block-size knob made of a read of the block size, with its parentheses:
+// (BLOCK == 0 ? blockDim.x : BLOCK).
 const Expr* with_choice(const KernelView& view, const Expr* use) {
   const Expr* top = use;
   for (const Stmt* above = view.parent(use); above; above = view.parent(above)) {
@@ -24,6 +24,8 @@ const Expr* with_choice(const KernelView& view, const Expr* use) {
     else if (!isa<ParenExpr>(above) && !isa<CastExpr>(above) && !isa<PseudoObjectExpr>(above))
       break;
   }
+  if (const auto* parentheses = dyn_cast_or_null<ParenExpr>(view.parent(top)); parentheses && top != use)
+    top = parentheses;
   return top;
 }
 

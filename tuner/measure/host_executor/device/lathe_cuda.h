@@ -17,6 +17,7 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <math.h> // isinf, isnan and their like outside namespace std
 #include <numeric>
 #include <tuple>
 #include <type_traits>
@@ -29,16 +30,27 @@
 #pragma GCC diagnostic ignored "-W#warnings"
 #include <crt/host_defines.h>
 
+// In this order: each group needs the ones above it.
 #include "lathe_context.h"
-#include "lathe_device.h"
-#include "lathe_entry.h"
-#include "lathe_fp8.h"
-#include "lathe_math.h"
-#include "lathe_ptx.h"
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_fp8.h>
-#include <driver_types.h>
-#include <vector_functions.h>
+
 #include <vector_types.h>
+
+#include <vector_functions.h>
+
+#include "lathe_math.h"
+
+#include "lathe_device.h"
+
+#include "lathe_ptx.h"
+
+#include <driver_types.h>
+
+#include <cuda_fp16.h>
+
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+
+#include "lathe_fp8.h"
+
+#include "lathe_entry.h"
 #define __CUDA_ARCH__ 900
