@@ -86,6 +86,9 @@ std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, const Arena& a
   }
   regions.push_back({Region::ignored, at, unit.end_address(), 0, ""});
   regions.push_back({Region::ignored, arena.base(), arena.base() + ARENA_BYTES, 0, ""});
+  // The table that barriers and warp primitives are called through.
+  const auto table = reinterpret_cast<std::uintptr_t>(&BlockRunner::api());
+  regions.push_back({Region::ignored, table, table + sizeof(Api), 0, ""});
   return regions;
 }
 
