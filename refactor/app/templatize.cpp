@@ -211,7 +211,7 @@ int list_kernels(ParsedSource& source) {
     for (const TemplateParameter& parameter : kernel.template_parameters)
       std::cout << "  " << parameter.type << " " << parameter.name;
     std::cout << (kernel.is_whole() ? "\n"
-                                    : "  (not whole: " + kernel.unresolved.front() + " is unresolved)\n");
+                                    : "  (not whole: " + kernel.unresolved.front() + ")\n");
     int number = 0;
     for (const LaunchSite& site : kernel.launches) {
       std::cout << fmt::format("  launch {} at {} in {}: <{}> grid ({}) block ({}) shared {}\n", ++number,
@@ -236,8 +236,8 @@ std::string joined_command(const std::vector<std::string>& words) {
 Result<Product> templatize(const Request& request, ParsedSource& source) {
   LATHE_TRY(const KernelInfo kernel, find_kernel(source, request.kernel));
   if (!kernel.is_whole())
-    return Error{"cannot templatize " + kernel.name, kernel.unresolved.front() + " is unresolved",
-                 "add the include path or macro that declares it after --"};
+    return Error{"cannot templatize " + kernel.name, "its body is not whole: " + kernel.unresolved.front(),
+                 "mend it, or add the include path or macro that it lacks after --"};
   LATHE_TRY(WorkloadFacts facts, gather_facts(request));
   LATHE_TRY(const ExtractedKernel extracted, extract_kernel(source, kernel));
   LATHE_TRY(RawCandidate raw,

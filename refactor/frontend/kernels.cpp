@@ -153,7 +153,7 @@ private:
       if (sources.getFileID(at) == sources.getFileID(begin) &&
           sources.getFileOffset(begin) <= sources.getFileOffset(at) &&
           sources.getFileOffset(at) <= sources.getFileOffset(end))
-        visitor.add(error.message);
+        visitor.add(source_.place(error.location) + ": " + error.message);
     }
   }
 

@@ -55,7 +55,7 @@ TEST_F(BadInput, MissingSource) {
 
 TEST_F(BadInput, KernelNotFoundNamesThoseThatWere) {
   write("k.cu", small_kernel);
-  expect_sentence(lathe({"templatize", "k.cu", "--kernel", "scael"}), 1, {"scael", "scale"});
+  expect_sentence(lathe({"templatize", "k.cu", "--kernel", "scael"}), 2, {"scael", "scale"});
 }
 
 TEST_F(BadInput, SyntaxErrorNamesTheLine) {

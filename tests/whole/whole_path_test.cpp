@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
                       KernelCase{"fused_add_rmsnorm", "fused_add_rmsnorm_kernel", "num_tokens=3,d=512"},
                       KernelCase{"merge_attn_states_lse", "merge_attn_states_kernel",
                                  "num_tokens=3,num_heads=4,head_size=64"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& tested) { return std::string(tested.param.name); });
 
 // `kill -9` in the middle of tuning: what was recorded is still there, and the same command goes on from it.
 class Interrupted : public CommandTest {};

@@ -1,5 +1,6 @@
 // `lathe tune`: searches every problem of every specification given, shares the budget among them, keeps
 // everything.
+#include "tuner/app/certificate.h"
 #include "tuner/app/options.h"
 #include "tuner/app/progress.h"
 #include "tuner/app/selection.h"
@@ -116,6 +117,7 @@ Status Tuning::assess(const TuningSpec& spec, const Workload& workload) {
 
 Status Tuning::run(const std::string& file) {
   LATHE_TRY(const TuningSpec spec, read_spec(file));
+  LATHE_CHECK(require_certificate(spec, file));
   LATHE_CHECK(warn_of_stale_results(spec, store_));
   LATHE_TRY(const std::vector<Workload> workloads,
             select_workloads(spec, plan_.selection, backend_.device().limits()));

@@ -1,0 +1,53 @@
+#include "tuner/app/certificate.h"
+
+#include "tuner/base/files.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace lathe {
+namespace {
+
+std::string text_of(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+} // namespace
+
+Status require_certificate(const TuningSpec& spec, const std::filesystem::path& spec_file) {
+  if (spec.provenance.certificate.empty())
+    return Done{};
+  std::filesystem::path file = spec.provenance.certificate;
+  if (file.is_relative())
+    file = spec_file.parent_path() / file;
+  const auto text = read_file(file);
+  if (!text.ok()) {
+    std::cerr << "lathe: warning: " << spec.name << ": its certificate " << file.string()
+              << " cannot be read: nothing says that the template was checked\n";
+    return Done{};
+  }
+  const nlohmann::json certificate = nlohmann::json::parse(*text, nullptr, false);
+  const auto checks = certificate.is_object() ? certificate.find("Checks") : certificate.end();
+  if (!certificate.is_object() || checks == certificate.end() || !checks->is_array())
+    return Error{"cannot use the certificate " + file.string(), "it is not a certificate of lathe templatize",
+                 "write it again with lathe templatize"};
+  std::string refusal;
+  bool skipped = false;
+  for (const auto& check : *checks) {
+    const std::string verdict = text_of(check, "Verdict");
+    if (verdict == "failed" && refusal.empty())
+      refusal = text_of(check, "Check") + ": " + text_of(check, "Detail");
+    skipped |= verdict == "skipped";
+  }
+  if (skipped)
+    std::cerr << "lathe: warning: " << spec.name << ": the template was not checked (--no-check)\n";
+  else if (!certificate.value("Accepted", false))
+    return Error{"cannot tune " + spec.name + ": its certificate refuses the template",
+                 refusal.empty() ? "a check is undecided" : refusal,
+                 "mend the template and run lathe check, or delete Certificate from the specification to tune "
+                 "it unchecked"};
+  return Done{};
+}
+
+} // namespace lathe

@@ -1,0 +1,16 @@
+// What `lathe tune` asks of a template's certificate.
+#pragma once
+
+#include "tuner/base/result.h"
+#include "tuner/spec/spec.h"
+
+#include <filesystem>
+
+namespace lathe {
+
+// Fails when the certificate that the specification names refuses the template, and names the check that did.
+// Warns on standard error when the template was never checked. A specification without a certificate (a T1
+// file of the community's) passes: its configurations are verified against its reference all the same.
+Status require_certificate(const TuningSpec& spec, const std::filesystem::path& spec_file);
+
+} // namespace lathe
