@@ -43,9 +43,21 @@ LaunchBounds launch_bounds_of(const KernelView& view) {
       break;
   }
   const Expr* expressions[] = {attribute->getMaxThreads(), attribute->getMinBlocks()};
-  for (std::size_t i = 0; i < bounds.arguments.size(); ++i)
-    bounds.values.push_back(i < 2 && expressions[i] ? view.evaluate(expressions[i]).as_constant()
-                                                    : std::nullopt);
+  for (std::size_t i = 0; i < bounds.arguments.size(); ++i) {
+    if (i > 1 || !expressions[i]) {
+      bounds.values.push_back(std::nullopt);
+      continue;
+    }
+    // MIN_BLOCKS == 0 ? 0 : threads, as launch-bounds writes it: the bound is that of the other arm.
+    const auto* choice = dyn_cast<ConditionalOperator>(expressions[i]->IgnoreParenImpCasts());
+    const std::string arm = " ? 0 : ";
+    if (const std::size_t found = view.text(bounds.arguments[i]).find(arm);
+        choice && i == 0 && found != std::string::npos) {
+      bounds.arguments[i].begin += found + arm.size();
+      expressions[i] = choice->getFalseExpr();
+    }
+    bounds.values.push_back(view.evaluate(expressions[i]).as_constant());
+  }
   return bounds;
 }
 
@@ -111,7 +123,7 @@ std::optional<std::string> follow_launch_bounds(const KernelView& view, const Bl
   if (!bounds.values[0])
     return "the launch bounds " + written + " cannot be read, so that they cannot follow the block size";
   if (constant && *bounds.values[0] == *constant)
-    edits.push_back(replace(bounds.arguments[0], block.name));
+    edits.push_back(replace(bounds.arguments[0], block.text));
   else
     conditions.push_back(make_condition(block.name + " <= " + std::to_string(*bounds.values[0]),
                                         "the kernel's launch bounds"));

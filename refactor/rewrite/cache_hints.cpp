@@ -48,7 +48,7 @@ template <int CACHE, class V> __device__ __forceinline__ V lathe_load(const V* a
   }
 }
 // Cache policy of a store: 0 plain, 1 streaming (evicted first).
-template <int CACHE, class V, class W> __device__ __forceinline__ void lathe_store(V* address, const W& value) {
+template <int CACHE, class V, class W> __device__ __forceinline__ void lathe_store(const W& value, V* address) {
   if constexpr (CACHE == 0) {
     *address = value;
   } else {
@@ -101,7 +101,8 @@ public:
         const bool is_statement = isa_and_nonnull<CompoundStmt>(around) || isa_and_nonnull<IfStmt>(around) ||
                                   isa_and_nonnull<ForStmt>(around) ||
                                   isa_and_nonnull<ExprWithCleanups>(around);
-        if (binary->getOpcode() != BO_Assign || !is_statement || !view_.range(binary->getSourceRange()))
+        if (binary->getOpcode() != BO_Assign || !is_statement || !view_.range(binary->getSourceRange()) ||
+            isa<InitListExpr>(binary->getRHS()) || !view_.range(binary->getRHS()->getSourceRange()))
           return;
         access.store = binary;
       } else if (!reads(above, place)) {
@@ -152,12 +153,16 @@ public:
     const std::string load = free_name(candidate.text, "LOAD_CACHE"),
                       store = free_name(candidate.text, "STORE_CACHE");
     Tally tally;
+    Changes changes;
     for (const Access& access : finder.accesses(view.kernel()))
       if (access.store || varies_by_block(view, access.place))
-        wrap(view, access, access.store ? store : load, tally, proposal.edits);
-    through_helpers(view, finder, load, store, tally, proposal.edits);
+        wrap(view, access, access.store ? store : load, tally, changes);
+    through_helpers(view, finder, load, store, tally, changes);
     if (tally.loads + tally.stores == 0)
       return Refusal{"no load or store goes through a kernel parameter in a form that can take a policy"};
+    if (auto reason = write_stores(view, changes))
+      return Refusal{*reason};
+    proposal.edits = std::move(changes.edits);
     proposal.edits.push_back(insert(prelude_position(candidate.text), helpers));
     if (tally.loads > 0) {
       std::vector<std::int64_t> values{0, 1};
@@ -211,30 +216,61 @@ private:
         pointer->getType()->getPointeeType().isConstQualified() && pointer->getType().isRestrictQualified();
   }
 
+  // Loads are wrapped where they stand. A store changes places with its value, so that it takes in what is
+  // wrapped inside it: stores are written last.
+  struct Changes {
+    std::vector<Edit> edits;
+    std::vector<std::pair<Access, std::string>> stores; // with their knobs
+  };
+
   static void wrap_text(const KernelView& view, const Access& access, const std::string& knob,
-                        std::vector<Edit>& edits) {
-    const std::string call = (access.store ? "lathe_store<" : "lathe_load<") + knob + ">(";
-    const TextRange place = *view.range(access.place->getSourceRange());
-    if (isa<UnaryOperator>(access.place))
-      edits.push_back({place.begin, 1, call});
-    else
-      edits.push_back(insert(place.begin, call + "&"));
+                        Changes& changes) {
     if (access.store) {
+      changes.stores.push_back({access, knob});
+      return;
+    }
+    const TextRange place = *view.range(access.place->getSourceRange());
+    const std::string call = "lathe_load<" + knob + ">(";
+    if (isa<UnaryOperator>(access.place))
+      changes.edits.push_back({place.begin, 1, call});
+    else
+      changes.edits.push_back(insert(place.begin, call + "&"));
+    changes.edits.push_back(insert(place.end, ")"));
+  }
+
+  // The value comes first, as in an assignment: with the address first the machine code differs.
+  static std::optional<std::string> write_stores(const KernelView& view, Changes& changes) {
+    for (const auto& [access, knob] : changes.stores) {
+      const TextRange place = *view.range(access.place->getSourceRange());
       const TextRange whole = *view.range(access.store->getSourceRange());
       const TextRange value = *view.range(access.store->getRHS()->getSourceRange());
-      edits.push_back({place.end, value.begin - place.end, ", "});
-      edits.push_back(insert(whole.end, ")"));
-    } else {
-      edits.push_back(insert(place.end, ")"));
+      std::vector<Edit> of_place, of_value, others;
+      for (const Edit& edit : changes.edits) {
+        const auto inside = [&](TextRange range) {
+          return edit.offset >= range.begin && edit.offset + edit.length <= range.end;
+        };
+        if (inside(place))
+          of_place.push_back({edit.offset - place.begin, edit.length, edit.replacement});
+        else if (inside(value))
+          of_value.push_back({edit.offset - value.begin, edit.length, edit.replacement});
+        else
+          others.push_back(edit);
+      }
+      auto target = apply_edits(view.text(place), of_place);
+      auto stored = apply_edits(view.text(value), of_value);
+      if (!target.ok() || !stored.ok())
+        return (target.ok() ? stored : target).error().sentence();
+      const std::string address = isa<UnaryOperator>(access.place) ? target->substr(1) : "&" + *target;
+      others.push_back(replace(whole, "lathe_store<" + knob + ">(" + *stored + ", " + address + ")"));
+      changes.edits = std::move(others);
     }
+    return std::nullopt;
   }
 
   static void wrap(const KernelView& view, const Access& access, const std::string& knob, Tally& tally,
-                   std::vector<Edit>& edits) {
-    if (access.store && !view.range(access.store->getRHS()->getSourceRange()))
-      return;
+                   Changes& changes) {
     note(view, access.store != nullptr, access.pointer, access.place->getBeginLoc(), tally);
-    wrap_text(view, access, knob, edits);
+    wrap_text(view, access, knob, changes);
   }
 
   struct Call {
@@ -247,7 +283,7 @@ private:
   // Helpers such as vector.load(pointer): they take the policy as a template parameter whose default is
   // "plain".
   static void through_helpers(const KernelView& view, const Finder& finder, const std::string& load,
-                              const std::string& store, Tally& tally, std::vector<Edit>& edits) {
+                              const std::string& store, Tally& tally, Changes& changes) {
     for (const FunctionDecl* helper : view.functions()) {
       if (helper == view.kernel() || helper->isTemplateInstantiation() ||
           helper->getDescribedFunctionTemplate() || helper->isOverloadedOperator() ||
@@ -278,14 +314,14 @@ private:
       }
       if (chosen.empty())
         continue;
-      edits.push_back(insert(declaration_start(view, helper), "template <int CACHE = 0> "));
+      changes.edits.push_back(insert(declaration_start(view, helper), "template <int CACHE = 0> "));
       for (const Access& access : accesses)
-        wrap_text(view, access, "CACHE", edits);
+        wrap_text(view, access, "CACHE", changes);
       for (const auto& [call, pointer] : chosen) {
         const TextRange at = *view.range(SourceRange(call.name, call.name));
         if (call.member)
-          edits.push_back(insert(at.begin, "template "));
-        edits.push_back(insert(at.end, "<" + (is_store ? store : load) + ">"));
+          changes.edits.push_back(insert(at.begin, "template "));
+        changes.edits.push_back(insert(at.end, "<" + (is_store ? store : load) + ">"));
         note(view, is_store, pointer, call.name, tally);
       }
     }

@@ -71,13 +71,13 @@ private:
                                             : axis == 1 ? "BLOCK_Y"
                                                         : "BLOCK_Z",
                                             taken);
-    const std::string in_kernel =
-        constant ? knob_name : "(" + knob_name + " == 0 ? blockDim." + letter + " : " + knob_name + ")";
+    // 0 leaves the raw kernel's own text in force, so that its machine code needs no precondition.
+    const std::string in_kernel = "(" + knob_name + " == 0 ? blockDim." + letter + " : " + knob_name + ")";
     BlockKnob block;
     block.name = knob_name;
     block.axis = axis;
     block.raw = raw;
-    block.text = constant ? knob_name : "(" + knob_name + " == 0 ? " + raw.text() + " : " + knob_name + ")";
+    block.text = "(" + knob_name + " == 0 ? " + raw.text() + " : " + knob_name + ")";
     std::vector<Edit> edits;
     std::vector<const clang::FunctionDecl*> users;
     for (const clang::Expr* use : model.count_uses) {
@@ -94,16 +94,11 @@ private:
       return *reason;
     if (auto reason = follow_launch_bounds(view, block, constant, edits, proposal.conditions))
       return *reason;
-    add_block_conditions(block, model, !constant, proposal.conditions);
+    add_block_conditions(block, model, true, proposal.conditions);
     proposal.knobs.push_back(make_knob(knob_name, KnobKind::block, "unsigned",
-                                       block_values(candidate, axis, constant, !constant),
-                                       constant ? std::to_string(*constant) : "0",
+                                       block_values(candidate, axis, constant, true), "0",
                                        "blockDim." + letter + " deals the work out at " + model.evidence +
-                                           (constant ? "; the launcher uses " + std::to_string(*constant)
-                                                     : "; 0 is the launcher's own " + raw.text())));
-    if (constant)
-      proposal.raw_preconditions.push_back("__builtin_assume(blockDim." + letter +
-                                           " == " + std::to_string(*constant) + "u);");
+                                           "; 0 is the launcher's own " + raw.text()));
     proposal.edits.insert(proposal.edits.end(), edits.begin(), edits.end());
     launch = changed;
     return {};

@@ -254,6 +254,18 @@ std::optional<std::string> pass_knob_down(const KernelView& view, const std::str
   return std::nullopt;
 }
 
+namespace {
+
+// What stands between the first `open` and the last `close`; "" where they do not.
+std::string between(const std::string& text, const std::string& open, const std::string& close) {
+  const std::size_t from = text.find(open), to = text.rfind(close);
+  return from == std::string::npos || to == std::string::npos || to < from + open.size()
+             ? std::string()
+             : text.substr(from + open.size(), to - from - open.size());
+}
+
+} // namespace
+
 std::string block_threads(const LaunchGeometry& launch) {
   std::string text;
   for (const Expression& size : launch.block)
@@ -282,8 +294,14 @@ BlockBound block_bound(const Candidate& candidate) {
       bound.text = "1024";
       return bound;
     }
+    const std::string choice = canonical(size);
+    if (const auto raw = constant_of(make_expression(between(choice, " ? ", " : " + knob->name)))) {
+      product += (product.empty() ? "(" : " * (") + knob->name + " == 0 ? " + std::to_string(*raw) + " : " +
+                 knob->name + ")";
+      continue;
+    }
     product += (product.empty() ? "" : " * ") + knob->name;
-    if (canonical(size) != knob->name)
+    if (choice != knob->name)
       raw_when += (raw_when.empty() ? "" : " || ") + knob->name + " == 0";
   }
   if (product.empty())

@@ -24,7 +24,7 @@ __global__ void k(float* out, const float* in, int d) {
   EXPECT_EQ(outcome.candidate.text, R"(// Copies a row.
 template <unsigned BLOCK>
 __global__ void k(float* out, const float* in, int d) {
-  for (int i = threadIdx.x; i < d; i += BLOCK) // stride
+  for (int i = threadIdx.x; i < d; i += (BLOCK == 0 ? blockDim.x : BLOCK)) // stride
     out[i] = in[i];
 }
 )");

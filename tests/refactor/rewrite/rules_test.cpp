@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"BlockDealtOut", "expose-block-size",
             plain(kernel("  int chunk = d / blockDim.x;\n  for (int i = threadIdx.x * chunk; i < "
                          "(threadIdx.x + 1) * chunk; ++i) out[i] = in[i];")),
-            "", "loop over i"},
+            "", "step of i"},
         Row{"OtherStep", "expose-block-size",
             plain(kernel("  for (int i = threadIdx.x; i < d; i += 2 * blockDim.x) out[i] = in[i];")), "",
             "step of i"},
@@ -254,8 +254,9 @@ TEST(BlockSize, HelpersTakeTheKnobAndReductionsTheirConditions) {
   EXPECT_TRUE(outcome.has("template <unsigned BLOCK> __device__ float block_sum")) << outcome.candidate.text;
   EXPECT_TRUE(outcome.has("block_sum<BLOCK>(sum)"));
   EXPECT_TRUE(outcome.has_condition("BLOCK % 32 == 0"));
-  EXPECT_EQ(outcome.candidate.raw_preconditions,
-            std::vector<std::string>{"__builtin_assume(blockDim.x == 256u);"});
+  // At 0 the text is the raw kernel's: nothing needs to be assumed.
+  EXPECT_EQ(outcome.knob("BLOCK")->default_value.text(), "0");
+  EXPECT_TRUE(outcome.candidate.raw_preconditions.empty());
 }
 
 TEST(BlockSize, ZeroMeansAsTheLauncher) {
@@ -299,6 +300,41 @@ TEST(Constants, ThePackTypeMovesWithTheNumberOfElements) {
   EXPECT_TRUE(outcome.has_condition("pack * sizeof_T <= 32"));
   EXPECT_TRUE(outcome.has_condition("(n) % pack == 0"));
   EXPECT_EQ(outcome.knob("pack")->default_value.text(), "16 / sizeof_T");
+}
+
+TEST(CacheHints, StoresTakeTheValueFirstWithWhatIsWrappedInside) {
+  const Outcome outcome = apply_rule(
+      "cache-hints",
+      plain(kernel("  const int i = blockIdx.x * 256 + threadIdx.x;\n  out[(int)in[i]] = -in[i + 1];\n"
+                   "  *out = in[i] + 1.0f;")));
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_TRUE(outcome.has("  lathe_store<STORE_CACHE>(-lathe_load<LOAD_CACHE>(&in[i + 1]), "
+                          "&out[(int)lathe_load<LOAD_CACHE>(&in[i])]);\n"))
+      << outcome.candidate.text;
+  EXPECT_TRUE(outcome.has("  lathe_store<STORE_CACHE>(lathe_load<LOAD_CACHE>(&in[i]) + 1.0f, out);\n"))
+      << outcome.candidate.text;
+}
+
+// The address of a store depends on the value's own instructions: their order shows in the machine code.
+TEST(CacheHints, DefaultsCompileToTheRawKernel) {
+  Facts facts = plain(kernel("  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n)\n    "
+                             "out[i] = in[i] / (1.0f + expf(-in[i])) * in[i + d];"));
+  const Outcome outcome = apply_rule("cache-hints", facts);
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  const std::string raw = machine_code(facts.text, "k");
+  ASSERT_NE(raw.rfind("error", 0), 0u) << raw;
+  EXPECT_TRUE(raw == machine_code(outcome.candidate.text, bound_instance(outcome.candidate, "f32")));
+}
+
+TEST(LaunchBounds, BlockSizesExposedLaterFollowTheBoundNotItsDefault) {
+  const auto result = rewrite(
+      make_candidate(plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i];"))),
+      {"launch-bounds", "expose-block-size"}, ParseOptions{});
+  ASSERT_TRUE(result.ok());
+  EXPECT_NE(result->candidate.text.find(
+                "__launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 256 : BLOCK), MIN_BLOCKS)"),
+            std::string::npos)
+      << result->candidate.text;
 }
 
 TEST(LaunchBounds, BoundsInPlaceAreKept) {
