@@ -15,9 +15,9 @@ std::string text_of(const nlohmann::json& object, const char* name) {
 
 } // namespace
 
-Status require_certificate(const TuningSpec& spec, const std::filesystem::path& spec_file) {
+Result<CertificateFacts> require_certificate(const TuningSpec& spec, const std::filesystem::path& spec_file) {
   if (spec.provenance.certificate.empty())
-    return Done{};
+    return CertificateFacts{};
   std::filesystem::path file = spec.provenance.certificate;
   if (file.is_relative())
     file = spec_file.parent_path() / file;
@@ -25,7 +25,7 @@ Status require_certificate(const TuningSpec& spec, const std::filesystem::path& 
   if (!text.ok()) {
     std::cerr << "lathe: warning: " << spec.name << ": its certificate " << file.string()
               << " cannot be read: nothing says that the template was checked\n";
-    return Done{};
+    return CertificateFacts{};
   }
   const nlohmann::json certificate = nlohmann::json::parse(*text, nullptr, false);
   const auto checks = certificate.is_object() ? certificate.find("Checks") : certificate.end();
@@ -43,11 +43,12 @@ Status require_certificate(const TuningSpec& spec, const std::filesystem::path& 
   if (skipped)
     std::cerr << "lathe: warning: " << spec.name << ": the template was not checked (--no-check)\n";
   else if (!certificate.value("Accepted", false))
-    return Error{"cannot tune " + spec.name + ": its certificate refuses the template",
-                 refusal.empty() ? "a check is undecided" : refusal,
-                 "mend the template and run lathe check, or delete Certificate from the specification to tune "
-                 "it unchecked"};
-  return Done{};
+    return Error{
+        "cannot tune " + spec.name + ": its certificate refuses the template",
+        refusal.empty() ? "a check is undecided" : refusal,
+        "mend the template and run lathe check, or delete Certificate from the specification to tune "
+        "it unchecked"};
+  return CertificateFacts{text_of(certificate, "Identity") == "L0"};
 }
 
 } // namespace lathe

@@ -8,9 +8,13 @@
 
 namespace lathe {
 
+struct CertificateFacts {
+  bool default_is_raw_code = false; // identity L0
+};
+
 // Fails when the certificate that the specification names refuses the template, and names the check that did.
 // Warns on standard error when the template was never checked. A specification without a certificate (a T1
 // file of the community's) passes: its configurations are verified against its reference all the same.
-Status require_certificate(const TuningSpec& spec, const std::filesystem::path& spec_file);
+Result<CertificateFacts> require_certificate(const TuningSpec& spec, const std::filesystem::path& spec_file);
 
 } // namespace lathe

@@ -37,7 +37,13 @@ int report_command(const Arguments& arguments) {
   if (!store.ok())
     return fail(store.error());
   std::vector<StoredWinner> winners;
-  for (const std::string& kernel : line.positionals) {
+  for (std::string kernel : line.positionals) {
+    if (kernel.ends_with(".json")) { // a specification stands for its kernel
+      const auto spec = read_spec(kernel);
+      if (!spec.ok())
+        return fail(spec.error());
+      kernel = spec->name;
+    }
     auto found = (*store)->winners(kernel);
     if (!found.ok())
       return fail(found.error());

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace lathe {
 namespace {
@@ -128,8 +129,18 @@ std::string winners_json(const std::vector<StoredWinner>& winners) {
 }
 
 std::string winners_markdown(const std::vector<StoredWinner>& winners) {
-  std::string text =
-      "| kernel | problem | role | raw us | tuned us | raw / tuned | 95 % interval | A/A band | share of "
+  std::set<std::string> circumstances;
+  for (const StoredWinner& winner : winners)
+    circumstances.insert(fmt::format("- {}{}, driver {}, {}, {}, Lathe {}: {}\n", winner.key.device,
+                                     winner.is_host ? " (host executor: not GPU times)" : "",
+                                     winner.key.driver.empty() ? "none" : winner.key.driver,
+                                     winner.key.toolkit, winner.timestamp.substr(0, 10), winner.lathe_version,
+                                     winner.protocol));
+  std::string text;
+  for (const std::string& line : circumstances)
+    text += line;
+  text +=
+      "\n| kernel | problem | role | raw us | tuned us | raw / tuned | 95 % interval | A/A band | share of "
       "copy | "
       "configuration | tried | s |\n|---|---|---|---:|---:|---:|---|---:|---:|---|---:|---:|\n";
   for (const StoredWinner& winner : winners) {

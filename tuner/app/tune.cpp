@@ -117,7 +117,8 @@ Status Tuning::assess(const TuningSpec& spec, const Workload& workload) {
 
 Status Tuning::run(const std::string& file) {
   LATHE_TRY(const TuningSpec spec, read_spec(file));
-  LATHE_CHECK(require_certificate(spec, file));
+  LATHE_TRY(const CertificateFacts facts, require_certificate(spec, file));
+  plan_.session.default_is_raw_code = facts.default_is_raw_code;
   LATHE_CHECK(warn_of_stale_results(spec, store_));
   LATHE_TRY(const std::vector<Workload> workloads,
             select_workloads(spec, plan_.selection, backend_.device().limits()));

@@ -21,6 +21,8 @@ struct SessionOptions {
   std::uint64_t seed = 1;
   int finalists = 5;      // re-measured, interleaved with the raw kernel
   std::size_t batch = 16; // configurations proposed at once
+  // The default configuration compiles to the raw kernel's machine code: what it differs by is noise.
+  bool default_is_raw_code = false;
   MeasureOptions measure;
 };
 

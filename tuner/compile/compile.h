@@ -118,6 +118,7 @@ Result<std::vector<std::string>> kernel_entries(std::string_view cubin);
 struct CudaToolkit {
   std::filesystem::path nvrtc;                 // the library
   std::vector<std::filesystem::path> includes; // the toolkit's, CCCL's
+  std::string version;                         // "13.0", from its cuda.h
 };
 Result<CudaToolkit> find_cuda_toolkit();
 

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <regex>
 #include <set>
 
 namespace lathe {
@@ -20,6 +21,17 @@ fs::path executable_folder() {
   std::error_code failure;
   const fs::path executable = fs::read_symlink("/proc/self/exe", failure);
   return failure ? fs::path() : executable.parent_path();
+}
+
+// cuda.h: `#define CUDA_VERSION 13000` is 1000 * major + 10 * minor.
+std::string version_of(const fs::path& include_folder) {
+  const auto text = read_file(include_folder / "cuda.h");
+  std::smatch match;
+  static const std::regex pattern(R"(#define\s+CUDA_VERSION\s+(\d+))");
+  if (!text.ok() || !std::regex_search(*text, match, pattern))
+    return "unknown";
+  const int number = std::stoi(match[1]);
+  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
 }
 
 std::optional<CudaToolkit> toolkit_at(const fs::path& home) {
@@ -39,6 +51,7 @@ std::optional<CudaToolkit> toolkit_at(const fs::path& home) {
     }
   if (toolkit.nvrtc.empty() || toolkit.includes.empty())
     return std::nullopt;
+  toolkit.version = version_of(toolkit.includes.front());
   return toolkit;
 }
 

@@ -1,3 +1,4 @@
+#include "tuner/app/certificate.h"
 #include "tuner/app/options.h"
 #include "tuner/app/progress.h"
 #include "tuner/app/selection.h"
@@ -116,6 +117,50 @@ TEST(Session, DefaultOutsideTheListJoinsTheSpace) {
   EXPECT_TRUE(space->point_of({Value{std::int64_t{128}}}).has_value());
 }
 
+class RequireCertificate : public ::testing::Test {
+protected:
+  void SetUp() override {
+    auto created = TemporaryFolder::create("certificate-test");
+    ASSERT_TRUE(created.ok());
+    folder_.emplace(std::move(*created));
+    spec_ = small_spec();
+    spec_.provenance.certificate = "certificate.json";
+  }
+  Result<CertificateFacts> require(const std::string& certificate) {
+    EXPECT_TRUE(write_file(folder_->path() / "certificate.json", certificate).ok());
+    return require_certificate(spec_, folder_->path() / "spec.json");
+  }
+  TuningSpec spec_;
+  std::optional<TemporaryFolder> folder_;
+};
+
+TEST_F(RequireCertificate, AcceptedTellsTheIdentity) {
+  const auto same = require(R"({"Accepted": true, "Identity": "L0", "Checks": []})");
+  ASSERT_TRUE(same.ok()) << same.error().sentence();
+  EXPECT_TRUE(same->default_is_raw_code);
+  const auto other = require(R"({"Accepted": true, "Identity": "L2", "Checks": []})");
+  ASSERT_TRUE(other.ok());
+  EXPECT_FALSE(other->default_is_raw_code);
+}
+
+TEST_F(RequireCertificate, RefusedNamesTheCheck) {
+  const auto refused = require(
+      R"({"Accepted": false, "Checks": [{"Check": "bounds", "Verdict": "failed", "Detail": "a guard is gone"}]})");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().sentence().find("bounds: a guard is gone"), std::string::npos);
+}
+
+TEST_F(RequireCertificate, UncheckedAndAbsentPassWithAWarning) {
+  EXPECT_TRUE(require(R"({"Accepted": false, "Checks": [{"Check": "all", "Verdict": "skipped"}]})").ok());
+  std::filesystem::remove(folder_->path() / "certificate.json");
+  EXPECT_TRUE(require_certificate(spec_, folder_->path() / "spec.json").ok());
+}
+
+TEST_F(RequireCertificate, DamagedIsAnError) {
+  EXPECT_FALSE(require("{").ok());
+  EXPECT_FALSE(require("[]").ok());
+}
+
 // A backend whose times follow from the configuration, to test the session's decisions and its resuming: it
 // measures nothing and never stands in for one that does.
 class ScriptedBackend final : public Backend {
@@ -141,7 +186,12 @@ public:
     Comparison comparison;
     comparison.raw.median_us = 100;
     comparison.tuned.median_us = time(knobs);
+    ++compared;
     comparison.ratio = 100 / time(knobs);
+    if (std::get<std::int64_t>(knobs[0]) == 128)
+      comparison.ratio = default_ratio;
+    else if (once && compared > 1 + 2) // the default, two finalists, then the confirmation
+      comparison.ratio = 1;
     comparison.ratio_low = comparison.ratio - 0.001;
     comparison.ratio_high = comparison.ratio + 0.001;
     comparison.noise_band = noise;
@@ -149,8 +199,10 @@ public:
   }
   double time(const KnobValues& knobs) const { return std::get<std::int64_t>(knobs[0]) == 128 ? 100 : fast; }
 
-  int evaluated = 0;
+  int evaluated = 0, compared = 0;
   std::int64_t wrong = 0;
+  double default_ratio = 1;
+  bool once = false; // a gain is not seen a second time
   double noise = 0.01, fast = 80;
 
 private:
@@ -168,11 +220,11 @@ protected:
     spec_.template_hash = "1";
   }
 
-  Result<SessionResult> tune(ScriptedBackend& backend) {
+  Result<SessionResult> tune(ScriptedBackend& backend, const SessionOptions& options = {}) {
     LATHE_TRY(const std::vector<Workload> workloads, select_workloads(spec_, {}, {}));
     LATHE_TRY(const std::unique_ptr<Store> store, Store::open(folder_->path() / "results.sqlite"));
     const std::atomic<bool> stop{false};
-    return tune_workload(workloads[0], backend, *store, {}, stop, {});
+    return tune_workload(workloads[0], backend, *store, options, stop, {});
   }
 
   TuningSpec spec_;
@@ -196,6 +248,29 @@ TEST_F(SessionDecisions, GainInsideTheNoiseKeepsTheDefault) {
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result->default_kept);
   EXPECT_EQ(std::get<std::int64_t>(result->winner.knobs[0]), 128);
+}
+
+TEST_F(SessionDecisions, WhatEqualCodeDiffersByIsNoise) {
+  ScriptedBackend backend;
+  backend.fast = 98;
+  backend.default_ratio = 1.03;
+  SessionOptions options;
+  options.finalists = 2;
+  options.default_is_raw_code = true;
+  const auto result = tune(backend, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->default_kept);
+  EXPECT_NEAR(result->winner.comparison.noise_band, 0.03, 1e-9);
+}
+
+TEST_F(SessionDecisions, AGainMustBeSeenTwice) {
+  ScriptedBackend backend;
+  backend.once = true;
+  SessionOptions options;
+  options.finalists = 2;
+  const auto result = tune(backend, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->default_kept);
 }
 
 TEST_F(SessionDecisions, WrongResultsNeverWinAndAreCounted) {
