@@ -2,6 +2,7 @@
 #include "refactor/app/buffer_inference.h"
 #include "refactor/app/certificate_file.h"
 #include "refactor/app/command.h"
+#include "refactor/app/kernel_list.h"
 #include "refactor/app/raw_candidate.h"
 #include "refactor/app/spec_assembly.h"
 #include "tuner/app/options.h"
@@ -33,14 +34,14 @@ struct Request {
 
 CommandLine make_command_line() {
   CommandLine line(
-      "lathe templatize FILE.cu --kernel NAME [options] [-- compiler flags]",
+      "lathe templatize FILE.cu [--kernel NAME] [options] [-- compiler flags]",
       "Rewrites a raw kernel as a C++ template with knobs, and writes its search space and a certificate of "
       "the\n"
       "checks that it passed. Sizes and data come from FILE.workload.json or from the options.",
       "lathe templatize sglang_kernels/silu_and_mul.cu --kernel act_and_mul_kernel --name silu_and_mul");
   line.options().add_options()("kernel,k", po::value<std::string>(),
-                               "the kernel: name, qualified name or pattern")(
-      "list", "show every kernel of the file with its launches, and end")(
+                               "the kernel: name, qualified name or pattern (default: the file's only one)")(
+      "list", "show every kernel of the file with its launches and candidate knobs, and end")(
       "name", po::value<std::string>(), "name of the template (default: the kernel's)")(
       "output,o", po::value<std::string>()->default_value("."), "folder for templates/ and search_spaces/")(
       ",p", po::value<std::string>(), "folder with compile_commands.json")(
@@ -202,28 +203,18 @@ std::string outcome_json(const Product& outcome) {
   return json.dump(2);
 }
 
-int list_kernels(ParsedSource& source) {
+// The kernel that is meant where none is named: the file's only one.
+Result<std::string> only_kernel(ParsedSource& source) {
   const std::vector<KernelInfo> kernels = find_kernels(source);
+  if (kernels.size() == 1)
+    return kernels.front().qualified_name;
   if (kernels.empty())
-    return fail({"no kernel in " + source.file().string(), "no function with __global__ was found", ""});
-  for (const KernelInfo& kernel : kernels) {
-    std::cout << kernel.qualified_name << "  " << kernel.location;
-    for (const TemplateParameter& parameter : kernel.template_parameters)
-      std::cout << "  " << parameter.type << " " << parameter.name;
-    std::cout << (kernel.is_whole() ? "\n"
-                                    : "  (not whole: " + kernel.unresolved.front() + ")\n");
-    int number = 0;
-    for (const LaunchSite& site : kernel.launches) {
-      std::cout << fmt::format("  launch {} at {} in {}: <{}> grid ({}) block ({}) shared {}\n", ++number,
-                               site.location, site.launcher, fmt::join(site.template_arguments, ", "),
-                               fmt::join(site.grid, ", "), fmt::join(site.block, ", "), site.shared_bytes);
-      for (const std::string& sentence : site.unreadable)
-        std::cout << "    unreadable: " << sentence << "\n";
-    }
-  }
-  for (const std::string& header : source.missing_headers())
-    std::cout << "missing header: " << header << "\n";
-  return 0;
+    return Error{"no kernel in " + source.file().string(), "no function with __global__ was found", ""};
+  std::string names;
+  for (const KernelInfo& kernel : kernels)
+    names += (names.empty() ? "" : ", ") + kernel.qualified_name;
+  return usage_error("lathe templatize", "no kernel named, and the file has several",
+                     "give --kernel with one of " + names);
 }
 
 std::string joined_command(const std::vector<std::string>& words) {
@@ -335,11 +326,19 @@ int templatize_command(const Arguments& arguments) {
   auto source = ParsedSource::parse(request.source, request.parse);
   if (!source.ok())
     return fail(source.error());
-  if (line.has("list"))
-    return list_kernels(**source);
-  if (request.kernel.empty())
-    return fail(
-        usage_error("lathe templatize", "no kernel named", "give --kernel NAME; --list shows the names"));
+  if (request.kernel.empty() && !line.has("list")) {
+    auto only = only_kernel(**source);
+    if (!only.ok())
+      return fail(only.error());
+    request.kernel = *only;
+  }
+  if (line.has("list")) {
+    const std::string kernels = describe_kernels(**source, request.architecture);
+    if (kernels.empty())
+      return fail(only_kernel(**source).error());
+    std::cout << kernels;
+    return 0;
+  }
   auto outcome = templatize(request, **source);
   if (!outcome.ok())
     return fail(outcome.error());
