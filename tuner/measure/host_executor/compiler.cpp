@@ -3,6 +3,7 @@
 #include "tuner/base/files.h"
 #include "tuner/base/hash.h"
 #include "tuner/base/subprocess.h"
+#include "tuner/compile/compile.h"
 #include "tuner/measure/host_executor/device/lathe_abi.h"
 #include "tuner/measure/host_executor/rewrite.h"
 
@@ -52,19 +53,14 @@ Result<Compiler> search_compiler() {
   if (compiler.path.empty())
     return Error{"cannot run kernels on the host", "no C++ compiler was found",
                  "install clang++-19 or set LATHE_HOST_CXX"};
-  for (const std::string& home : {environment("LATHE_CUDA_HOME"), environment("CUDA_HOME"),
-                                  environment("CUDA_PATH"), std::string("/usr/local/cuda")}) {
-    if (home.empty())
-      continue;
-    for (const char* folder : {"include", "targets/x86_64-linux/include"})
-      if (compiler.cuda_include.empty() && fs::exists(fs::path(home) / folder / "cuda_bf16.h"))
-        compiler.cuda_include = fs::path(home) / folder;
-  }
-  if (compiler.cuda_include.empty())
-    return Error{"cannot run kernels on the host", "the CUDA toolkit's headers were not found",
-                 "install CUDA 13.0 or set CUDA_HOME"};
+  LATHE_TRY(const CudaToolkit toolkit, find_cuda_toolkit());
+  compiler.cuda_include = toolkit.includes.front();
   LATHE_TRY(const fs::path header, shipped_file("host_executor/lathe_cuda.h"));
   compiler.device_include = header.parent_path();
+  // A plugin loads into the version of clang that it was built for only.
+  const auto plugin = shipped_file("host_executor/lathe_alignment.so");
+  if (plugin.ok() && compiler.version.find("clang version " LATHE_PLUGIN_CLANG) != std::string::npos)
+    compiler.alignment_pass = *plugin;
   return compiler;
 }
 
@@ -78,6 +74,8 @@ std::string device_hash(const Compiler& compiler) {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(compiler.device_include, ignored))
       files.push_back(entry.path());
+    if (!compiler.alignment_pass.empty())
+      files.push_back(compiler.alignment_pass);
     std::sort(files.begin(), files.end());
     std::string all;
     for (const fs::path& file : files)
@@ -163,6 +161,8 @@ std::vector<std::string> code_flags(const Compiler& compiler, const HostCompileO
                 "-Xclang", "-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
                 "-tsan-instrument-atomics=0", "-mllvm", "-tsan-instrument-read-before-write=1", "-mllvm",
                 "-tsan-handle-cxx-exceptions=0"});
+  if (options.sanitize && !compiler.alignment_pass.empty())
+    flags.push_back("-fpass-plugin=" + compiler.alignment_pass.string());
   if (options.sanitize)
     flags.insert(flags.end(), {"-fsanitize=undefined",
                                "-fno-sanitize=vptr,function,pointer-overflow,shift-base,object-size",

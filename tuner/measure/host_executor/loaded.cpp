@@ -64,9 +64,12 @@ std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, const Arena& a
   SharedMemory shared;
   unit.shared_memory()(&shared);
   const auto address = [](const unsigned char* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
-  if (shared.end > shared.begin)
-    regions.push_back(
-        {Region::static_shared, address(shared.begin), address(shared.end), 0, "static shared memory"});
+  const auto add_static = [&](const unsigned char* begin, const unsigned char* end) {
+    if (end > begin)
+      regions.push_back({Region::static_shared, address(begin), address(end), 0, "static shared memory"});
+  };
+  add_static(shared.begin, shared.guard);
+  add_static(shared.guard + SHARED_GUARD_BYTES, shared.end);
   const std::uintptr_t dynamic = address(shared.dynamic);
   regions.push_back(
       {Region::dynamic_shared, dynamic, dynamic + geometry.shared_bytes, 0, "dynamic shared memory"});
@@ -234,7 +237,7 @@ LoadedUnit::~LoadedUnit() {
 std::size_t LoadedUnit::static_shared_bytes() const {
   SharedMemory memory;
   shared_memory_(&memory);
-  return memory.begin != nullptr ? static_cast<std::size_t>(memory.end - memory.begin)
+  return memory.begin != nullptr ? static_cast<std::size_t>(memory.end - memory.begin) - SHARED_GUARD_BYTES
                                  : static_before_ + static_after_;
 }
 

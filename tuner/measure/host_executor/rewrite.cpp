@@ -252,8 +252,8 @@ private:
     Declaration declaration = parse(begin);
     if (!declaration.is_extern) {
       const std::string storage = options_.several_threads
-                                      ? "static thread_local "
-                                      : "static __attribute__((section(\"lathe_shared\"))) ";
+                                      ? "static __attribute__((used)) thread_local "
+                                      : "static __attribute__((section(\"lathe_shared\"), used)) ";
       // `static` may stand on either side already: twice is an error to some compilers.
       copy_to(begin);
       std::string before = trimmed(

@@ -7,7 +7,7 @@
 
 namespace lathe_host {
 
-constexpr unsigned ABI_VERSION = 1;
+constexpr unsigned ABI_VERSION = 2;
 constexpr unsigned MAX_THREADS = 1024; // of a block
 constexpr unsigned WARP = 32;
 constexpr size_t SLOT_BYTES = 256u << 10; // address space of one fiber's stack
@@ -86,6 +86,8 @@ struct Entry {
 struct SharedMemory {
   unsigned char *begin, *end; // static: also holds the dynamic array when blocks run on several OS threads
   unsigned char* dynamic;
+  unsigned char* guard; // checked kernels: SHARED_GUARD_BYTES within the static part that are nobody's
 };
+constexpr size_t SHARED_GUARD_BYTES = 4096;
 
 } // namespace lathe_host

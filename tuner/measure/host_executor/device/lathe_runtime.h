@@ -11,6 +11,9 @@ __attribute__((visibility("hidden"), aligned(1024))) unsigned char
     lathe_dynamic_shared[lathe_host::MAX_DYNAMIC_SHARED + lathe_host::DYNAMIC_SHARED_SLACK];
 extern __attribute__((weak, visibility("hidden"))) unsigned char __start_lathe_shared[],
     __stop_lathe_shared[];
+// Behind the kernel's own variables, for what runs over their end.
+static __attribute__((section("lathe_shared"),
+                      used)) unsigned char lathe_shared_guard[lathe_host::SHARED_GUARD_BYTES];
 #else
 __attribute__((visibility("hidden"), aligned(1024))) __thread unsigned char
     lathe_dynamic_shared[lathe_host::MAX_DYNAMIC_SHARED + lathe_host::DYNAMIC_SHARED_SLACK];
@@ -29,10 +32,20 @@ LATHE_EXPORT LATHE_UNCHECKED void lathe_shared_memory(lathe_host::SharedMemory* 
 #ifdef LATHE_CHECKED
   memory->begin = __start_lathe_shared;
   memory->end = __stop_lathe_shared;
+  memory->guard = lathe_shared_guard;
 #else
-  memory->begin = memory->end = nullptr;
+  memory->begin = memory->end = memory->guard = nullptr;
 #endif
   memory->dynamic = lathe_dynamic_shared;
+}
+
+// What assert() calls.
+extern "C" __attribute__((visibility("hidden"), noreturn)) LATHE_UNCHECKED void
+__assert_fail(const char* condition, const char* file, unsigned line, const char*) noexcept {
+  char text[256];
+  __builtin_snprintf(text, sizeof text, "assertion failed: %s", condition);
+  lathe_api->fail(text, file, static_cast<int>(line));
+  __builtin_unreachable();
 }
 
 #ifdef LATHE_CHECKED
@@ -78,6 +91,13 @@ LATHE_UNCHECKED void* __tsan_memset(void* to, int value, size_t bytes) {
   lathe_api->access(to, bytes, true, __builtin_return_address(0));
   return __builtin_memset(to, value, bytes);
 }
+}
+
+// Called by what alignment_pass.cpp puts before copies of structures.
+extern "C" LATHE_UNCHECKED __attribute__((noinline)) void lathe_check_alignment(const void* address,
+                                                                                unsigned alignment) {
+  if (reinterpret_cast<uintptr_t>(address) % alignment != 0)
+    lathe_api->undefined("misaligned access of a vector or structure", __builtin_return_address(0));
 }
 
 // clang's minimal undefined-behaviour runtime.

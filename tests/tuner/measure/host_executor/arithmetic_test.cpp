@@ -1,0 +1,116 @@
+// CUDA's types, intrinsics and inline assembly, against values worked out by hand or by the C++ library.
+#include "tests/tuner/measure/host_executor/support.h"
+
+#include <cmath>
+#include <limits>
+
+namespace lathe::testing {
+namespace {
+
+std::vector<float> evaluate(const std::string& expressions, const std::vector<float>& in,
+                            std::size_t results) {
+  return run<float>("#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n"
+                    "__global__ void k(float* out, const float* in, int n) {\n" +
+                        expressions + "\n}",
+                    shape(1, 1), results, in);
+}
+
+TEST(SmallFormats, RoundToNearestEven) {
+  // Half: 11 bits; bf16: 8 bits.
+  const auto out = evaluate("out[0] = __half2float(__float2half(in[0]));"
+                            "out[1] = __bfloat162float(__float2bfloat16(in[1]));"
+                            "out[2] = static_cast<float>(static_cast<__half>(in[2]));"
+                            "out[3] = static_cast<float>(__nv_bfloat16(in[3]) + __nv_bfloat16(1.0f));",
+                            {2049.0f, 257.0f, 70000.0f, 0.00390625f}, 4);
+  EXPECT_EQ(out[0], 2048.0f);
+  EXPECT_EQ(out[1], 256.0f);
+  EXPECT_EQ(out[2], std::numeric_limits<float>::infinity());
+  EXPECT_EQ(out[3], 1.0f); // 1 + 2^-8 is a tie, to even
+}
+
+TEST(SmallFormats, PairsAndEightBits) {
+  const auto out =
+      evaluate("const __half2 h = __hadd2(__floats2half2_rn(in[0], in[1]), __float2half2_rn(1.0f));"
+               "out[0] = __low2float(h); out[1] = __high2float(h);"
+               "out[2] = static_cast<float>(__nv_fp8_e4m3(in[2]));"
+               "out[3] = static_cast<float>(__nv_fp8_e5m2(in[3]));",
+               {1.5f, -2.0f, 1000.0f, 1.1f}, 4);
+  EXPECT_EQ(out[0], 2.5f);
+  EXPECT_EQ(out[1], -1.0f);
+  EXPECT_EQ(out[2], 448.0f); // saturates
+  EXPECT_EQ(out[3], 1.0f);
+}
+
+TEST(Intrinsics, RoundingModes) {
+  const auto out = evaluate("out[0] = __fadd_ru(in[0], in[1]); out[1] = __fadd_rd(in[0], in[1]);"
+                            "out[2] = __float2int_rz(in[2]); out[3] = __float2int_rn(in[2]);"
+                            "out[4] = __int_as_float(__float_as_int(in[0])); out[5] = __saturatef(in[3]);",
+                            {1.0f, 1e-10f, -2.5f, 1.7f}, 6);
+  EXPECT_EQ(out[0], std::nextafter(1.0f, 2.0f));
+  EXPECT_EQ(out[1], 1.0f);
+  EXPECT_EQ(out[2], -2.0f);
+  EXPECT_EQ(out[3], -2.0f);
+  EXPECT_EQ(out[4], 1.0f);
+  EXPECT_EQ(out[5], 1.0f);
+}
+
+TEST(Intrinsics, Integers) {
+  const auto out =
+      run<int>("__global__ void k(int* out, const int* in, int n) {"
+               "out[0] = __clz(in[0]); out[1] = __popc(in[1]); out[2] = __ffs(in[2]);"
+               "out[3] = __mulhi(in[3], in[3]); out[4] = __byte_perm(0x33221100, 0x77665544, 0x7531);"
+               "out[5] = __umulhi(0xffffffffu, 2u); out[6] = __dp4a(0x01010101, 0x01020304, 5);"
+               "out[7] = min(-1, 3); }",
+               shape(1, 1), 8, {1, 0xff, 8, 1 << 20});
+  EXPECT_EQ(out, (std::vector<int>{31, 8, 4, 1 << 8, 0x77553311, 1, 15, -1}));
+}
+
+TEST(Math, FunctionsOfTheLibrary) {
+  const auto out =
+      evaluate("out[0] = rsqrtf(in[0]); out[1] = __expf(in[1]); out[2] = fmaxf(in[2], in[0]);"
+               "out[3] = isinf(in[3]) ? 1.0f : 0.0f; out[4] = exp2f(in[0]); out[5] = erff(in[1]);",
+               {4.0f, 1.0f, std::nanf(""), std::numeric_limits<float>::infinity()}, 6);
+  EXPECT_FLOAT_EQ(out[0], 0.5f);
+  EXPECT_NEAR(out[1], std::exp(1.0f), 1e-6f);
+  EXPECT_EQ(out[2], 4.0f); // NaN loses
+  EXPECT_EQ(out[3], 1.0f);
+  EXPECT_EQ(out[4], 16.0f);
+  EXPECT_FLOAT_EQ(out[5], std::erf(1.0f));
+}
+
+TEST(Assembly, KnownInstructions) {
+  const auto out = run<int>(R"(
+__global__ void k(int* out, const int* in, int n) {
+  int a, b, c;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(a));
+  asm("{ .reg .u32 t; add.u32 t, %1, %2; shl.b32 %0, t, 1; }" : "=r"(b) : "r"(in[0]), "r"(in[1]));
+  asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(c) : "l"(in + 1));
+  asm volatile("griddepcontrol.wait;");
+  out[3 * threadIdx.x] = a; out[3 * threadIdx.x + 1] = b; out[3 * threadIdx.x + 2] = c;
+})",
+                            shape(1, 2), 6, {3, 4});
+  EXPECT_EQ(out, (std::vector<int>{0, 14, 4, 1, 14, 4}));
+}
+
+TEST(Assembly, AnUnknownInstructionFailsWhereItIsExecuted) {
+  const HostRunResult result =
+      outcome("__global__ void k(float* out, const float*, int) {\n  if (threadIdx.x == 0)\n"
+              "    asm volatile(\"mbarrier.frobnicate.b64 [%0];\" :: \"l\"(out));\n}",
+              shape(1, 32), 16, {});
+  EXPECT_NE(result.outcome, Outcome::ok);
+  EXPECT_NE(result.reason.find("mbarrier.frobnicate"), std::string::npos) << result.reason;
+}
+
+TEST(Memory, CacheHintsAndVectors) {
+  const auto out = run<int>(R"(
+__global__ void k(int* out, const int* in, int n) {
+  int4 v = __ldcs(reinterpret_cast<const int4*>(in));
+  v.w += __ldg(in);
+  __stcs(reinterpret_cast<int4*>(out), v);
+})",
+                            shape(1, 1), 4, {1, 2, 3, 4});
+  EXPECT_EQ(out, (std::vector<int>{1, 2, 3, 5}));
+}
+
+} // namespace
+} // namespace lathe::testing

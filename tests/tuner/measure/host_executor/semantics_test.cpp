@@ -1,0 +1,197 @@
+// What CUDA promises about threads, barriers, warps, shared memory and atomics.
+#include "tests/tuner/measure/host_executor/support.h"
+
+#include <numeric>
+
+namespace lathe::testing {
+namespace {
+
+std::vector<int> counted(std::size_t count, int first = 0) {
+  std::vector<int> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+TEST(Indices, AllThreeAxes) {
+  const auto out = run<int>(R"(
+__global__ void k(int* out, const int*, int) {
+  const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  const unsigned size = blockDim.x * blockDim.y * blockDim.z;
+  out[block * size + thread] = threadIdx.x + 10 * threadIdx.y + 100 * threadIdx.z + 1000 * blockIdx.x +
+                               10000 * blockIdx.y + 100000 * blockIdx.z;
+})",
+                            {{2, 3, 2}, {4, 2, 3}, 0}, 12 * 24, {0});
+  EXPECT_EQ(out[0], 0);
+  EXPECT_EQ(out[23], 3 + 10 + 200);
+  EXPECT_EQ(out[11 * 24 + 23], 213 + 1000 + 20000 + 100000);
+}
+
+constexpr const char* block_sum = R"(
+__global__ void k(int* out, const int* in, int n) {
+  __shared__ int part[256];
+  part[threadIdx.x] = in[blockIdx.x * blockDim.x + threadIdx.x];
+  __syncthreads();
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = part[0];
+})";
+
+TEST(Barriers, TreeReductionUnderEverySchedule) {
+  for (const HostSchedule schedule :
+       {HostSchedule::forward, HostSchedule::reverse, HostSchedule::random, HostSchedule::interleaved}) {
+    HostRunOptions options;
+    options.schedule = schedule;
+    const auto out = run<int>(block_sum, shape(2, 256), 2, counted(512), options);
+    EXPECT_EQ(out, (std::vector<int>{255 * 128, 255 * 128 + 256 * 256}));
+  }
+}
+
+TEST(Barriers, CountedOverAllBlocks) {
+  const HostKernel kernel = compile("__global__ void k(int* out) { __syncthreads(); __syncthreads(); }");
+  auto out = HostBuffer::allocate(64);
+  ASSERT_TRUE(out.ok());
+  const std::vector<HostArgument> arguments{HostArgument::of(*out)};
+  const auto result = kernel.run(shape(3, 64), arguments);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->barriers, 6u);
+}
+
+TEST(Barriers, ThreadsThatReturnedAreNotWaitedFor) {
+  const auto out = run<int>(R"(
+__global__ void k(int* out, const int* in, int n) {
+  __shared__ int seen;
+  if (threadIdx.x >= 40) return;
+  if (threadIdx.x == 0) seen = in[0];
+  __syncthreads();
+  out[threadIdx.x] = seen;
+})",
+                            shape(1, 64), 40, {7});
+  EXPECT_EQ(out, std::vector<int>(40, 7));
+}
+
+TEST(Barriers, VotesOfTheBlock) {
+  const auto out = run<int>(R"(
+__global__ void k(int* out, const int* in, int n) {
+  const bool mine = threadIdx.x < 3;
+  const int count = __syncthreads_count(mine), some = __syncthreads_or(mine), every = __syncthreads_and(mine);
+  if (threadIdx.x == 0) { out[0] = count; out[1] = some != 0; out[2] = every != 0; }
+})",
+                            shape(1, 96), 3, {0});
+  EXPECT_EQ(out, (std::vector<int>{3, 1, 0}));
+}
+
+TEST(Shared, DynamicOfTheLaunch) {
+  const auto out = run<int>(R"(
+extern __shared__ int part[];
+__global__ void k(int* out, const int* in, int n) {
+  part[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = part[blockDim.x - 1 - threadIdx.x];
+})",
+                            shape(1, 64, 64 * sizeof(int)), 64, counted(64));
+  EXPECT_EQ(out.front(), 63);
+  EXPECT_EQ(out.back(), 0);
+}
+
+TEST(Shared, IsPoisonedAtABlocksStart) {
+  HostRunOptions options;
+  options.shared_poison = std::byte{0x5a};
+  const auto out = run<int>("__global__ void k(int* out, const int*, int) { __shared__ int s[4];"
+                            " out[threadIdx.x] = s[threadIdx.x]; }",
+                            shape(1, 4), 4, {0}, options);
+  EXPECT_EQ(out, std::vector<int>(4, 0x5a5a5a5a));
+}
+
+TEST(Warps, Shuffles) {
+  const auto out = run<int>(R"(
+__global__ void k(int* out, const int* in, int n) {
+  const int v = in[threadIdx.x];
+  out[threadIdx.x] = __shfl_xor_sync(0xffffffffu, v, 5);
+  out[32 + threadIdx.x] = __shfl_up_sync(0xffffffffu, v, 3);
+  out[64 + threadIdx.x] = __shfl_down_sync(0xffffffffu, v, 3, 8);
+  out[96 + threadIdx.x] = __shfl_sync(0xffffffffu, v, 2, 16);
+})",
+                            shape(1, 32), 128, counted(32));
+  for (int lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(out[lane], lane ^ 5);
+    EXPECT_EQ(out[32 + lane], lane < 3 ? lane : lane - 3);
+    EXPECT_EQ(out[64 + lane], lane % 8 + 3 > 7 ? lane : lane + 3);
+    EXPECT_EQ(out[96 + lane], lane / 16 * 16 + 2);
+  }
+}
+
+TEST(Warps, VotesAndReductions) {
+  const auto out = run<int>(R"(
+__global__ void k(int* out, const int* in, int n) {
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned votes = __ballot_sync(0xffffffffu, lane % 4 == 1);
+  const int sum = __reduce_add_sync(0xffffffffu, lane), top = __reduce_max_sync(0xffffffffu, lane);
+  const bool every = __all_sync(0xffffffffu, lane < 32), some = __any_sync(0xffffffffu, lane > 31);
+  const unsigned same = __match_any_sync(0xffffffffu, lane / 16);
+  if (threadIdx.x == 33) { out[0] = votes; out[1] = sum; out[2] = top; out[3] = every; out[4] = some; out[5] = same; }
+})",
+                            shape(1, 64), 6, {0});
+  EXPECT_EQ(out, (std::vector<int>{0x22222222, 496, 31, 1, 0, 0x0000ffff}));
+}
+
+TEST(Warps, PartialMask) {
+  const auto out = run<int>(R"(
+__global__ void k(int* out, const int* in, int n) {
+  if (threadIdx.x < 8) out[threadIdx.x] = __shfl_sync(0xffu, threadIdx.x * 2, 7);
+})",
+                            shape(1, 32), 8, {0});
+  EXPECT_EQ(out, std::vector<int>(8, 14));
+}
+
+TEST(Atomics, AddMaxExchangeCompare) {
+  const auto out = run<int>(R"(
+__global__ void k(int* out, const int* in, int n) {
+  atomicAdd(&out[0], 1);
+  atomicMax(&out[1], (int)threadIdx.x);
+  atomicCAS(&out[2], 0, 1);
+  atomicOr(&out[3], 1 << (threadIdx.x % 4));
+  if (threadIdx.x == 0) atomicExch(&out[4], 9);
+})",
+                            shape(4, 128), 5, {0});
+  EXPECT_EQ(out, (std::vector<int>{512, 127, 1, 15, 9}));
+}
+
+TEST(Globals, ConstantsAndDeviceVariables) {
+  const auto out = run<int>(R"(
+__constant__ int table[4] = {2, 3, 5, 7};
+__device__ int counter = 10;
+__global__ void k(int* out, const int* in, int n) { out[threadIdx.x] = table[threadIdx.x] + counter; })",
+                            shape(1, 4), 4, {0});
+  EXPECT_EQ(out, (std::vector<int>{12, 13, 15, 17}));
+}
+
+TEST(Races, AMissingBarrierShowsUnderAnotherSchedule) {
+  const std::string racy = R"(
+__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[64];
+  s[threadIdx.x] = in[threadIdx.x];
+  out[threadIdx.x] = s[63 - threadIdx.x];
+})";
+  HostRunOptions forward, reverse;
+  forward.schedule = HostSchedule::forward;
+  reverse.schedule = HostSchedule::reverse;
+  EXPECT_NE(run<int>(racy, shape(1, 64), 64, counted(64, 1), forward),
+            run<int>(racy, shape(1, 64), 64, counted(64, 1), reverse));
+}
+
+TEST(Output, OfPrintf) {
+  const HostKernel kernel = compile("#include <cstdio>\n__global__ void k(int* out) { if (threadIdx.x == 1)"
+                                    " printf(\"thread %u says %d\\n\", threadIdx.x, 42); }");
+  auto out = HostBuffer::allocate(64);
+  ASSERT_TRUE(out.ok());
+  const std::vector<HostArgument> arguments{HostArgument::of(*out)};
+  const auto result = kernel.run(shape(1, 2), arguments);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->output, "thread 1 says 42\n");
+}
+
+} // namespace
+} // namespace lathe::testing
