@@ -367,6 +367,34 @@ std::optional<bool> KernelView::decide(const Expr* condition) const {
   }
 }
 
+const Expr* KernelView::returned_expression(const CallExpr* call) const {
+  const FunctionDecl* called = call->getDirectCallee();
+  const FunctionDecl* callee = called ? pattern_of(called) : nullptr;
+  if (!callee || callee->getNumParams() != call->getNumArgs() || !callee->doesThisDeclarationHaveABody() ||
+      !in_main_file(callee->getLocation()))
+    return nullptr;
+  for (const ParmVarDecl* parameter : called->parameters())
+    if (!parameter->getType()->isIntegralOrEnumerationType())
+      return nullptr;
+  const auto* body = dyn_cast_or_null<CompoundStmt>(callee->getBody());
+  const auto* only = body && body->size() == 1 ? dyn_cast<ReturnStmt>(body->body_front()) : nullptr;
+  return only ? only->getRetValue() : nullptr;
+}
+
+std::optional<Polynomial> KernelView::evaluate_call(const CallExpr* call) const {
+  const Expr* value = returned_expression(call);
+  if (!value)
+    return std::nullopt;
+  const FunctionDecl* callee = pattern_of(call->getDirectCallee());
+  std::map<const VarDecl*, Polynomial> bound;
+  for (unsigned i = 0; i < call->getNumArgs(); ++i)
+    bound[callee->getParamDecl(i)] = evaluate(call->getArg(i));
+  std::swap(bound_, bound);
+  Polynomial result = evaluate(value);
+  std::swap(bound_, bound);
+  return result;
+}
+
 Polynomial KernelView::evaluate(const Expr* expression) const {
   expression = strip(expression);
   const auto opaque = [&](const std::string& what) { return Polynomial::atom(what); };
@@ -391,6 +419,8 @@ Polynomial KernelView::evaluate(const Expr* expression) const {
     if (const auto* variable = dyn_cast<VarDecl>(declaration)) {
       if (kept_.count(variable->getCanonicalDecl()))
         return Polynomial::atom(atom_of(variable));
+      if (const auto bound = bound_.find(variable); bound != bound_.end())
+        return bound->second;
       if (variable->getName() == "warpSize")
         return Polynomial::constant(32);
       const VarDecl* with_initialiser = nullptr;
@@ -465,6 +495,9 @@ Polynomial KernelView::evaluate(const Expr* expression) const {
     return opaque("(" + evaluate(choice->getCond()).text() + "?" + evaluate(choice->getTrueExpr()).text() +
                   ":" + evaluate(choice->getFalseExpr()).text() + ")");
   }
+  if (const auto* call = dyn_cast<CallExpr>(expression))
+    if (auto value = evaluate_call(call))
+      return *value;
   // Calls, members, sizeof, ...: the text, and the atoms inside them so that mentions() sees them.
   std::string name = text(expression);
   if (name.empty())

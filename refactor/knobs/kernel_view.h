@@ -56,12 +56,14 @@ public:
   // "threadIdx.x", "blockDim.y", ... when the expression reads that; "" otherwise.
   static std::string builtin_name(const clang::Expr* expression);
 
-  // Index arithmetic as a polynomial: constants and variables that are set once are expanded.
+  // Index arithmetic as a polynomial: constants, variables that are set once and calls of functions that are
+  // one expression are expanded.
   Polynomial evaluate(const clang::Expr* expression) const;
   // Keeps a variable as the given atom instead of expanding it.
   void keep(const clang::VarDecl* variable, std::string atom) {
     kept_[variable->getCanonicalDecl()] = std::move(atom);
   }
+  void release(const clang::VarDecl* variable) { kept_.erase(variable->getCanonicalDecl()); }
   // Variables written after their initialisation, or whose address or reference escapes.
   bool is_modified(const clang::VarDecl* variable) const {
     return modified_.count(variable->getCanonicalDecl()) > 0;
@@ -69,6 +71,9 @@ public:
   // The atom of a variable that is not expanded.
   std::string atom_of(const clang::ValueDecl* variable) const;
   std::optional<bool> decide(const clang::Expr* condition) const; // at the knobs' defaults
+  // The expression that a call stands for, where the function has a body in the main file that only returns
+  // it.
+  const clang::Expr* returned_expression(const clang::CallExpr* call) const;
 
   // The parent of a node inside the functions (skipping nothing); null at the top.
   const clang::Stmt* parent(const clang::Stmt* statement) const;
@@ -97,10 +102,13 @@ private:
   std::set<std::string> external_calls_;
   std::set<const clang::VarDecl*> modified_;
   std::map<const clang::VarDecl*, std::string> kept_;
+  // Parameters of a function that is read in place of its call.
+  mutable std::map<const clang::VarDecl*, Polynomial> bound_;
   std::map<const clang::Stmt*, const clang::Stmt*> parents_;
   std::map<const clang::Stmt*, const clang::FunctionDecl*> owners_;
   mutable int depth_ = 0;
 
+  std::optional<Polynomial> evaluate_call(const clang::CallExpr* call) const;
   void collect_functions();
   void index_body(const clang::FunctionDecl* function);
   void collect_modified();

@@ -188,6 +188,7 @@ const std::vector<std::unique_ptr<Rule>>& all_rules() {
     list.push_back(make_expose_constant());
     list.push_back(make_expose_block_size());
     list.push_back(make_split_block());
+    list.push_back(make_keep_in_registers());
     list.push_back(make_rows_per_block());
     list.push_back(make_expose_unroll());
     list.push_back(make_cache_hints());

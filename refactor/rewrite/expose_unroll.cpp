@@ -1,11 +1,8 @@
 // expose-unroll: the unroll factor of run-time loops becomes a knob.
-#include "refactor/rewrite/rule_support.h"
-
-#include <clang/AST/Attr.h>
-#include <clang/AST/StmtCXX.h>
-#include <clang/Basic/SourceManager.h>
+#include "refactor/rewrite/loop_hint.h"
 
 #include <algorithm>
+#include <clang/AST/StmtCXX.h>
 
 namespace lathe::refactor {
 
@@ -34,37 +31,35 @@ public:
       if (!is_loop || proposal.knobs.size() == most_loops || inside_chosen(view, statement))
         return;
       const std::string where = view.at_line(statement->getBeginLoc());
-      const Hint hint = hint_of(view, statement);
+      const LoopHint hint = loop_hint_of(view, statement);
       if (hint.unreadable) {
         reasons += (reasons.empty() ? "" : "; ") + ("the loop at " + where + " comes from a macro");
         return;
       }
-      if (hint.owned || (hint.present && !hint.factor) ||
+      // A loop that another knob unrolls fully unless it is 0 has a factor of its own at 0.
+      const Knob* owner = owner_of(candidate, hint);
+      if ((!hint.owner.empty() && !owner) || (hint.present && !hint.factor) ||
           (!hint.present && !runs_at_run_time(view, statement)))
         return;
       const std::string name = free_name(candidate.text, "UNROLL", taken);
       taken.push_back(name);
       chosen_.push_back(statement);
       const std::int64_t raw = hint.present ? *hint.factor : 0;
-      const std::string pragma = "#pragma unroll " + name;
-      const std::string& text = view.file_text();
-      if (hint.present) {
-        proposal.edits.push_back(replace(hint.line, pragma));
-      } else {
-        const auto bytes = view.range(SourceRange(statement->getBeginLoc(), statement->getBeginLoc()));
-        const std::size_t start = line_start(text, bytes->begin);
-        const bool alone = text.find_first_not_of(" \t", start) == bytes->begin;
-        proposal.edits.push_back(alone ? insert(start, pragma + "\n")
-                                       : insert(bytes->begin, "\n" + pragma + "\n"));
-      }
+      proposal.edits.push_back(set_loop_hint(
+          view, statement, hint,
+          "#pragma unroll " +
+              (owner ? "(" + owner->name + " == 0 ? " + name + " : " + owner->name + ")" : name)));
+      if (owner)
+        proposal.conditions.push_back(
+            make_condition(owner->name + " == 0 || " + name + " == " + std::to_string(raw),
+                           owner->name + " unrolls the loop itself"));
       std::vector<std::int64_t> values{1, 2, 4, 8};
       if (std::find(values.begin(), values.end(), raw) == values.end())
         values.insert(values.begin(), raw);
       std::sort(values.begin(), values.end());
-      proposal.knobs.push_back(
-          make_knob(name, KnobKind::unroll, "int", values, std::to_string(raw),
-                    "the loop at " + where +
-                        (hint.present ? "" : "; 0 leaves it to the compiler as the raw kernel does")));
+      proposal.knobs.push_back(make_knob(
+          name, KnobKind::unroll, "int", values, std::to_string(raw),
+          "the loop at " + where + (raw != 0 ? "" : "; 0 leaves it to the compiler as the raw kernel does")));
     });
     chosen_.clear();
     if (proposal.knobs.empty())
@@ -75,55 +70,16 @@ public:
 private:
   mutable std::vector<const Stmt*> chosen_;
 
+  static const Knob* owner_of(const Candidate& candidate, const LoopHint& hint) {
+    for (const Knob& knob : candidate.knobs)
+      if (knob.name == hint.owner && knob.kind == KnobKind::tile && knob.default_value.text() == "0")
+        return &knob;
+    return nullptr;
+  }
+
   bool inside_chosen(const KernelView& view, const Stmt* statement) const {
     return std::any_of(chosen_.begin(), chosen_.end(),
                        [&](const Stmt* outer) { return view.within(outer, statement); });
-  }
-
-  struct Hint {
-    bool present = false, unreadable = false;
-    bool owned = false;                 // by a knob already
-    std::optional<std::int64_t> factor; // nothing: "unroll fully"
-    TextRange line;
-  };
-
-  static Hint hint_of(const KernelView& view, const Stmt* loop) {
-    Hint hint;
-    if (loop->getBeginLoc().isMacroID() ||
-        !view.range(SourceRange(loop->getBeginLoc(), loop->getBeginLoc()))) {
-      hint.unreadable = true;
-      return hint;
-    }
-    const auto* attributed = dyn_cast_or_null<AttributedStmt>(view.parent(loop));
-    if (!attributed)
-      return hint;
-    for (const Attr* attribute : attributed->getAttrs()) {
-      const auto* loop_hint = dyn_cast<LoopHintAttr>(attribute);
-      if (!loop_hint)
-        continue;
-      hint.present = true;
-      if (loop_hint->getOption() == LoopHintAttr::UnrollCount && loop_hint->getValue()) {
-        bool names = false;
-        view.visit(loop_hint->getValue(), [&](const Stmt* inside) { names |= isa<DeclRefExpr>(inside); });
-        hint.factor = view.evaluate(loop_hint->getValue()).as_constant();
-        hint.owned = names;
-      } else if (loop_hint->getState() == LoopHintAttr::Disable) {
-        hint.factor = 1;
-      }
-      // The pragma's own line, without its indentation.
-      const std::string& text = view.file_text();
-      const SourceManager& manager = view.context().getSourceManager();
-      const std::size_t at = manager.getFileOffset(manager.getExpansionLoc(loop_hint->getLocation()));
-      std::size_t begin = text.find("#", line_start(text, at));
-      std::size_t end = text.find('\n', at);
-      const std::size_t comment = text.find("//", begin);
-      if (comment < end)
-        end = comment;
-      hint.unreadable |=
-          begin == std::string::npos || begin > at || !view.in_main_file(loop_hint->getLocation());
-      hint.line = {begin, end};
-    }
-    return hint;
   }
 
   // True unless the bound is a constant at compile time: those loops are the compiler's to unroll.

@@ -67,6 +67,7 @@ std::unique_ptr<Rule> make_adopt_template_parameter();
 std::unique_ptr<Rule> make_expose_constant();
 std::unique_ptr<Rule> make_expose_block_size();
 std::unique_ptr<Rule> make_split_block();
+std::unique_ptr<Rule> make_keep_in_registers();
 std::unique_ptr<Rule> make_rows_per_block();
 std::unique_ptr<Rule> make_expose_unroll();
 std::unique_ptr<Rule> make_cache_hints();

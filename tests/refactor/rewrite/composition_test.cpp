@@ -16,6 +16,7 @@ Facts generate(std::mt19937& random) {
   Facts facts;
   const bool spans = random() % 3 == 0;  // one element a thread over the grid
   const bool reduces = !spans && flip(); // a block reduction, in a helper
+  const bool stages = reduces && flip(); // the row waits in shared memory meanwhile
   const bool names = flip();             // indices through constants
   const bool formula = !spans && flip(); // the launcher computes the block size
   const bool typed = flip();
@@ -40,11 +41,15 @@ Facts generate(std::mt19937& random) {
     const std::string loop =
         names ? "for (int i = first; i < d; i += step)" : "for (int i = threadIdx.x; i < d; i += blockDim.x)";
     text += "  const long long row = (long long)blockIdx.x * d;\n";
+    text += stages ? "  extern __shared__ float staged[];\n" : "";
+    facts.shared = stages ? "d * 4" : "0";
     if (reduces)
       text += "  float sum = 0.0f;\n" + std::string(flip() ? "#pragma unroll 2\n" : "") + "  " + loop +
-              "\n    sum += " + load + "row + i]);\n  sum = total(sum);\n";
-    text += "  " + loop + " {\n    const float x = " + load + "row + i]);\n    out[row + i] = " + store +
-            (reduces ? "x / sum" : "x * x") + ");\n  }\n";
+              (stages ? " {\n    staged[i] = " + load + "row + i]);\n    sum += staged[i];\n  }"
+                      : "\n    sum += " + load + "row + i]);") +
+              "\n  sum = total(sum);\n";
+    text += "  " + loop + " {\n    const float x = " + (stages ? "staged[i]" : load + "row + i])") +
+            ";\n    out[row + i] = " + store + (reduces ? "x / sum" : "x * x") + ");\n  }\n";
     if (formula)
       facts.block = {"min((d + 31) / 32 * 32, 1024)"};
   }
@@ -74,6 +79,8 @@ TEST_P(Composition, AnyOrderOfRulesGivesTheRawKernelAtTheDefaults) {
   ASSERT_TRUE(result.ok()) << result.error().sentence();
   const Candidate& tuned = result->candidate;
   EXPECT_GE(tuned.knobs.size(), 3u) << tuned.text;
+  const bool staged = facts.text.find("staged") != std::string::npos;
+  EXPECT_EQ(tuned.text.find("lathe_kept[") != std::string::npos, staged) << tuned.text;
   for (const RuleReport& report : result->reports)
     EXPECT_EQ(report.detail.find("does not parse"), std::string::npos)
         << report.rule << ": " << report.detail;
@@ -91,7 +98,7 @@ TEST_P(Composition, AnyOrderOfRulesGivesTheRawKernelAtTheDefaults) {
   EXPECT_NE(other.rfind("error", 0), 0u) << other << "\n" << tuned.text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Composition, ::testing::Range(1u, 13u));
+INSTANTIATE_TEST_SUITE_P(Seeds, Composition, ::testing::Range(1u, 21u));
 
 } // namespace
 } // namespace lathe::refactor::testing

@@ -107,5 +107,55 @@ __global__ void k(float* out, unsigned n) {
   EXPECT_EQ(outcome.candidate.launch.grid[0].text(), "ceil_div(n, kThreads)");
 }
 
+TEST(Golden, Keep) {
+  Facts facts = one(R"(__global__ void k(float* out, const float* in, int d) {
+  __shared__ float total;
+  extern __shared__ float row[];
+  float sum = 0;
+  for (int i = threadIdx.x; i < d; i += blockDim.x) {
+    row[i] = in[i];
+    sum += row[i];
+  }
+  atomicAdd(&total, sum);
+  __syncthreads();
+#pragma unroll 2
+  for (int i = threadIdx.x; i < d; i += blockDim.x)
+    out[i] = row[i] / total;
+}
+)");
+  facts.shared = "d * 4";
+  const Outcome outcome = apply_rule("keep-in-registers", facts);
+  EXPECT_EQ(outcome.candidate.text, R"(template <unsigned KEEP>
+__global__ void k(float* out, const float* in, int d) {
+  __shared__ float total;
+  extern __shared__ float row[];
+  float sum = 0;
+  float lathe_kept[KEEP == 0 ? 1 : KEEP];
+#pragma unroll KEEP
+  for (int i = threadIdx.x, lathe_round = 0; KEEP == 0 ? i < d : lathe_round < KEEP; i += blockDim.x, ++lathe_round) {
+    if constexpr (KEEP > 0) {
+      if (!(i < d))
+        continue;
+    }
+    (KEEP == 0 ? row[i] : lathe_kept[lathe_round]) = in[i];
+    sum += (KEEP == 0 ? row[i] : lathe_kept[lathe_round]);
+  }
+  atomicAdd(&total, sum);
+  __syncthreads();
+#pragma unroll (KEEP == 0 ? 2 : KEEP)
+  for (int i = threadIdx.x, lathe_round = 0; KEEP == 0 ? i < d : lathe_round < KEEP; i += blockDim.x, ++lathe_round)
+    {
+    if constexpr (KEEP > 0) {
+      if (!(i < d))
+        continue;
+    }
+    out[i] = (KEEP == 0 ? row[i] : lathe_kept[lathe_round]) / total;
+  }
+}
+)") << outcome.report.detail;
+  EXPECT_TRUE(outcome.has_condition("KEEP * ((256)) >= (d)"));
+  EXPECT_EQ(outcome.candidate.launch.shared_bytes.text(), "(KEEP == 0 ? d * 4 : (0) * 4)");
+}
+
 } // namespace
 } // namespace lathe::refactor::testing

@@ -117,6 +117,34 @@ bool Outcome::has_condition(const std::string& fragment) const {
   return false;
 }
 
+std::string kernel(const std::string& body, const std::string& before, const std::string& parameters) {
+  return before + "__global__ void k(" + parameters + ") {\n" + body + "\n}\n";
+}
+
+Facts plain(const std::string& text, std::vector<std::string> block, std::vector<std::string> grid) {
+  Facts facts;
+  facts.text = text;
+  facts.instance = "k";
+  facts.block = std::move(block);
+  facts.grid = std::move(grid);
+  facts.dtypes.clear();
+  return facts;
+}
+
+void check(const Row& row) {
+  const Outcome outcome = apply_rule(row.rule, row.facts);
+  if (row.knob.empty()) {
+    EXPECT_FALSE(outcome.report.applied) << outcome.candidate.text;
+    EXPECT_NE(outcome.report.detail.find(row.reason), std::string::npos) << outcome.report.detail;
+    EXPECT_EQ(outcome.candidate.text, row.facts.text);
+  } else {
+    EXPECT_TRUE(outcome.report.applied) << outcome.report.detail;
+    EXPECT_NE(outcome.knob(row.knob), nullptr) << outcome.report.detail;
+    EXPECT_NE(outcome.candidate.instance.find("{" + row.knob + "}"), std::string::npos)
+        << outcome.candidate.instance;
+  }
+}
+
 Outcome apply_rule(const std::string& rule, const Facts& facts) {
   auto result = rewrite(make_candidate(facts), {rule}, ParseOptions{});
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().sentence());

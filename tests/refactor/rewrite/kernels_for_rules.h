@@ -38,6 +38,22 @@ std::string machine_code(const std::string& text, const std::string& instance);
 // The raw text with the candidate's preconditions at the start of the kernel's body.
 std::string with_preconditions(const std::string& raw_text, const Candidate& candidate);
 
+// A kernel `k` of that body, and the facts of its launch.
+std::string kernel(const std::string& body, const std::string& before = "",
+                   const std::string& parameters = "float* out, const float* in, int n, int d");
+Facts plain(const std::string& text, std::vector<std::string> block = {"256"},
+            std::vector<std::string> grid = {"n"});
+
+// One row of a table: what a rule takes or refuses.
+struct Row {
+  const char* name;
+  std::string rule;
+  Facts facts;
+  std::string knob;   // added, or empty: refused
+  std::string reason; // part of the refusal
+};
+void check(const Row& row);
+
 extern const char* const strided;   // out = 2 * in, a row a block, threads stride over it
 extern const char* const guarded;   // out = in + 1, one element a thread, bounded
 extern const char* const reduction; // row sums by warps, blockDim threads

@@ -6,45 +6,10 @@
 namespace lathe::refactor::testing {
 namespace {
 
-std::string kernel(const std::string& body, const std::string& before = "",
-                   const std::string& parameters = "float* out, const float* in, int n, int d") {
-  return before + "__global__ void k(" + parameters + ") {\n" + body + "\n}\n";
-}
-
-Facts plain(const std::string& text, std::vector<std::string> block = {"256"},
-            std::vector<std::string> grid = {"n"}) {
-  Facts facts;
-  facts.text = text;
-  facts.instance = "k";
-  facts.block = std::move(block);
-  facts.grid = std::move(grid);
-  facts.dtypes.clear();
-  return facts;
-}
-
-struct Row {
-  const char* name;
-  std::string rule;
-  Facts facts;
-  std::string knob;   // added, or empty: refused
-  std::string reason; // part of the refusal
-};
-
 class Table : public ::testing::TestWithParam<Row> {};
 
 TEST_P(Table, TakesOrRefuses) {
-  const Row& row = GetParam();
-  const Outcome outcome = apply_rule(row.rule, row.facts);
-  if (row.knob.empty()) {
-    EXPECT_FALSE(outcome.report.applied) << outcome.candidate.text;
-    EXPECT_NE(outcome.report.detail.find(row.reason), std::string::npos) << outcome.report.detail;
-    EXPECT_EQ(outcome.candidate.text, row.facts.text);
-  } else {
-    EXPECT_TRUE(outcome.report.applied) << outcome.report.detail;
-    EXPECT_NE(outcome.knob(row.knob), nullptr) << outcome.report.detail;
-    EXPECT_NE(outcome.candidate.instance.find("{" + row.knob + "}"), std::string::npos)
-        << outcome.candidate.instance;
-  }
+  check(GetParam());
 }
 
 const std::string shared_loop =

@@ -1,0 +1,253 @@
+// keep-in-registers: what a thread writes to shared memory only to read it again itself stays in registers.
+#include "refactor/knobs/geometry.h"
+#include "refactor/knobs/kept_elements.h"
+#include "refactor/rewrite/loop_hint.h"
+
+#include <clang/AST/DeclTemplate.h>
+#include <clang/Basic/SourceManager.h>
+
+#include <algorithm>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+class KeepInRegisters : public Rule {
+public:
+  std::string_view name() const override { return "keep-in-registers"; }
+  std::string_view summary() const override {
+    return "keeps what a thread writes to shared memory and reads again itself in registers";
+  }
+
+  Outcome propose(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate) const override {
+    if (auto reason = cannot_add_parameters(kernel))
+      return Refusal{*reason};
+    // Read where the knobs that are the raw kernel at 0 are 0; all others stay what they are.
+    std::map<std::string, std::int64_t> zeros;
+    for (const Knob& knob : candidate.knobs)
+      if (constant_of(knob.default_value) == 0)
+        zeros[knob.name] = 0;
+    KernelView view(source, kernel, zeros);
+    auto found = find_kept_elements(view, launch_facts(kernel, candidate));
+    if (const auto* reason = std::get_if<std::string>(&found))
+      return Refusal{*reason};
+    const KeptElements& kept = std::get<KeptElements>(found);
+
+    Proposal proposal;
+    const Names names{free_name(candidate.text, "KEEP"), free_name(candidate.text, "lathe_kept"),
+                      free_name(candidate.text, "lathe_round")};
+    declare(view, kept, names, proposal.edits);
+    for (std::size_t i = 0; i < kept.loops.size(); ++i) {
+      const std::string round =
+          kept.loops[i].counts_rounds() ? kept.loops[i].counter->getNameAsString() : names.round;
+      if (auto reason = rewrite_header(view, candidate, kept, kept.loops[i], names, proposal))
+        return Refusal{*reason};
+      for (const BufferAccess& access : kept.accesses[i])
+        if (auto reason = rewrite_access(view, kept, access, round, names, proposal.edits))
+          return Refusal{*reason};
+    }
+    if (auto reason = state_limits(kept, candidate, names.knob, proposal))
+      return Refusal{*reason};
+    const std::string array = kept.array->getNameAsString();
+    proposal.knobs.push_back(
+        make_knob(names.knob, KnobKind::tile, "unsigned", {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16}, "0",
+                  "rounds of the loops at " + view.at_line(kept.loops.front().loop->getBeginLoc()) + " and " +
+                      view.at_line(kept.loops.back().loop->getBeginLoc()) + " whose elements of " + array +
+                      " stay in registers; 0 leaves them in shared memory"));
+    return proposal;
+  }
+
+private:
+  struct Names {
+    std::string knob, array, round;
+  };
+
+  static LaunchFacts launch_facts(const KernelInfo& kernel, const Candidate& candidate) {
+    LaunchFacts facts;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      facts.grid[axis] = canonical(candidate.launch.grid[axis]);
+      facts.block[axis] = canonical(candidate.launch.block[axis]);
+      facts.constant_block[axis] = constant_of(candidate.launch.block[axis]);
+    }
+    facts.parameter = [&](const std::string& parameter) { return value_of_parameter(candidate, parameter); };
+    facts.template_parameter = [&](const std::string& parameter) -> std::optional<std::string> {
+      const InstanceName instance = split_instance(candidate.instance);
+      for (std::size_t i = 0; i < kernel.template_parameters.size() && i < instance.arguments.size(); ++i) {
+        if (kernel.template_parameters[i].name != parameter)
+          continue;
+        const std::string& argument = instance.arguments[i];
+        if (argument.size() > 2 && argument.front() == '{')
+          return argument.substr(1, argument.size() - 2);
+        return constant_of(make_expression(argument)) ? std::optional(argument) : std::nullopt;
+      }
+      return std::nullopt;
+    };
+    facts.size_of = [&](const std::string& type) { return size_of(candidate, type); };
+    return facts;
+  }
+
+  static std::optional<std::string> size_of(const Candidate& candidate, const std::string& type) {
+    for (const TypeParameter& parameter : candidate.types)
+      if (parameter.name == type)
+        return "sizeof_" + type;
+    static const std::map<std::string, std::string> sizes{
+        {"char", "1"},   {"unsigned char", "1"},  {"__half", "2"},  {"__nv_bfloat16", "2"}, {"int", "4"},
+        {"float", "4"},  {"unsigned int", "4"},   {"float2", "8"},  {"uint2", "8"},         {"int2", "8"},
+        {"double", "8"}, {"__nv_bfloat162", "4"}, {"float4", "16"}, {"uint4", "16"},        {"int4", "16"},
+        {"half", "2"},   {"__half2", "4"},        {"half2", "4"}};
+    const auto found = sizes.find(type);
+    return found == sizes.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  static std::string type_text(const KernelView& view, QualType type) {
+    return type.getAsString(view.context().getPrintingPolicy());
+  }
+
+  // The registers, before the first loop.
+  static void declare(const KernelView& view, const KeptElements& kept, const Names& names,
+                      std::vector<Edit>& edits) {
+    const SourceManager& manager = view.context().getSourceManager();
+    const std::string& text = view.file_text();
+    std::size_t at = manager.getFileOffset(manager.getExpansionLoc(kept.loops.front().loop->getBeginLoc()));
+    const LoopHint hint = loop_hint_of(view, kept.loops.front().loop);
+    if (hint.present && hint.line.begin < at)
+      at = hint.line.begin;
+    const std::string count = kept.each == "1" ? names.knob : names.knob + " * " + kept.each;
+    const bool vectors = kept.each != "1";
+    const std::string declaration = std::string(vectors ? "alignas(16) " : "") +
+                                    type_text(view, kept.element) + " " + names.array + "[" + names.knob +
+                                    " == 0 ? 1 : " + count + "];";
+    const std::size_t start = line_start(text, at);
+    const bool alone = text.find_first_not_of(" \t", start) == at;
+    const std::string indent = hint.present ? indentation(text, manager.getFileOffset(manager.getExpansionLoc(
+                                                                    kept.loops.front().loop->getBeginLoc())))
+                                            : indentation(text, at);
+    edits.push_back(alone ? insert(start, indent + declaration + "\n") : insert(at, declaration + "\n"));
+  }
+
+  static std::optional<std::string> rewrite_header(const KernelView& view, const Candidate& candidate,
+                                                   const KeptElements& kept, const StridedLoop& loop,
+                                                   const Names& names, Proposal& proposal) {
+    const std::string where = "the loop at " + view.at_line(loop.loop->getBeginLoc());
+    const LoopHint hint = loop_hint_of(view, loop.loop);
+    const auto condition = view.range(loop.loop->getCond()->getSourceRange());
+    const auto initial = view.range(loop.counter->getSourceRange());
+    const auto step = view.range(loop.loop->getInc()->getSourceRange());
+    const auto body = view.range(loop.loop->getBody()->getSourceRange());
+    if (hint.unreadable || !condition || !initial || !step || !body)
+      return where + " comes from a macro";
+    if (hint.present && hint.owner.empty() && !hint.factor)
+      return where + " is unrolled fully already";
+    if (hint.present) {
+      // An unroll knob is in force where nothing is kept.
+      const std::string raw = view.text(hint.line).substr(view.text(hint.line).find("unroll") + 6);
+      const std::string factor = hint.owner.empty() ? std::to_string(*hint.factor) : trimmed(raw);
+      proposal.edits.push_back(replace(hint.line, "#pragma unroll (" + names.knob + " == 0 ? " + factor +
+                                                      " : " + names.knob + ")"));
+      for (const Knob& knob : candidate.knobs)
+        if (knob.name == hint.owner)
+          proposal.conditions.push_back(
+              make_condition(names.knob + " == 0 || " + knob.name + " == " + knob.default_value.text(),
+                             names.knob + " unrolls the loop itself"));
+    } else {
+      proposal.edits.push_back(set_loop_hint(view, loop.loop, hint, "#pragma unroll " + names.knob));
+    }
+    const std::string own = view.text(*condition);
+    const std::string round = loop.counts_rounds() ? loop.counter->getNameAsString() : names.round;
+    if (!loop.counts_rounds()) {
+      proposal.edits.push_back(insert(initial->end, ", " + names.round + " = 0"));
+      proposal.edits.push_back(insert(step->end, ", ++" + names.round));
+    }
+    proposal.edits.push_back(
+        replace(*condition, names.knob + " == 0 ? " + own + " : " + round + " < " + names.knob));
+    if (kept.guarded)
+      return std::nullopt;
+    const std::string& text = view.file_text();
+    const std::string indent =
+        indentation(text, view.range(SourceRange(loop.loop->getBeginLoc(), loop.loop->getBeginLoc()))->begin);
+    const std::string guard = "\n" + indent + "  if constexpr (" + names.knob + " > 0) {\n" + indent +
+                              "    if (!(" + own + "))\n" + indent + "      continue;\n" + indent + "  }";
+    if (isa<CompoundStmt>(loop.loop->getBody())) {
+      proposal.edits.push_back(insert(body->begin + 1, guard));
+      return std::nullopt;
+    }
+    std::size_t end = body->end;
+    if (const std::size_t next = text.find_first_not_of(" \t\n", end);
+        next != std::string::npos && text[next] == ';' && text[end - 1] != ';')
+      end = next + 1;
+    proposal.edits.push_back(insert(body->begin, "{" + guard + "\n" + indent + "  "));
+    proposal.edits.push_back(insert(end, "\n" + indent + "}"));
+    return std::nullopt;
+  }
+
+  static std::string trimmed(const std::string& text) {
+    const std::size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
+    return begin == std::string::npos ? std::string() : text.substr(begin, end - begin + 1);
+  }
+
+  static std::optional<std::string> rewrite_access(const KernelView& view, const KeptElements& kept,
+                                                   const BufferAccess& access, const std::string& round,
+                                                   const Names& names, std::vector<Edit>& edits) {
+    const auto bytes = view.range(access.expression->getSourceRange());
+    if (!bytes)
+      return "the access at " + view.at_line(access.expression->getBeginLoc()) + " comes from a macro";
+    const std::string raw = view.text(*bytes);
+    if (!access.is_address) {
+      edits.push_back(
+          replace(*bytes, "(" + names.knob + " == 0 ? " + raw + " : " + names.array + "[" + round + "])"));
+      return std::nullopt;
+    }
+    const std::string offset = kept.each == "1" ? round : round + " * " + kept.each;
+    edits.push_back(replace(*bytes, names.knob + " == 0 ? " + raw + " : " + names.array + " + " + offset));
+    // The helper moves its object: it must not be larger than what the thread has in a round.
+    const auto object = view.range(access.object->getSourceRange());
+    const auto statement = view.range(access.statement->getSourceRange());
+    if (!object || !statement)
+      return "the access at " + view.at_line(access.expression->getBeginLoc()) + " comes from a macro";
+    const std::string& text = view.file_text();
+    const std::size_t start = line_start(text, statement->begin);
+    const bool alone = text.find_first_not_of(" \t", start) == statement->begin;
+    const std::string size =
+        (kept.each == "1" ? "" : kept.each + " * ") + "sizeof(" + type_text(view, kept.element) + ")";
+    const std::string assertion = "static_assert(" + names.knob + " == 0 || (sizeof(" + view.text(*object) +
+                                  ") <= " + size + " && alignof(decltype(" + view.text(*object) +
+                                  ")) <= 16));";
+    edits.push_back(alone ? insert(start, indentation(text, start) + assertion + "\n")
+                          : insert(statement->begin, assertion + " "));
+    return std::nullopt;
+  }
+
+  // The rounds cover the loop, no round is idle, and the elements fit into registers.
+  static std::optional<std::string> state_limits(const KeptElements& kept, const Candidate& candidate,
+                                                 const std::string& knob, Proposal& proposal) {
+    const std::string covers = kept.per_round == "1" ? "" : " * (" + kept.per_round + ")";
+    proposal.conditions.push_back(make_condition(knob + " == 0 || " + knob + covers + " >= " + kept.bound,
+                                                 "the rounds that are kept cover the loop"));
+    proposal.conditions.push_back(
+        make_condition(knob + " <= 1 || (" + knob + " - 1)" + covers + " < " + kept.bound,
+                       "no round that is kept lies behind the loop's end"));
+    const auto size = size_of(candidate, kept.element.getAsString());
+    if (size && !kept.each_at_launch.empty())
+      proposal.conditions.push_back(
+          make_condition(knob + " * " + kept.each_at_launch + " * " + *size + " <= 512",
+                         "what is kept fits into registers"));
+    if (!kept.before || !size)
+      return std::nullopt;
+    // Only what stands before the kept elements is used then.
+    LaunchGeometry launch = candidate.launch;
+    launch.shared_bytes = make_expression("(" + knob + " == 0 ? " + canonical(candidate.launch.shared_bytes) +
+                                          " : (" + *kept.before + ") * " + *size + ")");
+    proposal.launch = launch;
+    return std::nullopt;
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Rule> make_keep_in_registers() {
+  return std::make_unique<KeepInRegisters>();
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,163 @@
+// keep-in-registers: what may stay in registers, and all that speaks against it.
+#include "tests/refactor/rewrite/kernels_for_rules.h"
+
+#include "tuner/compile/compile.h"
+
+#include <gtest/gtest.h>
+
+namespace lathe::refactor::testing {
+namespace {
+
+class Keep : public ::testing::TestWithParam<Row> {};
+
+TEST_P(Keep, TakesOrRefuses) {
+  check(GetParam());
+}
+
+// A row goes to shared memory in one loop and comes back in another.
+const std::string row_in =
+    "  extern __shared__ float row[];\n  for (int i = threadIdx.x; i < d; i += blockDim.x) ";
+const std::string row_out = "\n  __syncthreads();\n  for (int i = threadIdx.x; i < d; i += blockDim.x) ";
+const std::string copy_in = row_in + "row[i] = in[i];" + row_out;
+
+const std::string vector_type =
+    "struct four {\n  float4 bits[1];\n"
+    "  __device__ void load(const float* p) {\n    for (int k = 0; k < 1; ++k) bits[k] "
+    "= reinterpret_cast<const float4*>(p)[k];\n  }\n"
+    "  __device__ void store(float* p) {\n    for (int k = 0; k < 1; ++k) "
+    "reinterpret_cast<float4*>(p)[k] = bits[k];\n  }\n};\n";
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, Keep,
+    ::testing::Values(
+        Row{"KeepRow", "keep-in-registers", plain(kernel(copy_in + "out[i] = row[i];")), "KEEP", ""},
+        Row{"KeepBehindReduction", "keep-in-registers",
+            plain(kernel(
+                "  extern __shared__ float s[];\n  float* row = s + 32;\n  for (int i = threadIdx.x; i < d; "
+                "i += blockDim.x) row[i] = in[i];\n  if (threadIdx.x % 32 == 0) s[threadIdx.x / 32] = 1;" +
+                row_out + "out[i] = row[i] * s[0];")),
+            "KEEP", ""},
+        Row{"KeepVectors", "keep-in-registers",
+            plain(kernel(
+                "  extern __shared__ float row[];\n  for (int i = threadIdx.x; i < d / 4; i += blockDim.x) "
+                "{\n    four x;\n    x.load(in + i * 4);\n    x.store(row + i * 4);\n  }\n  "
+                "__syncthreads();\n  for (int i = threadIdx.x; i < d / 4; i += blockDim.x) {\n    four "
+                "x;\n    x.load(row + i * 4);\n    x.store(out + i * 4);\n  }",
+                vector_type)),
+            "KEEP", ""},
+        Row{"KeepCast", "keep-in-registers",
+            plain(kernel(
+                "  extern __shared__ float row[];\n  float4* wide = reinterpret_cast<float4*>(row);\n  "
+                "for (int i = threadIdx.x; i < d / 4; i += blockDim.x) wide[i] = "
+                "reinterpret_cast<const float4*>(in)[i];\n  __syncthreads();\n  for (int i = "
+                "threadIdx.x; i < d / 4; i += blockDim.x) reinterpret_cast<float4*>(out)[i] = wide[i];")),
+            "KEEP", ""},
+        Row{"KeepThreeLoops", "keep-in-registers",
+            plain(kernel(copy_in + "row[i] = row[i] * 2;" + row_out + "out[i] = row[i];")), "KEEP", ""},
+        Row{"KeepNotTheNeighbour", "keep-in-registers", plain(kernel(copy_in + "out[i] = row[i ^ 1];")), "",
+            "row is not read back"},
+        Row{"KeepNotShifted", "keep-in-registers", plain(kernel(copy_in + "out[i] = row[i] + row[i + 1];")),
+            "", "perhaps in the same elements"},
+        Row{"KeepNotReversed", "keep-in-registers", plain(kernel(copy_in + "out[i] = row[d - 1 - i];")), "",
+            "row is not read back"},
+        Row{"KeepNotReadElsewhere", "keep-in-registers",
+            plain(kernel(copy_in + "out[i] = row[i];\n  if (threadIdx.x == 0) out[d] = row[n];")), "",
+            "perhaps in the same elements"},
+        Row{"KeepNotWrittenElsewhere", "keep-in-registers",
+            plain(kernel(row_in + "row[i] = in[i];\n  if (threadIdx.x == 0) row[n] = 1;" + row_out +
+                         "out[i] = row[i];")),
+            "", "perhaps in the same elements"},
+        Row{"KeepNotOverlapping", "keep-in-registers",
+            plain(kernel(
+                "  extern __shared__ float s[];\n  float* row = s + 16;\n  for (int i = threadIdx.x; i < d; "
+                "i += blockDim.x) row[i] = in[i];\n  if (threadIdx.x % 32 == 0) s[threadIdx.x / 32] = 1;" +
+                row_out + "out[i] = row[i] * s[0];")),
+            "", "perhaps in the same elements"},
+        Row{"KeepNotTwoNamesOfOneMemory", "keep-in-registers",
+            plain(kernel("  extern __shared__ int other[];\n" + row_in + "row[i] = in[i];\n  other[n] = 0;" +
+                         row_out + "out[i] = row[i];")),
+            "", "same memory"},
+        Row{"KeepNotHandedOver", "keep-in-registers",
+            plain(kernel(row_in + "row[i] = in[i];\n  turn(row);" + row_out + "out[i] = row[i];",
+                         "__device__ void turn(float* p) { p[threadIdx.x] = p[0]; }\n")),
+            "", "is handed to a function"},
+        Row{"KeepNotFurtherThanTheObject", "keep-in-registers",
+            plain(kernel(
+                "  extern __shared__ float row[];\n  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n   "
+                " "
+                "two x;\n    x.store(row + i);\n  }\n  __syncthreads();\n  for (int i = threadIdx.x; i < "
+                "d; i += blockDim.x) out[i] = row[i];",
+                "struct two {\n  float bits[1];\n  __device__ void store(float* p) {\n    p[0] = bits[0];\n "
+                "   p[1] = bits[0];\n  }\n};\n")),
+            "", "may touch more than its object"},
+        Row{"KeepNotOtherSteps", "keep-in-registers",
+            plain(kernel(row_in +
+                         "row[i] = in[i];\n  __syncthreads();\n  for (int i = threadIdx.x; i < d; i += 2 * "
+                         "blockDim.x) out[i] = row[i];")),
+            "", "no two loops"},
+        Row{"KeepNotInABranch", "keep-in-registers",
+            plain(kernel(row_in +
+                         "row[i] = in[i];\n  __syncthreads();\n  if (threadIdx.x < 16) {\n    for (int i = "
+                         "threadIdx.x; i < d; i += blockDim.x) out[i] = row[i];\n  }")),
+            "", "no two loops"},
+        Row{"KeepNotWhereSomeAreWritten", "keep-in-registers",
+            plain(kernel(row_in + "if (i < n) row[i] = in[i];" + row_out + "out[i] = row[i];")), "",
+            "may not have been written"},
+        Row{"KeepNotUnderDataConditions", "keep-in-registers",
+            plain(kernel(row_in + "if (in[i] > 0) row[i] = in[i];" + row_out +
+                         "if (in[i] > 0) out[i] = row[i];")),
+            "", "conditions that cannot be compared"},
+        Row{"KeepNotManyRowsOfThreads", "keep-in-registers",
+            plain(kernel(copy_in + "out[i] = row[i];"), {"32", "8"}), "", "elements of its own"},
+        Row{"KeepNotUnknownBounds", "keep-in-registers",
+            plain(kernel(
+                "  extern __shared__ float row[];\n  for (int i = threadIdx.x; i < length; i += blockDim.x) "
+                "row[i] = in[i];\n  __syncthreads();\n  for (int i = threadIdx.x; i < length; i += "
+                "blockDim.x) out[i] = row[i];",
+                "", "float* out, const float* in, int length")),
+            "", "not known when the kernel is launched"},
+        Row{"KeepNotChangedCounters", "keep-in-registers",
+            plain(kernel(row_in + "{\n    if (in[i] > 0) i += 1;\n    row[i] = in[i];\n  }" + row_out +
+                         "out[i] = row[i];")),
+            "", "no two loops"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(KeepInRegisters, DefaultsCompileToTheRawKernelAndKeptRowsUseNoSharedMemory) {
+  for (const std::string& body : {copy_in + "out[i] = row[i] / (1.0f + in[d]);",
+                                  copy_in + "row[i] = expf(row[i]);" + row_out + "out[i] = row[i];"}) {
+    const Facts facts = plain(kernel(body));
+    const Outcome outcome = apply_rule("keep-in-registers", facts);
+    ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+    const std::string raw = machine_code(facts.text, "k");
+    ASSERT_NE(raw.rfind("error", 0), 0u) << raw;
+    EXPECT_TRUE(raw == machine_code(outcome.candidate.text, "k<0>")) << outcome.candidate.text;
+    const auto kept = compile_kernel(outcome.candidate.text, "k<3>", {"-std=c++17"}, "sm_90");
+    ASSERT_TRUE(kept.ok()) << kept.error().sentence();
+    EXPECT_EQ(kept->resources.spill_bytes, 0);
+    EXPECT_EQ(kept->resources.stack_bytes, 0);
+  }
+}
+
+TEST(KeepInRegisters, SharedMemoryIsWhatStandsBefore) {
+  Facts facts = plain(
+      kernel(
+          "  extern __shared__ float s[];\n  float* row = s + (blockDim.x / 32 + 3) / 4 * 4;\n  for (int i = "
+          "threadIdx.x; i < d; i += blockDim.x) row[i] = in[i];\n  if (threadIdx.x < blockDim.x / 32) "
+          "s[threadIdx.x] = 1;" +
+          row_out + "out[i] = row[i];"),
+      {"min(d, 1024)"});
+  facts.shared = "((min(d, 1024) / 32 + 3) / 4 * 4 + d) * 4";
+  const Outcome outcome = apply_rule("keep-in-registers", facts);
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  const auto bytes = [&](std::int64_t keep, std::int64_t d) {
+    const auto value = outcome.candidate.launch.shared_bytes.evaluate_integer(
+        [&](std::string_view name) -> std::optional<Value> { return Value{name == "KEEP" ? keep : d}; });
+    return value.ok() ? *value : -1;
+  };
+  EXPECT_EQ(bytes(0, 4096), (32 + 4096) * 4);
+  EXPECT_EQ(bytes(4, 4096), 32 * 4);
+  EXPECT_EQ(bytes(1, 160), 8 * 4);
+}
+
+} // namespace
+} // namespace lathe::refactor::testing
