@@ -1,6 +1,8 @@
 // Bad input gets a sentence and an exit code, and loses nothing.
 #include "tests/whole/command.h"
 
+#include <nlohmann/json.hpp>
+
 namespace lathe {
 namespace {
 
@@ -27,6 +29,11 @@ protected:
     const std::size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos) << from << " in " << text;
     write("search_spaces/scale.json", text.replace(at, from.size(), to));
+  }
+  template <class Edit> void edit_spec(Edit edit) {
+    nlohmann::json spec = nlohmann::json::parse(spec_text());
+    edit(spec);
+    write("search_spaces/scale.json", spec.dump(2));
   }
   SubprocessResult tune(const std::vector<std::string>& more = {}, const std::string& device = "host",
                         const std::string& results = "results.sqlite") {
@@ -92,6 +99,38 @@ TEST_F(BadInput, UnknownDimensionTypeAndDevice) {
   expect_sentence(tune({"--problem", "n=zero"}), 2, {"n=zero"});
   expect_sentence(tune({"--types", "T=f16"}), 2, {"'T'"});
   expect_sentence(tune({"--technique", "magic"}), 1, {"magic"});
+}
+
+TEST_F(BadInput, UnknownKnobInACondition) {
+  make_spec();
+  edit_spec([](nlohmann::json& spec) {
+    spec["ConfigurationSpace"]["Conditions"].push_back(
+        {{"Expression", "BLOKC > 1"}, {"Parameters", nlohmann::json::array({"BLOKC"})}});
+  });
+  expect_sentence(tune(), 1, {"scale.json", "BLOKC", "BLOCK"});
+}
+
+TEST_F(BadInput, DivisionByZeroNamesTheExpressionAndTheSizes) {
+  make_spec();
+  edit_spec([](nlohmann::json& spec) { spec["Lathe"]["Launch"]["Grid"][0] = "n / (n - 1000)"; });
+  expect_sentence(tune(), 1, {"n / (n - 1000)", "division by zero", "n=1000"});
+}
+
+TEST_F(BadInput, ATemplateThatTheGuardRefusedIsNotTunedAndDoesNotStopTheOthers) {
+  make_spec();
+  write("search_spaces/other.json", spec_text());
+  edit_spec([&](nlohmann::json& spec) {
+    spec["Lathe"]["Provenance"]["Certificate"] = (folder() / "refused.json").string();
+  });
+  write(
+      "refused.json",
+      R"({"Accepted": false, "Checks": [{"Check": "bounds", "Verdict": "failed", "Detail": "a guard is gone"}]})");
+  expect_sentence(tune(), 1, {"scale", "bounds: a guard is gone"});
+  const auto both = lathe({"tune", "search_spaces/scale.json", "search_spaces/other.json", "--device", "host",
+                           "--evaluations", "2", "--results", "results.sqlite"});
+  EXPECT_EQ(both.exit_code, 1);
+  EXPECT_NE(both.errors.find("a guard is gone"), std::string::npos);
+  EXPECT_NE(both.output.find("n=1000"), std::string::npos) << both.output;
 }
 
 TEST_F(BadInput, UnwritableResultsFolder) {

@@ -75,48 +75,73 @@ INSTANTIATE_TEST_SUITE_P(
                                  "num_tokens=3,num_heads=4,head_size=64"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
-// `kill -9` in the middle of tuning: what was recorded is still there, and the same command goes on from it.
-class Interrupted : public CommandTest {};
-
-TEST_F(Interrupted, KilledTuningResumes) {
-  const auto source = source_folder() / "sglang_kernels/silu_and_mul.cu";
-  const auto made = lathe({"templatize", source.string(), "--kernel", "act_and_mul_kernel", "--name",
-                           "silu_and_mul", "--no-check"});
-  ASSERT_EQ(made.exit_code, 0) << made.errors;
-  const std::vector<std::string> command{"tune",          "search_spaces/silu_and_mul.json",
-                                         "--device",      "host",
-                                         "--evaluations", "12",
-                                         "--problem",     "num_tokens=2,d=512",
-                                         "--results",     "results.sqlite",
-                                         "--json"};
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::setpgid(0, 0);
-    std::vector<std::string> words{lathe_program()};
-    words.insert(words.end(), command.begin(), command.end());
-    std::vector<char*> pointers;
-    for (std::string& word : words)
-      pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    if (::chdir(folder().c_str()) == 0)
-      ::execv(pointers[0], pointers.data());
-    ::_exit(127);
+// A tuning that is stopped in the middle: what was recorded is still there, and the same command goes on.
+class Interrupted : public CommandTest {
+protected:
+  void templatize() {
+    const auto source = source_folder() / "sglang_kernels/silu_and_mul.cu";
+    const auto made = lathe({"templatize", source.string(), "--name", "silu_and_mul", "--no-check"});
+    ASSERT_EQ(made.exit_code, 0) << made.errors;
   }
-  for (int tenths = 0; tenths < 600 && !std::filesystem::exists(folder() / "results.sqlite"); ++tenths)
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  std::this_thread::sleep_for(std::chrono::seconds(6));
+
+  // Starts a tuning in a process group of its own and waits until it has recorded something.
+  pid_t start_tuning() {
+    const pid_t child = ::fork();
+    EXPECT_GE(child, 0);
+    if (child == 0) {
+      ::setpgid(0, 0);
+      std::vector<std::string> words{lathe_program()};
+      words.insert(words.end(), command_.begin(), command_.end());
+      std::vector<char*> pointers;
+      for (std::string& word : words)
+        pointers.push_back(word.data());
+      pointers.push_back(nullptr);
+      if (::chdir(folder().c_str()) == 0)
+        ::execv(pointers[0], pointers.data());
+      ::_exit(127);
+    }
+    for (int tenths = 0; tenths < 600 && !std::filesystem::exists(folder() / "results.sqlite"); ++tenths)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::this_thread::sleep_for(std::chrono::seconds(6));
+    return child;
+  }
+
+  void expect_goes_on() {
+    const auto resumed = lathe(command_);
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.errors;
+    EXPECT_EQ(Json::parse(resumed.output)["Results"][0]["Evaluations"], 12);
+    // Another run finds everything in the store and evaluates nothing anew.
+    const auto again = lathe(command_);
+    EXPECT_EQ(Json::parse(again.output)["Results"][0]["Evaluations"], 12);
+  }
+
+private:
+  std::vector<std::string> command_{"tune",          "search_spaces/silu_and_mul.json",
+                                    "--device",      "host",
+                                    "--evaluations", "12",
+                                    "--problem",     "num_tokens=2,d=512",
+                                    "--results",     "results.sqlite",
+                                    "--json"};
+};
+
+TEST_F(Interrupted, KilledTuningGoesOn) {
+  templatize();
+  const pid_t child = start_tuning();
   ::kill(-child, SIGKILL);
   int status = 0;
   ::waitpid(child, &status, 0);
+  expect_goes_on();
+}
 
-  const auto resumed = lathe(command);
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.errors;
-  const Json results = Json::parse(resumed.output);
-  EXPECT_EQ(results["Results"][0]["Evaluations"], 12);
-  // A third run finds everything in the store and evaluates nothing anew.
-  const auto again = lathe(command);
-  EXPECT_EQ(Json::parse(again.output)["Results"][0]["Evaluations"], 12);
+TEST_F(Interrupted, CtrlCIsCleanAndTuningGoesOn) {
+  templatize();
+  const pid_t child = start_tuning();
+  ::kill(-child, SIGINT); // as a terminal does: every process of the group
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_TRUE(WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 0) << WEXITSTATUS(status);
+  expect_goes_on();
 }
 
 } // namespace

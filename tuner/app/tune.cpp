@@ -178,6 +178,9 @@ int finish(const Tuning& tuning, const TunePlan& plan, const Backend& backend, c
       std::cout << "these are host-executor times, not GPU times\n";
     std::cout << "results: " << results << "\n";
   }
+  constexpr int interrupted = 130; // as shells report a command that Ctrl-C ended
+  if (stop_requested)
+    return interrupted;
   return tuning.failures.empty() ? 0 : static_cast<int>(Failure::work);
 }
 
@@ -236,9 +239,13 @@ int tune_command(const Arguments& arguments) {
   for (const std::string& file : plan.specs)
     tuning.pending_workloads += count_workloads(file, plan.selection);
   for (const std::string& file : plan.specs) {
-    const Status status = tuning.run(file);
-    if (!status.ok())
-      return fail(status.error());
+    // One specification that cannot be tuned does not cost the others their night.
+    if (const Status status = tuning.run(file); !status.ok()) {
+      if (plan.specs.size() == 1)
+        return fail(status.error());
+      fail(status.error());
+      tuning.failures.push_back(file + ": " + status.error().sentence());
+    }
     if (stop_requested)
       break;
   }
