@@ -87,11 +87,12 @@ Moves moves_object(const KernelView& view, const FunctionDecl* method, unsigned 
 
 class Collector {
 public:
-  Collector(const KernelView& view, const VarDecl* array) : view_(view), array_(array) {}
+  Collector(const KernelView& view, const VarDecl* array, bool known_only)
+      : view_(view), array_(array), known_only_(known_only) {}
 
   std::variant<std::string, std::vector<BufferAccess>> run() {
     follow(array_, BufferAccess{});
-    if (!problem_.empty())
+    if (!problem_.empty() && !known_only_)
       return problem_;
     return accesses_;
   }
@@ -99,6 +100,7 @@ public:
 private:
   const KernelView& view_;
   const VarDecl* array_;
+  const bool known_only_;
   std::vector<BufferAccess> accesses_;
   std::string problem_;
   int depth_ = 0;
@@ -143,8 +145,10 @@ private:
         add_index(access, binary->left == at ? binary->right : binary->left, binary->operation == BO_Sub);
         at = cast<Expr>(above);
       } else if (is_pointer_cast(above)) {
-        if (!access.carrier.isNull() || !access.index.is_zero())
-          return refuse(from, "is cast behind its start");
+        if (!access.carrier.isNull())
+          return refuse(from, "is cast more than once");
+        access.before_cast = access.index;
+        access.index = Polynomial();
         access.carrier = cast<Expr>(above)->getType()->getPointeeType().getUnqualifiedType();
         at = cast<Expr>(above);
       } else if (const auto* subscript = dyn_cast<ArraySubscriptExpr>(above);
@@ -277,9 +281,9 @@ bool jumps(const Stmt* statement) {
 
 } // namespace
 
-std::variant<std::string, std::vector<BufferAccess>> accesses_of(const KernelView& view,
-                                                                 const VarDecl* array) {
-  return Collector(view, array).run();
+std::variant<std::string, std::vector<BufferAccess>> accesses_of(const KernelView& view, const VarDecl* array,
+                                                                 bool known_only) {
+  return Collector(view, array, known_only).run();
 }
 
 std::optional<std::set<std::string>> conditions_of(const KernelView& view, const Stmt* access,
@@ -330,7 +334,7 @@ std::optional<std::set<std::string>> conditions_of(const KernelView& view, const
 
 bool stays_below(const KernelView& view, const BufferAccess& access, const Polynomial& limit) {
   if (!access.carrier.isNull())
-    return false;
+    return false; // of another size
   // Numbers that the index is certainly less than.
   std::vector<Polynomial> above;
   const Polynomial one = Polynomial::constant(1);

@@ -49,8 +49,12 @@ public:
         continue;
       for (const StridedLoop& loop : loops_)
         view_.keep(loop.counter, loop_atom);
-      for (const VarDecl* array : arrays()) {
-        auto found = study(array);
+      std::vector<const VarDecl*> candidates = arrays();
+      for (const ParmVarDecl* parameter : view_.kernel()->parameters())
+        if (parameter->getType()->isPointerType() && parameter->getType().isRestrictQualified())
+          candidates.push_back(parameter);
+      for (const VarDecl* array : candidates) {
+        auto found = isa<ParmVarDecl>(array) ? study_buffer(array) : study(array);
         if (std::holds_alternative<KeptElements>(found))
           return found;
         reasons += (reasons.empty() ? "" : "; ") + std::get<std::string>(found);
@@ -58,7 +62,7 @@ public:
       for (const StridedLoop& loop : loops_)
         view_.release(loop.counter);
     }
-    return reasons.empty() ? "no two loops deal elements of a shared array out to the threads in the same way"
+    return reasons.empty() ? "no two loops deal elements of one array out to the threads in the same way"
                            : reasons;
   }
 
@@ -100,7 +104,7 @@ private:
     const auto& accesses = std::get<std::vector<BufferAccess>>(collected);
     for (const BufferAccess& leader : accesses) {
       const StridedLoop* loop = loop_of(leader.expression);
-      if (!loop || !leader.writes || !is_stable(view_, leader.index))
+      if (!loop || !leader.writes || !is_stable(view_, leader.index) || !leader.before_cast.is_zero())
         continue;
       const auto share = share_of(*loop, leader.index, facts_);
       if (!share)
@@ -110,7 +114,9 @@ private:
     return name + " is not written by a loop that gives every thread elements of its own";
   }
 
-  static bool same_carrier(const BufferAccess& a, const BufferAccess& b, const ASTContext& context) {
+  static bool same_place(const BufferAccess& a, const BufferAccess& b, const ASTContext& context) {
+    if (!(a.index == b.index) || !(a.before_cast == b.before_cast))
+      return false;
     if (a.carrier.isNull() || b.carrier.isNull())
       return a.carrier.isNull() && b.carrier.isNull();
     return context.getCanonicalType(a.carrier) == context.getCanonicalType(b.carrier);
@@ -132,8 +138,7 @@ private:
     std::vector<const BufferAccess*> others;
     for (const BufferAccess& access : accesses) {
       const StridedLoop* loop = loop_of(access.expression);
-      const bool matches = loop && loop->same_header(first) && access.index == leader.index &&
-                           same_carrier(access, leader, view_.context());
+      const bool matches = loop && same_place(access, leader, view_.context());
       if (!matches) {
         others.push_back(&access);
         continue;
@@ -165,24 +170,25 @@ private:
     return at_launch(kept, leader, share);
   }
 
-  static void in_order(KeptElements& kept) {
-    std::vector<std::size_t> order(kept.loops.size());
-    for (std::size_t i = 0; i < order.size(); ++i)
-      order[i] = i;
-    const auto before = [](const Stmt* a, const Stmt* b) {
-      return a->getBeginLoc().getRawEncoding() < b->getBeginLoc().getRawEncoding();
+  // The loops and their accesses in the order in which they happen: an assignment stores at its end.
+  void in_order(KeptElements& kept) const {
+    const auto when = [&](const BufferAccess& access) {
+      const auto* around = dyn_cast_or_null<BinaryOperator>(view_.parent(access.expression));
+      const bool last = access.writes && !access.is_address && around && around->isAssignmentOp();
+      return (last ? around->getEndLoc() : access.expression->getBeginLoc()).getRawEncoding();
     };
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return before(kept.loops[a].loop, kept.loops[b].loop); });
-    KeptElements sorted = kept;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      sorted.loops[i] = kept.loops[order[i]];
-      sorted.accesses[i] = kept.accesses[order[i]];
-      std::sort(
-          sorted.accesses[i].begin(), sorted.accesses[i].end(),
-          [&](const BufferAccess& a, const BufferAccess& b) { return before(a.expression, b.expression); });
+    std::vector<std::pair<StridedLoop, std::vector<BufferAccess>>> both;
+    for (std::size_t i = 0; i < kept.loops.size(); ++i)
+      both.emplace_back(kept.loops[i], kept.accesses[i]);
+    std::sort(both.begin(), both.end(), [](const auto& a, const auto& b) {
+      return a.first.loop->getBeginLoc().getRawEncoding() < b.first.loop->getBeginLoc().getRawEncoding();
+    });
+    for (std::size_t i = 0; i < both.size(); ++i) {
+      std::stable_sort(both[i].second.begin(), both[i].second.end(),
+                       [&](const BufferAccess& a, const BufferAccess& b) { return when(a) < when(b); });
+      kept.loops[i] = both[i].first;
+      kept.accesses[i] = both[i].second;
     }
-    kept = std::move(sorted);
   }
 
   std::optional<std::string> reads_follow_writes(const KeptElements& kept) const {
@@ -203,6 +209,119 @@ private:
     return std::nullopt;
   }
 
+  // Loads that find what the first loop loaded or stored.
+  std::variant<std::string, KeptElements> study_buffer(const VarDecl* buffer) {
+    const std::string name = buffer->getNameAsString();
+    const QualType pointee = buffer->getType()->getPointeeType();
+    const bool constant = pointee.isConstQualified();
+    if (pointee.isVolatileQualified() || view_.is_modified(buffer))
+      return name + " is volatile or moves";
+    auto collected = accesses_of(view_, buffer, constant);
+    if (auto* problem = std::get_if<std::string>(&collected))
+      return *problem;
+    const auto& accesses = std::get<std::vector<BufferAccess>>(collected);
+    for (const BufferAccess& leader : accesses) {
+      const StridedLoop* loop = loop_of(leader.expression);
+      if (!loop || leader.is_address || !is_stable(view_, leader.index) ||
+          !is_stable(view_, leader.before_cast) || !leader.index.mentions(loop_atom))
+        continue;
+      if (!constant) {
+        const auto share = share_of(*loop, leader.index, facts_);
+        if (!share || share->each.as_constant() != 1 || leader.before_cast.mentions("threadIdx."))
+          continue;
+      }
+      auto found = copies(buffer, accesses, leader, pointee);
+      if (std::holds_alternative<KeptElements>(found))
+        return found;
+      return name + " " + std::get<std::string>(found);
+    }
+    return name + " is not read or written by a loop that gives every thread elements of its own";
+  }
+
+  std::variant<std::string, KeptElements> copies(const VarDecl* buffer,
+                                                 const std::vector<BufferAccess>& accesses,
+                                                 const BufferAccess& leader, QualType pointee) {
+    KeptElements kept;
+    kept.array = buffer;
+    kept.in_global_memory = true;
+    kept.element = (leader.carrier.isNull() ? pointee : leader.carrier).getUnqualifiedType();
+    kept.each = kept.each_at_launch = "1";
+    for (const BufferAccess& access : accesses) {
+      const StridedLoop* loop = loop_of(access.expression);
+      const bool matches = loop && !access.is_address && same_place(access, leader, view_.context());
+      if (!matches && access.writes)
+        return "is also stored to at " + view_.at_line(access.expression->getBeginLoc());
+      if (access.reads && access.writes)
+        return "is changed in place at " + view_.at_line(access.expression->getBeginLoc());
+      if (!matches)
+        continue; // it reads memory as before
+      std::size_t at = 0;
+      while (at < kept.loops.size() && kept.loops[at].loop != loop->loop)
+        ++at;
+      if (at == kept.loops.size()) {
+        kept.loops.push_back(*loop);
+        kept.accesses.emplace_back();
+      }
+      kept.accesses[at].push_back(access);
+    }
+    in_order(kept);
+    if (auto problem = keep_copies(kept))
+      return *problem;
+    return at_launch(kept, leader, Share{Polynomial::constant(1), Polynomial()});
+  }
+
+  // Leaves the accesses that change: in the first loop the stores, or the loads where it stores nothing; in
+  // later loops the loads before anything is stored again.
+  std::optional<std::string> keep_copies(KeptElements& kept) const {
+    if (kept.loops.size() < 2)
+      return "is not read again by a loop of the same form";
+    auto& first = kept.accesses.front();
+    if (std::any_of(first.begin(), first.end(), [](const auto& access) { return access.writes; }))
+      first.erase(std::remove_if(first.begin(), first.end(), [](const auto& a) { return !a.writes; }),
+                  first.end());
+    bool stored = false;
+    std::size_t loops = 1;
+    for (std::size_t i = 1; i < kept.loops.size() && !stored; ++i, ++loops) {
+      auto& later = kept.accesses[i];
+      const auto store =
+          std::find_if(later.begin(), later.end(), [](const auto& access) { return access.writes; });
+      stored = store != later.end();
+      later.erase(store, later.end());
+    }
+    kept.loops.resize(loops);
+    kept.accesses.resize(loops);
+    while (kept.loops.size() > 1 && kept.accesses.back().empty()) {
+      kept.loops.pop_back();
+      kept.accesses.pop_back();
+    }
+    if (kept.loops.size() < 2)
+      return "is not read again before it is stored to";
+    for (const BufferAccess& access : first)
+      if (!alone_in_statement(access, first))
+        return "is accessed more than once in the statement at " +
+               view_.at_line(access.expression->getBeginLoc());
+    // A copy counts as written.
+    KeptElements order = kept;
+    for (BufferAccess& access : order.accesses.front()) {
+      access.writes = true;
+      access.reads = false;
+    }
+    return reads_follow_writes(order);
+  }
+
+  const Stmt* statement_of(const Stmt* expression) const {
+    const Stmt* at = expression;
+    while (view_.parent(at) && (isa<Expr>(view_.parent(at)) || isa<DeclStmt>(view_.parent(at))))
+      at = view_.parent(at);
+    return at;
+  }
+
+  bool alone_in_statement(const BufferAccess& access, const std::vector<BufferAccess>& all) const {
+    return std::count_if(all.begin(), all.end(), [&](const BufferAccess& other) {
+             return statement_of(other.expression) == statement_of(access.expression);
+           }) == 1;
+  }
+
   std::variant<std::string, KeptElements> at_launch(KeptElements& kept, const BufferAccess& leader,
                                                     const Share& share) const {
     const StridedLoop& loop = kept.loops.front();
@@ -211,6 +330,14 @@ private:
     if (!bound || !step)
       return "the bound of the loop at " + view_.at_line(loop.loop->getBeginLoc()) +
              " is not known when the kernel is launched";
+    for (const auto& [monomial, factor] : loop.start.terms())
+      if (factor < 0 || std::any_of(
+                            monomial.begin(), monomial.end(),
+                            [](const std::string& atom) {
+                              return atom.find('-') != std::string::npos ||
+                                     atom.find("param:") != std::string::npos;
+                            }))
+        return "the loop at " + view_.at_line(loop.loop->getBeginLoc()) + " may start below zero";
     kept.bound = *bound;
     kept.per_round = *step;
     std::string each;
@@ -224,7 +351,7 @@ private:
     }
     kept.each_at_launch = known ? each : "";
     kept.guarded = guarded(kept, share);
-    if (!kept.array->hasExternalStorage() || !leader.carrier.isNull())
+    if (kept.in_global_memory || !kept.array->hasExternalStorage() || !leader.carrier.isNull())
       return kept;
     // What stands before is the sum of the summands that are the same for all threads and rounds.
     std::string before;

@@ -1,4 +1,5 @@
-// Elements of a shared array that only the thread that wrote them reads again: they can stay in registers.
+// Elements that a thread has had in its hands and that only it can have changed when it reads them again:
+// they can stay in registers.
 #pragma once
 
 #include "refactor/knobs/buffer_accesses.h"
@@ -7,7 +8,10 @@
 namespace lathe::refactor {
 
 struct KeptElements {
-  const clang::VarDecl* array = nullptr;
+  const clang::VarDecl* array = nullptr; // shared, or a pointer parameter
+  // Of a parameter: the first loop loads or stores them as before and keeps a copy, later loops read the
+  // copy.
+  bool in_global_memory = false;
   clang::QualType element;                         // of the array, or what its address is cast to
   std::string each;                                // elements of a thread in a round, as C++: "VEC_SIZE"
   std::string each_at_launch;                      // the same as a Lathe expression; "" where it is not known
@@ -25,7 +29,10 @@ struct KeptElements {
 //  - each access is of the element each * (thread + threads * round) + rest, the same in all of them;
 //  - what is read was written in an earlier loop, or earlier in the same one, under no further condition;
 //  - every other access of the array is of an element before `rest`, and every access is known.
-// Then a thread reads back exactly its own values, and nobody else sees them. Otherwise the reason.
+// Then a thread reads back exactly its own values, and nobody else sees them.
+// For a buffer, which others may see: the pointer is __restrict__; either its data is const and the index is
+// the same in all loops, or all stores are known and of the element that the thread has to itself. Otherwise
+// the reason.
 std::variant<std::string, KeptElements> find_kept_elements(KernelView& view, const LaunchFacts& facts);
 
 } // namespace lathe::refactor

@@ -126,6 +126,12 @@ private:
       return true;
     if (const auto* binary = dyn_cast_or_null<BinaryOperator>(above))
       return !binary->isAssignmentOp() || binary->getRHS() == place;
+    if (const auto* choice = dyn_cast_or_null<ConditionalOperator>(above)) {
+      const Stmt* around = view_.parent(choice);
+      while (around && isa<ParenExpr>(around))
+        around = view_.parent(around);
+      return reads(around, choice);
+    }
     if (const auto* declaration = dyn_cast_or_null<DeclStmt>(above)) {
       for (const Decl* declared : declaration->decls())
         if (const auto* variable = dyn_cast<VarDecl>(declared); variable && variable->getInit() == place)

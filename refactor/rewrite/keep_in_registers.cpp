@@ -42,11 +42,16 @@ public:
     for (std::size_t i = 0; i < kept.loops.size(); ++i) {
       const std::string round =
           kept.loops[i].counts_rounds() ? kept.loops[i].counter->getNameAsString() : names.round;
-      if (auto reason = rewrite_header(view, candidate, kept, kept.loops[i], names, proposal))
+      std::optional<Edit> closing; // behind what the accesses put there
+      if (auto reason = rewrite_header(view, candidate, kept, kept.loops[i], names, proposal, closing))
         return Refusal{*reason};
       for (const BufferAccess& access : kept.accesses[i])
-        if (auto reason = rewrite_access(view, kept, access, round, names, proposal.edits))
+        if (auto reason = kept.in_global_memory && i == 0
+                              ? copy_access(view, access, round, names, proposal.edits)
+                              : rewrite_access(view, kept, access, round, names, proposal.edits))
           return Refusal{*reason};
+      if (closing)
+        proposal.edits.push_back(*closing);
     }
     if (auto reason = state_limits(kept, candidate, names.knob, proposal))
       return Refusal{*reason};
@@ -55,7 +60,7 @@ public:
         make_knob(names.knob, KnobKind::tile, "unsigned", {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16}, "0",
                   "rounds of the loops at " + view.at_line(kept.loops.front().loop->getBeginLoc()) + " and " +
                       view.at_line(kept.loops.back().loop->getBeginLoc()) + " whose elements of " + array +
-                      " stay in registers; 0 leaves them in shared memory"));
+                      " stay in registers; 0 keeps none"));
     return proposal;
   }
 
@@ -129,7 +134,8 @@ private:
 
   static std::optional<std::string> rewrite_header(const KernelView& view, const Candidate& candidate,
                                                    const KeptElements& kept, const StridedLoop& loop,
-                                                   const Names& names, Proposal& proposal) {
+                                                   const Names& names, Proposal& proposal,
+                                                   std::optional<Edit>& closing) {
     const std::string where = "the loop at " + view.at_line(loop.loop->getBeginLoc());
     const LoopHint hint = loop_hint_of(view, loop.loop);
     const auto condition = view.range(loop.loop->getCond()->getSourceRange());
@@ -178,7 +184,7 @@ private:
         next != std::string::npos && text[next] == ';' && text[end - 1] != ';')
       end = next + 1;
     proposal.edits.push_back(insert(body->begin, "{" + guard + "\n" + indent + "  "));
-    proposal.edits.push_back(insert(end, "\n" + indent + "}"));
+    closing = insert(end, "\n" + indent + "}");
     return std::nullopt;
   }
 
@@ -216,6 +222,35 @@ private:
                                   ")) <= 16));";
     edits.push_back(alone ? insert(start, indentation(text, start) + assertion + "\n")
                           : insert(statement->begin, assertion + " "));
+    return std::nullopt;
+  }
+
+  // What goes to or comes from global memory goes there still, and to the registers.
+  static std::optional<std::string> copy_access(const KernelView& view, const BufferAccess& access,
+                                                const std::string& round, const Names& names,
+                                                std::vector<Edit>& edits) {
+    const auto bytes = view.range(access.expression->getSourceRange());
+    if (!bytes)
+      return "the access at " + view.at_line(access.expression->getBeginLoc()) + " comes from a macro";
+    const std::string raw = view.text(*bytes), copy = names.array + "[" + round + "]";
+    if (!access.writes) {
+      edits.push_back(
+          replace(*bytes, "(" + names.knob + " == 0 ? " + raw + " : (" + copy + " = " + raw + "))"));
+      return std::nullopt;
+    }
+    const Stmt* statement = access.expression;
+    while (isa_and_nonnull<Expr>(view.parent(statement)))
+      statement = view.parent(statement);
+    const auto whole = view.range(statement->getSourceRange());
+    const std::size_t end =
+        whole ? view.file_text().find_first_not_of(" \t\n", whole->end) : std::string::npos;
+    const bool is_statement = isa_and_nonnull<CompoundStmt>(view.parent(statement)) ||
+                              isa_and_nonnull<IfStmt>(view.parent(statement)) ||
+                              isa_and_nonnull<ForStmt>(view.parent(statement));
+    if (end == std::string::npos || view.file_text()[end] != ';' || !is_statement)
+      return "the store at " + view.at_line(access.expression->getBeginLoc()) + " is not a statement";
+    edits.push_back(insert(whole->begin, "{ "));
+    edits.push_back(insert(end + 1, " if constexpr (" + names.knob + " > 0) " + copy + " = " + raw + "; }"));
     return std::nullopt;
   }
 

@@ -79,8 +79,17 @@ TEST_P(Composition, AnyOrderOfRulesGivesTheRawKernelAtTheDefaults) {
   ASSERT_TRUE(result.ok()) << result.error().sentence();
   const Candidate& tuned = result->candidate;
   EXPECT_GE(tuned.knobs.size(), 3u) << tuned.text;
-  const bool staged = facts.text.find("staged") != std::string::npos;
-  EXPECT_EQ(tuned.text.find("lathe_kept[") != std::string::npos, staged) << tuned.text;
+  // Two passes over a row: it is kept, from shared memory always, from global memory unless its loads have
+  // been wrapped or its index changed before.
+  const auto after = [&](const char* rule) {
+    return std::find(order.begin(), order.end(), "keep-in-registers") <
+           std::find(order.begin(), order.end(), rule);
+  };
+  const bool two_passes = facts.text.find("sum") != std::string::npos,
+             staged = facts.text.find("staged") != std::string::npos;
+  EXPECT_EQ(tuned.text.find("lathe_kept[") != std::string::npos,
+            staged || (two_passes && after("cache-hints") && after("rows-per-block")))
+      << tuned.text;
   for (const RuleReport& report : result->reports)
     EXPECT_EQ(report.detail.find("does not parse"), std::string::npos)
         << report.rule << ": " << report.detail;

@@ -27,6 +27,68 @@ const std::string vector_type =
     "  __device__ void store(float* p) {\n    for (int k = 0; k < 1; ++k) "
     "reinterpret_cast<float4*>(p)[k] = bits[k];\n  }\n};\n";
 
+// A norm reads a row of global memory twice.
+const std::string restricted = "float* __restrict__ out, const float* __restrict__ in, int n, int d";
+const std::string twice =
+    "  float sum = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) sum += in[blockIdx.x * d "
+    "+ i];\n  sum = __shfl_xor_sync(0xffffffffu, sum, 1);\n  for (int i = threadIdx.x; i < d; i "
+    "+= blockDim.x) ";
+
+INSTANTIATE_TEST_SUITE_P(
+    Buffers, Keep,
+    ::testing::Values(
+        Row{"KeepLoads", "keep-in-registers",
+            plain(kernel(twice + "out[blockIdx.x * d + i] = in[blockIdx.x * d + i] * sum;", "", restricted)),
+            "KEEP", ""},
+        Row{"KeepLoadsOfWideTypes", "keep-in-registers",
+            plain(kernel(
+                "  const float4* row = reinterpret_cast<const float4*>(in + blockIdx.x * d);\n  float sum = "
+                "0;\n  for (int i = threadIdx.x; i < d / 4; i += blockDim.x) {\n    const float4 v = "
+                "row[i];\n    sum += v.x;\n  }\n  for (int i = threadIdx.x; i < d / 4; i += blockDim.x) "
+                "{\n    float4 v = row[i];\n    v.x *= sum;\n    reinterpret_cast<float4*>(out)[i] = "
+                "v;\n  }",
+                "", restricted)),
+            "KEEP", ""},
+        Row{"KeepStored", "keep-in-registers",
+            plain(kernel(
+                "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i] + in[d + i];\n  "
+                "__syncthreads();\n  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = out[i] * 2;",
+                "", restricted)),
+            "KEEP", ""},
+        Row{"KeepNotWithoutRestrict", "keep-in-registers",
+            plain(kernel(twice + "out[blockIdx.x * d + i] = in[blockIdx.x * d + i] * sum;")), "",
+            "no two loops"},
+        Row{"KeepNotOtherElements", "keep-in-registers",
+            plain(kernel(twice + "out[blockIdx.x * d + i] = in[i] * sum;", "", restricted)), "",
+            "not read again"},
+        Row{"KeepNotWrittenByOthers", "keep-in-registers",
+            plain(kernel(
+                "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = 1;\n  if (threadIdx.x == 0) "
+                "out[n] = 2;\n  __syncthreads();\n  for (int i = threadIdx.x; i < d; i += blockDim.x) "
+                "out[i] = out[i] * 2;",
+                "", restricted)),
+            "", "also stored to"},
+        Row{"KeepNotChangedByAHelper", "keep-in-registers",
+            plain(kernel(
+                "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = 1;\n  turn(out);\n  for (int i "
+                "= threadIdx.x; i < d; i += blockDim.x) out[i] = out[i] * 2;",
+                "__device__ void turn(float* p) { p[threadIdx.x] = p[0]; }\n", restricted)),
+            "", "is handed to a function"},
+        Row{"KeepNotSharedElements", "keep-in-registers",
+            plain(kernel(
+                "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i / 2] = in[i];\n  "
+                "__syncthreads();\n  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i / 2] = out[i / "
+                "2] * 2;",
+                "", restricted)),
+            "", "elements of its own"},
+        Row{"KeepNotAfterAnotherStore", "keep-in-registers",
+            plain(kernel(
+                "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i];\n  for (int i = "
+                "threadIdx.x; i < d; i += blockDim.x) {\n    out[i] = in[d + i];\n    in2[i] = out[i];\n  }",
+                "", restricted + ", float* in2")),
+            "", "not read again before it is stored to"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
 INSTANTIATE_TEST_SUITE_P(
     Rows, Keep,
     ::testing::Values(
@@ -136,6 +198,31 @@ TEST(KeepInRegisters, DefaultsCompileToTheRawKernelAndKeptRowsUseNoSharedMemory)
     EXPECT_EQ(kept->resources.spill_bytes, 0);
     EXPECT_EQ(kept->resources.stack_bytes, 0);
   }
+}
+
+TEST(KeepInRegisters, BuffersAreLoadedOnceAndStoredAsBefore) {
+  const Facts loads =
+      plain(kernel(twice + "out[blockIdx.x * d + i] = in[blockIdx.x * d + i] * sum;", "", restricted));
+  const Outcome once = apply_rule("keep-in-registers", loads);
+  EXPECT_TRUE(
+      once.has("sum += (KEEP == 0 ? in[blockIdx.x * d + i] : (lathe_kept[lathe_round] = in[blockIdx.x * d + "
+               "i]));"))
+      << once.candidate.text;
+  EXPECT_TRUE(once.has("= (KEEP == 0 ? in[blockIdx.x * d + i] : lathe_kept[lathe_round]) * sum;"));
+  EXPECT_TRUE(machine_code(loads.text, "k") == machine_code(once.candidate.text, "k<0>"));
+
+  const Facts stores =
+      plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i] + in[d + i];\n"
+                   "  __syncthreads();\n"
+                   "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = out[i] * 2;",
+                   "", restricted));
+  const Outcome back = apply_rule("keep-in-registers", stores);
+  EXPECT_TRUE(
+      back.has("{ out[i] = in[i] + in[d + i]; if constexpr (KEEP > 0) lathe_kept[lathe_round] = out[i]; }"))
+      << back.candidate.text;
+  EXPECT_TRUE(back.has("out[i] = (KEEP == 0 ? out[i] : lathe_kept[lathe_round]) * 2;"));
+  EXPECT_TRUE(machine_code(stores.text, "k") == machine_code(back.candidate.text, "k<0>"));
+  EXPECT_EQ(machine_code(back.candidate.text, "k<2>").rfind("error", 0), std::string::npos);
 }
 
 TEST(KeepInRegisters, SharedMemoryIsWhatStandsBefore) {
