@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -55,6 +56,28 @@ std::string percent_of_copy(const StoredWinner& winner) {
 }
 
 constexpr int json_schema_version = 1;
+
+// Of raw / tuned over the problems of a kernel on a device, a role apart: report-only problems are no
+// evidence for what was searched.
+std::string geometric_means(const std::vector<StoredWinner>& winners) {
+  struct Sum {
+    double logarithms = 0;
+    int count = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const StoredWinner& winner : winners) {
+    if (winner.comparison.ratio <= 0)
+      continue;
+    Sum& sum = sums[fmt::format("{}, {} problems, {}", winner.key.kernel, to_string(winner.problem.role),
+                                winner.key.device)];
+    sum.logarithms += std::log(winner.comparison.ratio);
+    ++sum.count;
+  }
+  std::string text = "\nGeometric mean of raw / tuned:\n\n";
+  for (const auto& [name, sum] : sums)
+    text += fmt::format("- {}: {:.3f} over {}\n", name, std::exp(sum.logarithms / sum.count), sum.count);
+  return text;
+}
 
 } // namespace
 
@@ -153,7 +176,7 @@ std::string winners_markdown(const std::vector<StoredWinner>& winners) {
                         comparison.ratio_high, 100 * comparison.noise_band, percent_of_copy(winner),
                         describe(winner.knob_names, winner.knobs), winner.evaluations, winner.seconds);
   }
-  return text;
+  return text + geometric_means(winners);
 }
 
 std::string winners_csv(const std::vector<StoredWinner>& winners) {
