@@ -200,6 +200,8 @@ private:
     if (binary && binary->left == at && BinaryOperator::isAssignmentOp(binary->operation)) {
       access.writes = true;
       access.reads = binary->operation != BO_Assign || at != expression;
+    } else if (binary) {
+      // an operand: operators take those by value or by reference to const
     } else if (const auto* unary = dyn_cast_or_null<UnaryOperator>(above)) {
       access.writes = unary->isIncrementDecrementOp();
       if (unary->getOpcode() == UO_AddrOf)

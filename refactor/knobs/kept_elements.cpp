@@ -173,8 +173,10 @@ private:
   // The loops and their accesses in the order in which they happen: an assignment stores at its end.
   void in_order(KeptElements& kept) const {
     const auto when = [&](const BufferAccess& access) {
-      const auto* around = dyn_cast_or_null<BinaryOperator>(view_.parent(access.expression));
-      const bool last = access.writes && !access.is_address && around && around->isAssignmentOp();
+      const Stmt* around = view_.parent(access.expression);
+      const auto binary = binary_parts(around);
+      const bool last =
+          access.writes && !access.is_address && binary && BinaryOperator::isAssignmentOp(binary->operation);
       return (last ? around->getEndLoc() : access.expression->getBeginLoc()).getRawEncoding();
     };
     std::vector<std::pair<StridedLoop, std::vector<BufferAccess>>> both;

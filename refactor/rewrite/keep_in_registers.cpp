@@ -238,19 +238,13 @@ private:
           replace(*bytes, "(" + names.knob + " == 0 ? " + raw + " : (" + copy + " = " + raw + "))"));
       return std::nullopt;
     }
-    const Stmt* statement = access.expression;
-    while (isa_and_nonnull<Expr>(view.parent(statement)))
-      statement = view.parent(statement);
-    const auto whole = view.range(statement->getSourceRange());
-    const std::size_t end =
-        whole ? view.file_text().find_first_not_of(" \t\n", whole->end) : std::string::npos;
-    const bool is_statement = isa_and_nonnull<CompoundStmt>(view.parent(statement)) ||
-                              isa_and_nonnull<IfStmt>(view.parent(statement)) ||
-                              isa_and_nonnull<ForStmt>(view.parent(statement));
-    if (end == std::string::npos || view.file_text()[end] != ';' || !is_statement)
-      return "the store at " + view.at_line(access.expression->getBeginLoc()) + " is not a statement";
-    edits.push_back(insert(whole->begin, "{ "));
-    edits.push_back(insert(end + 1, " if constexpr (" + names.knob + " > 0) " + copy + " = " + raw + "; }"));
+    // At 0 nobody reads the copy, and the compiler drops it.
+    const auto assignment = binary_parts(view.parent(access.expression));
+    const auto value =
+        assignment ? view.range(assignment->right->getSourceRange()) : std::optional<TextRange>();
+    if (!value || assignment->operation != BO_Assign)
+      return "the store at " + view.at_line(access.expression->getBeginLoc()) + " comes from a macro";
+    edits.push_back(insert(value->begin, names.array + "[" + names.knob + " == 0 ? 0 : " + round + "] = "));
     return std::nullopt;
   }
 

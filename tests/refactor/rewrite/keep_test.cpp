@@ -34,6 +34,18 @@ const std::string twice =
     "+ i];\n  sum = __shfl_xor_sync(0xffffffffu, sum, 1);\n  for (int i = threadIdx.x; i < d; i "
     "+= blockDim.x) ";
 
+Facts sums_of_class_types() {
+  Facts f;
+  f.text = "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\ntemplate <typename T> __global__ void "
+           "k(T* "
+           "__restrict__ sum, const T* in, int n, int d) {\n  float total = 0;\n  for (int i = "
+           "threadIdx.x; i < d; i += blockDim.x) {\n    T x = in[i];\n    x += sum[i];\n    total += "
+           "(float)x;\n    sum[i] = x;\n  }\n  __syncthreads();\n  for (int i = threadIdx.x; i < d; i "
+           "+= blockDim.x) sum[i] = (T)((float)sum[i] * total);\n}\n";
+  f.instance = "k<{T}>";
+  return f;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Buffers, Keep,
     ::testing::Values(
@@ -55,6 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "__syncthreads();\n  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = out[i] * 2;",
                 "", restricted)),
             "KEEP", ""},
+        Row{"KeepSumsOfClassTypes", "keep-in-registers", sums_of_class_types(), "KEEP", ""},
         Row{"KeepNotWithoutRestrict", "keep-in-registers",
             plain(kernel(twice + "out[blockIdx.x * d + i] = in[blockIdx.x * d + i] * sum;")), "",
             "no two loops"},
@@ -217,12 +230,22 @@ TEST(KeepInRegisters, BuffersAreLoadedOnceAndStoredAsBefore) {
                    "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = out[i] * 2;",
                    "", restricted));
   const Outcome back = apply_rule("keep-in-registers", stores);
-  EXPECT_TRUE(
-      back.has("{ out[i] = in[i] + in[d + i]; if constexpr (KEEP > 0) lathe_kept[lathe_round] = out[i]; }"))
+  EXPECT_TRUE(back.has("out[i] = lathe_kept[KEEP == 0 ? 0 : lathe_round] = in[i] + in[d + i];"))
       << back.candidate.text;
   EXPECT_TRUE(back.has("out[i] = (KEEP == 0 ? out[i] : lathe_kept[lathe_round]) * 2;"));
   EXPECT_TRUE(machine_code(stores.text, "k") == machine_code(back.candidate.text, "k<0>"));
   EXPECT_EQ(machine_code(back.candidate.text, "k<2>").rfind("error", 0), std::string::npos);
+}
+
+TEST(KeepInRegisters, DefaultsOfClassTypesCompileToTheRawKernel) {
+  const Facts facts = sums_of_class_types();
+  const Outcome outcome = apply_rule("keep-in-registers", facts);
+  for (const char* dtype : {"bf16", "f16", "f32"}) {
+    const std::string raw = machine_code(facts.text, bound_instance(make_candidate(facts), dtype));
+    ASSERT_NE(raw.rfind("error", 0), 0u) << raw;
+    EXPECT_TRUE(raw == machine_code(outcome.candidate.text, bound_instance(outcome.candidate, dtype)))
+        << dtype;
+  }
 }
 
 TEST(KeepInRegisters, SharedMemoryIsWhatStandsBefore) {
