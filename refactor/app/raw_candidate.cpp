@@ -18,6 +18,25 @@ bool is_word(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
 }
 
+bool plain_word(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_word);
+}
+
+// CUDA's vector types as what they are vectors of: float4 -> f32.
+std::string dtype_of_vector(const std::string& type) {
+  static const std::map<std::string, std::string> vectors{
+      {"half2", "f16"}, {"__half2", "f16"}, {"nv_bfloat162", "bf16"}, {"__nv_bfloat162", "bf16"},
+      {"float", "f32"}, {"double", "f64"},  {"char", "i8"},           {"uchar", "u8"},
+      {"short", "i16"}, {"ushort", "u16"},  {"int", "i32"},           {"uint", "u32"},
+      {"long", "i64"},  {"ulong", "u64"},   {"longlong", "i64"},      {"ulonglong", "u64"}};
+  if (type.empty() || type.back() < '1' || type.back() > '4')
+    return "";
+  auto found = vectors.find(type);
+  if (found == vectors.end())
+    found = vectors.find(type.substr(0, type.size() - 1));
+  return found == vectors.end() ? "" : found->second;
+}
+
 // Replaces whole identifiers.
 std::string substitute(const std::string& text, const std::map<std::string, std::string>& names) {
   std::string result;
@@ -94,6 +113,7 @@ private:
   bool has_site_ = false;
   std::map<std::string, std::string> names_; // launcher's spelling -> the specification's
   std::vector<std::string> data_types_;      // type parameters that are element types
+  std::map<std::string, std::vector<std::string>> dtypes_in_use_; // of those that the launch makes concrete
   RawCandidate result_;
 };
 
@@ -125,11 +145,17 @@ void Builder::name_types() {
   for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
     const TemplateParameter& parameter = kernel_.template_parameters[i];
     const std::string argument = i < site_.template_arguments.size() ? site_.template_arguments[i] : "";
-    if (is_type_parameter(parameter) && dtype_of_type(argument).empty()) {
-      const bool plain = !argument.empty() && std::all_of(argument.begin(), argument.end(), is_word);
+    if (const std::string dtype = dtype_of_type(argument); is_type_parameter(parameter) && !dtype.empty()) {
+      // A concrete element type: the parameter stands for it, in the other arguments too (gelu<__half>).
+      data_types_.push_back(parameter.name);
+      dtypes_in_use_[parameter.name] = {dtype};
+      if (plain_word(argument) && !names_.contains(argument))
+        names_[argument] = parameter.name;
+    } else if (is_type_parameter(parameter)) {
+      const bool plain = plain_word(argument);
       // A launcher's own type parameter, or none known: an element type to be bound. Anything else is kept as
       // written.
-      if (argument.empty() || plain) {
+      if (argument.empty() || (plain && dtype_of_vector(argument).empty())) {
         data_types_.push_back(parameter.name);
         if (plain && argument != parameter.name) {
           names_[argument] = parameter.name;
@@ -202,7 +228,10 @@ Status Builder::choose_dtypes() {
   Candidate& candidate = result_.candidate;
   for (const std::string& type : data_types_) {
     const auto given = facts_.types.find(type);
-    candidate.types.push_back({type, given != facts_.types.end() ? given->second : usual_dtypes});
+    const auto used = dtypes_in_use_.find(type);
+    candidate.types.push_back({type, given != facts_.types.end()    ? given->second
+                                     : used != dtypes_in_use_.end() ? used->second
+                                                                    : usual_dtypes});
   }
   for (const auto& [name, dtypes] : facts_.types)
     if (std::find(data_types_.begin(), data_types_.end(), name) == data_types_.end())
@@ -210,7 +239,7 @@ Status Builder::choose_dtypes() {
   candidate.instance = extracted_.kernel + type_list({});
   // Where nothing says which types are in use, those that compile are taken.
   for (TypeParameter& type : candidate.types) {
-    if (facts_.types.contains(type.name))
+    if (facts_.types.contains(type.name) || dtypes_in_use_.contains(type.name))
       continue;
     std::vector<std::string> compiling;
     std::string first_error;
@@ -281,6 +310,8 @@ Result<Argument> Builder::buffer(const KernelParameter& parameter) {
   const bool is_data =
       std::find(data_types_.begin(), data_types_.end(), parameter.element) != data_types_.end();
   argument.dtype = is_data ? parameter.element : dtype_of_type(parameter.element);
+  if (argument.dtype.empty())
+    argument.dtype = dtype_of_vector(parameter.element);
   if (argument.dtype.empty() && parameter.element == "void")
     argument.dtype = "u8";
   if (argument.dtype.empty())
