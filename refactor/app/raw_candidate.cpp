@@ -211,6 +211,8 @@ std::string Builder::type_list(const std::map<std::string, std::string>& cxx) co
         std::find(data_types_.begin(), data_types_.end(), parameter.name) != data_types_.end();
     if (is_data)
       argument = parameter.name;
+    if (argument.empty() && !site_.instances.empty() && i < site_.instances.front().size())
+      argument = site_.instances.front()[i]; // a function, an enumerator: known by what is instantiated
     if (argument.empty())
       argument = parameter.default_argument;
     std::map<std::string, std::string> spelled = names_;

@@ -33,6 +33,25 @@ Expression minimal_bytes(const std::vector<Argument>& arguments, const std::vect
   return parsed.ok() ? *parsed : Expression();
 }
 
+// Whether the raw launch has at least one block and one thread at these sizes: n / 4 may be none.
+bool has_blocks(const Candidate& raw, const Problem& problem) {
+  const auto lookup = [&](std::string_view name) -> std::optional<Value> {
+    if (const auto found = problem.dimensions.find(std::string(name)); found != problem.dimensions.end())
+      return Value{found->second};
+    for (const TypeParameter& type : raw.types)
+      if (name == "sizeof_" + type.name)
+        return Value{std::int64_t{dtype_size(type.dtypes.front())}};
+    return std::nullopt;
+  };
+  const auto is_positive = [&](const Expression& expression) {
+    const auto value = expression.evaluate(lookup);
+    const auto* number = value.ok() ? std::get_if<std::int64_t>(&*value) : nullptr;
+    return number && *number > 0;
+  };
+  return std::all_of(raw.launch.grid.begin(), raw.launch.grid.end(), is_positive) &&
+         std::all_of(raw.launch.block.begin(), raw.launch.block.end(), is_positive);
+}
+
 } // namespace
 
 OutputPaths OutputPaths::under(const std::filesystem::path& folder, const std::string& name) {
@@ -41,8 +60,8 @@ OutputPaths OutputPaths::under(const std::filesystem::path& folder, const std::s
           folder / "search_spaces" / (name + ".json"), templates / "certificate.json"};
 }
 
-std::vector<Problem> usual_problems(const std::vector<std::string>& dimensions,
-                                    std::vector<std::string>& assumptions) {
+std::vector<Problem> usual_problems(const Candidate& raw, std::vector<std::string>& assumptions) {
+  const std::vector<std::string>& dimensions = raw.dimensions;
   std::vector<Problem> problems(1);
   for (const std::string& name : dimensions) {
     std::vector<std::int64_t> sizes{4096};
@@ -52,6 +71,8 @@ std::vector<Problem> usual_problems(const std::vector<std::string>& dimensions,
       sizes = {32};
     else if (contains_any(name, {"group"}))
       sizes = {128};
+    else if (dimensions.size() == 1) // a count of elements
+      sizes = {1 << 16, 1 << 20, 1 << 24};
     else if (contains_any(name, {"token", "batch", "row", "num_", "seq"}) || name == "n" || name == "m")
       sizes = {1, 64, 4096};
     std::vector<Problem> next;
@@ -66,7 +87,10 @@ std::vector<Problem> usual_problems(const std::vector<std::string>& dimensions,
     problems = std::move(next);
     assumptions.push_back(name + " = " + list + " (say otherwise with --problem or a workload file)");
   }
-  return problems;
+  std::vector<Problem> launched;
+  std::copy_if(problems.begin(), problems.end(), std::back_inserter(launched),
+               [&](const Problem& problem) { return has_blocks(raw, problem); });
+  return launched.empty() ? problems : launched;
 }
 
 Result<TuningSpec> assemble_spec(const std::string& name, const Candidate& raw, const Candidate& tuned,

@@ -17,8 +17,7 @@ struct OutputPaths {
 
 // Sizes for a kernel that comes without a workload: guesses by the dimensions' names, each said in
 // `assumptions`.
-std::vector<Problem> usual_problems(const std::vector<std::string>& dimensions,
-                                    std::vector<std::string>& assumptions);
+std::vector<Problem> usual_problems(const Candidate& raw, std::vector<std::string>& assumptions);
 
 // `raw` is the candidate before the rules, `tuned` after. Nothing is written.
 Result<TuningSpec> assemble_spec(const std::string& name, const Candidate& raw, const Candidate& tuned,

@@ -236,7 +236,7 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
   Product outcome;
   outcome.notes = std::move(raw.assumptions);
   if (facts.problems.empty())
-    facts.problems = usual_problems(raw.candidate.dimensions, outcome.notes);
+    facts.problems = usual_problems(raw.candidate, outcome.notes);
   LATHE_CHECK(check_problems(facts.problems, raw.candidate.dimensions));
 
   std::vector<std::string> fixed_directions;
