@@ -1,6 +1,7 @@
 // keep-in-registers: what a thread writes to shared memory only to read it again itself stays in registers.
 #include "refactor/knobs/geometry.h"
 #include "refactor/knobs/kept_elements.h"
+#include "refactor/rewrite/constant_knob.h"
 #include "refactor/rewrite/loop_hint.h"
 
 #include <clang/AST/DeclTemplate.h>
@@ -85,7 +86,8 @@ private:
         const std::string& argument = instance.arguments[i];
         if (argument.size() > 2 && argument.front() == '{')
           return argument.substr(1, argument.size() - 2);
-        return constant_of(make_expression(argument)) ? std::optional(argument) : std::nullopt;
+        const auto value = to_expression(argument, candidate); // 16 / sizeof({T})
+        return value ? std::optional("(" + *value + ")") : std::nullopt;
       }
       return std::nullopt;
     };
