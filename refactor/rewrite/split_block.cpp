@@ -112,7 +112,7 @@ public:
     launch.grid[1] = make_expression(name);
     proposal.launch = launch;
     proposal.knobs.push_back(
-        make_knob(name, KnobKind::coarsen, "unsigned", {1, 2, 4, 8, 16}, "1",
+        make_knob(name, KnobKind::coarsen, "unsigned", {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}, "1",
                   "blocks that share the loop of one raw block, dealt out at " + model.evidence));
     return proposal;
   }
