@@ -22,9 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t CANDIDATE_SHAPES = 48; // a choice of types, tried with the raw kernel
-constexpr std::size_t SHAPES_PER_CONFIGURATION = 8;
-constexpr std::size_t TRACED = 3; // configurations whose accesses are traced
+constexpr std::size_t CANDIDATE_SHAPES = 60; // over all choices of types, tried with the raw kernel
+constexpr std::size_t FEWEST_SHAPES = 16;    // of them for each choice
+constexpr std::size_t SHAPES_PER_CONFIGURATION = 6;
+constexpr std::size_t TRACED = 2; // configurations whose accesses are traced
 
 // A size at which the raw kernel runs clean, with what it gives there.
 struct CleanShape {
@@ -160,7 +161,9 @@ private:
   // Which of the candidate sizes the raw kernel runs clean at, and what it gives.
   void try_raw(const std::map<std::string, std::string>& types,
                const std::vector<const Configuration*>& configurations) {
-    const auto shapes = boundary_shapes(subject_, types, configurations, limits_, CANDIDATE_SHAPES);
+    const std::size_t most =
+        std::max(FEWEST_SHAPES, CANDIDATE_SHAPES / std::max<std::size_t>(1, subject_.type_choices.size()));
+    const auto shapes = boundary_shapes(subject_, types, configurations, limits_, most);
     std::vector<std::unique_ptr<CleanShape>> found(shapes.size());
     std::vector<std::string> problems(shapes.size());
     const Clock::time_point deadline = std::min(deadline_, Clock::now() + std::chrono::seconds(20));
@@ -197,47 +200,41 @@ private:
       return nullptr;
     shape->workload = workload;
     shape->usual = *bound;
-    TrialSettings settings;
-    settings.seed = seed(0);
-    for (settings.poison = 0; settings.poison < 2; ++settings.poison) {
-      settings.schedule = HostSchedule::forward;
-      shape->raw[settings.poison] = run_trial(*kernel->second, bound->raw_launch, *workload, settings);
-      if (!shape->raw[settings.poison].clean) {
-        problem = shape->raw[settings.poison].problem;
+    // Under either poison, with threads in reverse, on special values, and on buffers that start one element
+    // off.
+    std::vector<TrialSettings> all(6);
+    for (TrialSettings& settings : all)
+      settings.seed = seed(0);
+    all[1].poison = 1;
+    all[2].schedule = HostSchedule::reverse;
+    all[3].data = Data::infinities;
+    all[4].data = Data::nans;
+    all[5].misalignment = 1;
+    std::vector<TrialResult> results = run_trials(*kernel->second, bound->raw_launch, *workload, all);
+    for (std::size_t i = 0; i < 3; ++i)
+      if (!results[i].clean) {
+        problem = results[i].problem;
         return nullptr;
       }
-    }
     // A raw kernel whose result depends on the order of its threads is no reference, but as a set.
-    settings.poison = 0;
-    settings.schedule = HostSchedule::reverse;
-    const TrialResult reversed = run_trial(*kernel->second, bound->raw_launch, *workload, settings);
     shape->unordered.assign(workload->buffers.size(), false);
-    if (!reversed.clean) {
-      problem = reversed.problem;
-      return nullptr;
-    }
-    if (!compare_trials(*workload, reversed, shape->raw[0], settings, {}).problem.empty()) {
+    if (!compare_trials(*workload, results[2], results[0], all[2], {}).problem.empty()) {
       for (std::size_t i = 0; i < workload->buffers.size(); ++i)
         shape->unordered[i] = workload->buffers[i].direction != Direction::in &&
-                              reversed.contents[i] != shape->raw[0].contents[i];
-      if (!compare_trials(*workload, reversed, shape->raw[0], settings, shape->unordered).problem.empty()) {
+                              results[2].contents[i] != results[0].contents[i];
+      if (!compare_trials(*workload, results[2], results[0], all[2], shape->unordered).problem.empty()) {
         problem = "its result depends on the order in which threads run";
         return nullptr;
       }
       unordered_seen_ = true;
     }
-    settings.schedule = HostSchedule::forward;
-    settings.data = Data::infinities;
-    TrialResult special = run_trial(*kernel->second, bound->raw_launch, *workload, settings);
-    if (special.clean)
-      shape->infinities = std::move(special);
-    settings.data = Data::nans;
-    TrialResult undefined = run_trial(*kernel->second, bound->raw_launch, *workload, settings);
-    if (undefined.clean)
-      shape->nans = std::move(undefined);
-    settings.data = Data::usual;
-    settings.misalignment = 1;
-    shape->accepts_misalignment = run_trial(*kernel->second, bound->raw_launch, *workload, settings).clean;
+    shape->raw[0] = std::move(results[0]);
+    shape->raw[1] = std::move(results[1]);
+    if (results[3].clean)
+      shape->infinities = std::move(results[3]);
+    if (results[4].clean)
+      shape->nans = std::move(results[4]);
+    shape->accepts_misalignment = results[5].clean;
     return shape;
   }
 
@@ -265,7 +262,7 @@ private:
       // rest.
       for (std::size_t i = 0; i < shapes.size() && taken < SHAPES_PER_CONFIGURATION; ++i)
         taken += add(configuration, *shapes[i < 2 ? i : (start + i) % shapes.size()]);
-      if (taken == 0)
+      if (taken == 0 && !add_own_sizes(configuration, add))
         findings_.undecided("no size at which the raw kernel runs clean is admitted at " +
                             configuration.text());
     }
@@ -288,6 +285,23 @@ private:
     compile(subject_.template_text, subject_.spec.kernel, more, jobs_, template_kernels_);
   }
 
+  // Sizes looked for on behalf of one configuration, whose conditions admit none of those that all share.
+  template <class Add> bool add_own_sizes(const Configuration& configuration, const Add& add) {
+    constexpr std::size_t SIZES = 3;
+    const auto& types = configuration.workload->types;
+    std::size_t taken = 0;
+    for (const auto& workload :
+         boundary_shapes(subject_, types, {&configuration}, limits_, SIZES, &configuration)) {
+      std::string problem;
+      auto shape = try_shape(workload, problem);
+      if (!shape)
+        continue;
+      clean_[types].push_back(std::move(shape));
+      taken += add(configuration, *clean_[types].back());
+    }
+    return taken > 0;
+  }
+
   // Everything that is asked of one configuration at one size. Returns the problem, or nothing.
   std::string judge_task(const Task& task) {
     const CleanShape& shape = *task.shape;
@@ -297,88 +311,80 @@ private:
     if (kernel == template_kernels_.end() || !kernel->second)
       return "does not compile for the host executor" +
              (kernel == template_kernels_.end() ? std::string() : ": " + kernel->second.error().sentence());
-    TrialSettings settings;
-    settings.seed = seed(0);
-    const auto trial = [&](const TrialResult& reference, const char* what) -> std::string {
-      ++runs_;
-      const TrialResult result =
-          run_trial(*kernel->second, task.configuration.template_launch, workload, settings);
-      if (result.out_of_time)
-        return "did not end: " + result.problem;
-      if (!result.clean)
-        return result.problem;
-      const TrialComparison comparison =
-          compare_trials(workload, result, reference, settings, shape.unordered);
-      {
-        const std::lock_guard lock(mutex_);
-        identical_ += comparison.identical;
-        worst_error_ = std::max(worst_error_, comparison.error);
-      }
-      return comparison.problem.empty() ? std::string() : comparison.problem + what;
+    // What the template must give, and whether another result is refused or only told.
+    struct Demand {
+      TrialSettings settings;
+      const TrialResult* reference;
+      const char* suffix;
+      bool is_demanded;
     };
-    const HostSchedule orders[] = {HostSchedule::forward, HostSchedule::reverse};
-    for (settings.poison = 0; settings.poison < 2; ++settings.poison) {
-      settings.schedule = orders[settings.poison];
-      if (std::string problem = trial(shape.raw[settings.poison], ""); !problem.empty())
-        return problem;
-    }
-    settings.poison = 0;
-    for (const HostSchedule order : {HostSchedule::random, HostSchedule::interleaved}) {
-      settings.schedule = order;
-      if (std::string problem = trial(shape.raw[0], " with threads in another order"); !problem.empty())
-        return problem;
-    }
-    settings.schedule = HostSchedule::forward;
-    if (shape.infinities) {
-      settings.data = Data::infinities;
-      if (std::string problem = trial(*shape.infinities, " on data with infinities and zeros");
-          !problem.empty())
-        return problem;
-    }
-    if (shape.nans) {
-      settings.data = Data::nans;
-      std::string problem = trial(*shape.nans, " on data with NaN");
-      if (!problem.empty() && task.configuration.is_default)
-        return problem;
-      if (!problem.empty())
-        note("NaN is treated differently at " + task.configuration.text() + ": " + problem);
-    }
-    settings.data = Data::usual;
-    if (std::string problem = second_seed(task, *kernel->second); !problem.empty())
-      return problem;
-    if (shape.accepts_misalignment) {
-      settings.misalignment = 1;
-      if (std::string problem = trial(shape.raw[0], ""); !problem.empty())
-        note("buffers that start one element off, which the raw kernel accepts, fail at " +
-             task.configuration.text() + ": " + problem);
+    TrialSettings usual;
+    usual.seed = seed(0);
+    std::vector<Demand> demands;
+    const auto demand = [&](const TrialResult& reference, const char* suffix,
+                            bool is_demanded) -> TrialSettings& {
+      demands.push_back({usual, &reference, suffix, is_demanded});
+      return demands.back().settings;
+    };
+    const char* reordered = " with threads in another order";
+    demand(shape.raw[0], "", true);
+    TrialSettings& other_poison = demand(shape.raw[1], "", true);
+    other_poison.poison = 1;
+    other_poison.schedule = HostSchedule::reverse;
+    demand(shape.raw[0], reordered, true).schedule = HostSchedule::random;
+    demand(shape.raw[0], reordered, true).schedule = HostSchedule::interleaved;
+    if (shape.infinities)
+      demand(*shape.infinities, " on data with infinities and zeros", true).data = Data::infinities;
+    if (shape.nans)
+      demand(*shape.nans, " on data with NaN", task.configuration.is_default).data = Data::nans;
+    if (shape.accepts_misalignment)
+      demand(shape.raw[0], " on buffers that start one element off, which the raw kernel accepts", false)
+          .misalignment = 1;
+    // Other data: the raw kernel runs on it at this size too.
+    TrialSettings other_data;
+    other_data.seed = seed(1 + static_cast<std::size_t>(&task - tasks_.data()));
+    other_data.poison = 1;
+    const TrialResult on_other_data = run_raw(task, other_data);
+    if (on_other_data.clean)
+      demand(on_other_data, " on other data", true) = other_data;
+    std::vector<TrialSettings> all;
+    for (const Demand& one : demands)
+      all.push_back(one.settings);
+    const std::vector<TrialResult> results =
+        run_trials(*kernel->second, task.configuration.template_launch, workload, all);
+    for (std::size_t i = 0; i < demands.size(); ++i) {
+      const std::string problem =
+          differs(results[i], *demands[i].reference, workload, demands[i].settings, shape.unordered);
+      if (problem.empty())
+        continue;
+      if (demands[i].is_demanded)
+        return problem + demands[i].suffix;
+      note(problem + demands[i].suffix + ", at " + task.configuration.text());
     }
     return {};
   }
 
-  // Other data: both kernels run on it, the raw one at this size anew.
-  std::string second_seed(const Task& task, const HostKernel& kernel) {
-    const auto raw =
-        raw_kernels_.find(kernel_key(task.configuration.raw_instance, task.configuration.macros()));
-    if (raw == raw_kernels_.end() || !raw->second)
-      return {};
-    TrialSettings settings;
-    settings.seed = seed(1 + (&task - tasks_.data()));
-    settings.poison = 1;
-    const TrialResult reference =
-        run_trial(*raw->second, task.configuration.raw_launch, *task.shape->workload, settings);
-    if (!reference.clean)
-      return {};
+  // What is wrong with a result, or nothing; counts it.
+  std::string differs(const TrialResult& result, const TrialResult& reference, const Workload& workload,
+                      const TrialSettings& settings, const std::vector<bool>& unordered) {
     ++runs_;
-    const TrialResult result =
-        run_trial(kernel, task.configuration.template_launch, *task.shape->workload, settings);
+    if (result.out_of_time)
+      return "did not end: " + result.problem;
     if (!result.clean)
       return result.problem;
-    const TrialComparison comparison =
-        compare_trials(*task.shape->workload, result, reference, settings, task.shape->unordered);
+    const TrialComparison comparison = compare_trials(workload, result, reference, settings, unordered);
     const std::lock_guard lock(mutex_);
     identical_ += comparison.identical;
     worst_error_ = std::max(worst_error_, comparison.error);
     return comparison.problem;
+  }
+
+  TrialResult run_raw(const Task& task, const TrialSettings& settings) const {
+    const auto raw =
+        raw_kernels_.find(kernel_key(task.configuration.raw_instance, task.configuration.macros()));
+    if (raw == raw_kernels_.end() || !raw->second)
+      return {};
+    return run_trial(*raw->second, task.configuration.raw_launch, *task.shape->workload, settings);
   }
 
   void note(std::string sentence) {

@@ -48,79 +48,121 @@ std::optional<std::int64_t> uncovered(const std::vector<ByteRange>& inner,
   return std::nullopt;
 }
 
-} // namespace
-
-TrialResult run_trial(const HostKernel& kernel, const Launch& launch, const Workload& workload,
-                      const TrialSettings& settings) {
-  TrialResult result;
+// The buffers and arguments of one trial.
+struct Prepared {
   std::vector<HostBuffer> buffers;
   std::vector<std::vector<std::byte>> before;
+  std::vector<HostArgument> arguments;
+};
+
+Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& settings) {
+  Prepared prepared;
   for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
     const Workload::Buffer& description = workload.buffers[i];
     const auto size = static_cast<std::size_t>(std::max(1, dtype_size(description.dtype)));
-    auto buffer = HostBuffer::allocate(description.count * size, settings.misalignment * size);
-    if (!buffer) {
-      result.problem = buffer.error().sentence();
-      return result;
-    }
+    LATHE_TRY(HostBuffer buffer,
+              HostBuffer::allocate(description.count * size, settings.misalignment * size));
     if (description.direction == Direction::out) {
-      std::fill(buffer->bytes().begin(), buffer->bytes().end(), POISONS[settings.poison]);
+      std::fill(buffer.bytes().begin(), buffer.bytes().end(), POISONS[settings.poison]);
     } else {
-      fill_buffer(plan_fill(description, settings.seed, i), buffer->bytes());
+      fill_buffer(plan_fill(description, settings.seed, i), buffer.bytes());
       const auto dtype = element_type(description.dtype);
       if (settings.data != Data::usual && dtype && element::is_real(*dtype))
-        strew(*dtype, settings.data, settings.seed + i, buffer->bytes());
+        strew(*dtype, settings.data, settings.seed + i, buffer.bytes());
     }
-    before.emplace_back(buffer->bytes().begin(), buffer->bytes().end());
-    buffers.push_back(std::move(*buffer));
+    prepared.before.emplace_back(buffer.bytes().begin(), buffer.bytes().end());
+    prepared.buffers.push_back(std::move(buffer));
   }
-  std::vector<HostArgument> arguments;
   for (const Workload::Parameter& parameter : workload.parameters) {
     if (parameter.is_buffer) {
-      arguments.push_back(
-          HostArgument::of(buffers[parameter.buffer], workload.buffers[parameter.buffer].name));
+      prepared.arguments.push_back(
+          HostArgument::of(prepared.buffers[parameter.buffer], workload.buffers[parameter.buffer].name));
       continue;
     }
-    auto scalar = HostArgument::scalar(parameter.dtype, parameter.value);
-    if (!scalar) {
-      result.problem = scalar.error().sentence();
-      return result;
-    }
-    arguments.push_back(std::move(*scalar));
+    LATHE_TRY(HostArgument scalar, HostArgument::scalar(parameter.dtype, parameter.value));
+    prepared.arguments.push_back(std::move(scalar));
   }
+  return prepared;
+}
+
+HostRunOptions run_options(const TrialSettings& settings) {
   HostRunOptions options;
   options.schedule = settings.schedule;
   options.seed = settings.seed;
   options.time_limit_s = settings.time_limit_s;
   options.threads = 1; // trials run beside each other
   options.shared_poison = POISONS[1 - settings.poison];
-  auto run = kernel.run_isolated(launch, arguments, options);
+  return options;
+}
+
+// What a run came to, once its buffers have been looked at.
+TrialResult look_at(const Workload& workload, const Prepared& prepared, Result<HostRunResult>&& run) {
+  TrialResult result;
   if (!run) {
     result.problem = run.error().sentence();
     return result;
   }
   result.accesses = std::move(run->accesses);
   result.barriers = run->barriers;
-  for (const HostBuffer& buffer : buffers)
+  for (const HostBuffer& buffer : prepared.buffers)
     result.contents.emplace_back(buffer.bytes().begin(), buffer.bytes().end());
   if (run->outcome != Outcome::ok) {
     result.out_of_time = run->outcome == Outcome::timeout;
     result.problem = std::string(to_string(run->outcome)) + ": " + run->reason;
     return result;
   }
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    if (const auto damage = buffers[i].damage()) {
+  for (std::size_t i = 0; i < prepared.buffers.size(); ++i) {
+    const HostBuffer& buffer = prepared.buffers[i];
+    if (const auto damage = buffer.damage()) {
       result.problem = "wrote outside '" + workload.buffers[i].name + "', at byte " +
-                       std::to_string(*damage) + " of " + std::to_string(buffers[i].size());
+                       std::to_string(*damage) + " of " + std::to_string(buffer.size());
       return result;
     }
-    if (workload.buffers[i].direction == Direction::in && before[i] != result.contents[i]) {
+    if (workload.buffers[i].direction == Direction::in && prepared.before[i] != result.contents[i]) {
       result.problem = "changed the input '" + workload.buffers[i].name + "'";
       return result;
     }
   }
   result.clean = true;
   return result;
+}
+
+} // namespace
+
+TrialResult run_trial(const HostKernel& kernel, const Launch& launch, const Workload& workload,
+                      const TrialSettings& settings) {
+  auto prepared = prepare_trial(workload, settings);
+  if (!prepared) {
+    TrialResult failed;
+    failed.problem = prepared.error().sentence();
+    return failed;
+  }
+  return look_at(workload, *prepared,
+                 kernel.run_isolated(launch, prepared->arguments, run_options(settings)));
+}
+
+std::vector<TrialResult> run_trials(const HostKernel& kernel, const Launch& launch, const Workload& workload,
+                                    const std::vector<TrialSettings>& settings) {
+  std::vector<Prepared> prepared;
+  std::vector<HostKernel::Run> runs;
+  for (const TrialSettings& one : settings) {
+    auto ready = prepare_trial(workload, one);
+    if (!ready)
+      break;
+    prepared.push_back(std::move(*ready));
+    runs.push_back({prepared.back().arguments, run_options(one)});
+  }
+  std::vector<TrialResult> results;
+  if (runs.size() == settings.size())
+    if (auto ends = kernel.run_all_isolated(launch, runs)) {
+      for (std::size_t i = 0; i < settings.size(); ++i)
+        results.push_back(look_at(workload, prepared[i], std::move((*ends)[i])));
+      return results;
+    }
+  // One of them took the others with it: each alone tells which.
+  for (const TrialSettings& one : settings)
+    results.push_back(run_trial(kernel, launch, workload, one));
+  return results;
 }
 
 TrialComparison compare_trials(const Workload& workload, const TrialResult& templated, const TrialResult& raw,

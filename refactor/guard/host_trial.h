@@ -34,6 +34,9 @@ struct TrialResult {
 
 TrialResult run_trial(const HostKernel& kernel, const Launch& launch, const Workload& workload,
                       const TrialSettings& settings);
+// Several trials in one child process; results in order.
+std::vector<TrialResult> run_trials(const HostKernel& kernel, const Launch& launch, const Workload& workload,
+                                    const std::vector<TrialSettings>& settings);
 
 // Compares two trials of the same data and poison. `ignore_order`: buffers (by index) whose elements are
 // compared as a multiset. Returns nothing when they agree; `error`: the worst, in units of what is allowed.

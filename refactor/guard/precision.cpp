@@ -48,8 +48,9 @@ CheckResult check_precision(const Subject& subject) {
       else
         findings.fail(sentence + where);
     };
-    for (const auto& [name, raw] : pair.raw_source->variables) {
-      const auto found = pair.template_source->variables.find(name);
+    for (const auto& [place, raw] : pair.raw_source->variables) {
+      const std::string& name = place.second;
+      const auto found = pair.template_source->variables.find(place);
       if (found == pair.template_source->variables.end())
         continue;
       ++variables;

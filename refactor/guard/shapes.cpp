@@ -87,7 +87,7 @@ bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& lim
 std::vector<std::shared_ptr<const Workload>>
 boundary_shapes(const Subject& subject, const std::map<std::string, std::string>& types,
                 const std::vector<const Configuration*>& configurations, const ShapeLimits& limits,
-                std::size_t most) {
+                std::size_t most, const Configuration* only) {
   Random random(subject.seed ^ 0x5ba9e5);
   const std::set<std::int64_t> tile_sizes = tiles(configurations);
   const std::vector<Dimensions> starts = bases(subject.spec);
@@ -112,9 +112,34 @@ boundary_shapes(const Subject& subject, const std::map<std::string, std::string>
     if (!knobs || !admitted(**workload, *knobs))
       return;
     const auto launch = bind_launch(subject.spec.reference.launch, **workload, *knobs);
-    if (launch && fits(**workload, *launch, limits))
-      shapes.push_back(*workload);
+    if (!launch || !fits(**workload, *launch, limits))
+      return;
+    if (only) {
+      const auto bound = bind_configuration(*workload, only->knobs);
+      if (!bound || !admitted(**workload, only->knobs) || !fits(**workload, bound->template_launch, limits))
+        return;
+    }
+    shapes.push_back(*workload);
   };
+  // One configuration is admitted at its own problem: that with some dimensions small, then next to it.
+  if (only) {
+    const Dimensions& own = only->workload->problem.dimensions;
+    const std::int64_t small_sizes[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 32};
+    for (const auto& [name, value] : own)
+      for (const std::int64_t size : small_sizes) {
+        Dimensions dimensions = own;
+        dimensions[name] = std::min(size, value);
+        consider(dimensions);
+        for (const auto& [other, other_value] : own)
+          for (const std::int64_t other_size : small_sizes)
+            if (other != name) {
+              dimensions = own;
+              dimensions[name] = std::min(size, value);
+              dimensions[other] = std::min(other_size, other_value);
+              consider(dimensions);
+            }
+      }
+  }
   // The problems' own sizes first, with the other dimensions small.
   for (const Problem& problem : subject.spec.problems) {
     consider(problem.dimensions);

@@ -9,18 +9,18 @@
 namespace lathe::refactor {
 
 struct ShapeLimits {
-  std::uint64_t bytes = 4u << 20;   // of all buffers together
-  std::uint64_t threads = 1u << 17; // of the raw launch, and of the template's where one is looked at
+  std::uint64_t bytes = 1u << 20;   // of all buffers together
+  std::uint64_t threads = 1u << 15; // of the raw launch, and of the template's where one is looked at
 };
 
 // Workloads of small size around boundaries: 1, primes, tile-1, tile, tile+1 and non-multiples for tiles made
 // of the configurations' knob values, one dimension at a time and some together, and the problems' own sizes
-// as far as they fit. Only those that the raw kernel can be launched with at an admitted default. The most
-// telling first.
+// as far as they fit. Only those that the raw kernel can be launched with at an admitted default, and that
+// `only`, where given, admits too. The most telling first.
 std::vector<std::shared_ptr<const Workload>>
 boundary_shapes(const Subject& subject, const std::map<std::string, std::string>& types,
                 const std::vector<const Configuration*>& configurations, const ShapeLimits& limits,
-                std::size_t most);
+                std::size_t most, const Configuration* only = nullptr);
 
 // Whether a configuration's launch at this workload stays within the limits.
 bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& limits);

@@ -9,6 +9,7 @@
 #include <clang/Frontend/ASTUnit.h>
 
 #include <cmath>
+#include <utility>
 
 namespace lathe::refactor {
 namespace {
@@ -72,11 +73,13 @@ public:
     if (!visited_.insert(definition).second)
       return;
     stack_.insert(definition);
+    const std::string outer = std::exchange(function_, definition->getNameAsString());
     if (const auto* constructor = dyn_cast<CXXConstructorDecl>(definition))
       for (const CXXCtorInitializer* initializer : constructor->inits())
         if (initializer->getInit())
           TraverseStmt(initializer->getInit());
     TraverseStmt(definition->getBody());
+    function_ = outer;
     stack_.erase(definition);
   }
 
@@ -113,7 +116,8 @@ public:
   bool VisitVarDecl(VarDecl* variable) {
     if (const auto width = arithmetic_width(context_, variable->getType());
         width && !variable->isConstexpr()) {
-      const auto [at, fresh] = facts_.variables.emplace(variable->getNameAsString(), *width);
+      const auto [at, fresh] =
+          facts_.variables.emplace(std::pair(function_, variable->getNameAsString()), *width);
       if (!fresh && at->second.first == width->first)
         at->second.second = std::min(at->second.second, width->second);
     }
@@ -199,6 +203,7 @@ private:
   ASTContext& context_;
   SourceFacts& facts_;
   std::set<const FunctionDecl*> visited_, stack_;
+  std::string function_; // that is being traversed
 };
 
 std::string mangled_name(ASTContext& context, const FunctionDecl* function) {

@@ -25,8 +25,9 @@ struct SourceFacts {
   std::set<std::string> globals;       // variables outside functions that it uses and that are not constants
   std::set<std::string> constants;     // variables outside functions that are
   bool recursive = false;
-  // Narrowest arithmetic type of the local variables of one name: "sum" -> {'f', 32}; 'i' for integers.
-  std::map<std::string, std::pair<char, int>> variables;
+  // Narrowest arithmetic type of the local variables of one name in one function: ("k", "sum") -> {'f', 32};
+  // 'i' for integers.
+  std::map<std::pair<std::string, std::string>, std::pair<char, int>> variables;
   std::map<std::string, int> real_literals; // by value as text, absolute value: occurrences
   // Integers, other than 0 and 1, that a run-time value is compared with: "== 4096".
   std::set<std::string> compared_integers;

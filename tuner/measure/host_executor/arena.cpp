@@ -15,9 +15,35 @@ Error no_memory(const char* what) {
           "run fewer threads at a time"};
 }
 
+// An arena of this OS thread that is not in use: its pages are there already.
+class Spare {
+public:
+  Spare() = default;
+  Spare(const Spare&) = delete;
+  Spare& operator=(const Spare&) = delete;
+  ~Spare() {
+    if (base_ != 0)
+      munmap(reinterpret_cast<void*>(base_), ARENA_BYTES);
+  }
+  std::uintptr_t take() { return std::exchange(base_, 0); }
+  // Whether it was kept.
+  bool keep(std::uintptr_t base) {
+    if (base_ != 0)
+      return false;
+    base_ = base;
+    return true;
+  }
+
+private:
+  std::uintptr_t base_ = 0;
+};
+thread_local Spare spare;
+
 } // namespace
 
 Result<Arena> Arena::create() {
+  if (const std::uintptr_t kept = spare.take(); kept != 0)
+    return Arena(kept);
   // Twice the size, so that an aligned half lies inside; only touched pages cost memory.
   void* mapping =
       mmap(nullptr, 2 * ARENA_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -40,7 +66,7 @@ Result<Arena> Arena::create() {
 Arena::Arena(Arena&& other) noexcept : base_(std::exchange(other.base_, 0)) {}
 
 Arena::~Arena() {
-  if (base_ != 0)
+  if (base_ != 0 && !spare.keep(base_))
     munmap(reinterpret_cast<void*>(base_), ARENA_BYTES);
 }
 

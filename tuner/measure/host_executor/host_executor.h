@@ -150,6 +150,14 @@ public:
   Result<HostRunResult> run_isolated(const Launch& launch, std::span<const HostArgument> arguments,
                                      const HostRunOptions& options = {}) const;
 
+  // Several runs in one forked child: one fork of this process instead of one a run. Fails when the child did
+  // not survive them; whose fault that is, run_isolated on fresh buffers tells.
+  struct Run {
+    std::vector<HostArgument> arguments;
+    HostRunOptions options;
+  };
+  Result<std::vector<HostRunResult>> run_all_isolated(const Launch& launch, std::span<const Run> runs) const;
+
   struct ParameterType {
     std::size_t size = 0;
     bool is_pointer = false, points_to_const = false;

@@ -263,6 +263,40 @@ Result<HostRunResult> HostKernel::run_isolated(const Launch& launch, std::span<c
   return result;
 }
 
+Result<std::vector<HostRunResult>> HostKernel::run_all_isolated(const Launch& launch,
+                                                                std::span<const Run> runs) const {
+  const Implementation& kernel = *implementation_;
+  LATHE_CHECK(check_launch(launch));
+  double time_limit_s = 0;
+  std::vector<std::vector<HostArgument>> given;
+  for (const Run& run : runs) {
+    LATHE_CHECK(check_arguments(kernel, run.arguments));
+    time_limit_s = std::max(time_limit_s, run.options.time_limit_s);
+    given.push_back(with_null_pointers(run.arguments));
+  }
+  const auto work = [&] {
+    std::string answers;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::string answer = host::serialise(
+          host::launch(*kernel.unit, *kernel.entry, launch, given[i], runs[i].options, kernel.checks));
+      answers += fmt::format("{:016x}", answer.size()) + answer;
+    }
+    return answers;
+  };
+  constexpr std::size_t LENGTH_DIGITS = 16;
+  LATHE_TRY(const host::ChildEnd end, host::run_in_child(work, time_limit_s));
+  std::vector<HostRunResult> results;
+  for (std::size_t at = 0; end.finished && at + LENGTH_DIGITS <= end.answer.size();) {
+    const std::size_t length = std::stoull(end.answer.substr(at, LENGTH_DIGITS), nullptr, 16);
+    at += LENGTH_DIGITS;
+    results.push_back(finish(kernel, host::deserialise(end.answer.substr(at, length))));
+    at += length;
+  }
+  if (results.size() != runs.size())
+    return Error{"the runs of " + kernel.instance + " did not end", "one of them crashed or hung", ""};
+  return results;
+}
+
 const std::vector<HostKernel::ParameterType>& HostKernel::parameters() const {
   return implementation_->parameters;
 }
