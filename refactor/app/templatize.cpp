@@ -263,8 +263,15 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
   const std::string name = request.name.empty() ? kernel.name : request.name;
   outcome.paths = OutputPaths::under(fs::absolute(request.output).lexically_normal(), name);
   LATHE_TRY(const std::string source_text, read_file(request.source));
-  const Provenance provenance{request.source.string(), content_hash(source_text),
-                              joined_command(source.command()), outcome.paths.certificate_file.string()};
+  // Paths as seen from the specification, so that the folder may move.
+  const fs::path spec_folder = outcome.paths.spec_file.parent_path();
+  const auto from_spec = [&](const fs::path& path) { return path.lexically_relative(spec_folder).string(); };
+  if (!facts.cpu_reference.empty())
+    facts.cpu_reference = from_spec(facts.cpu_reference);
+  const Provenance provenance{
+      request.source.is_relative() ? request.source.string() : from_spec(request.source),
+      content_hash(source_text), joined_command(portable_command(source.command(), fs::current_path())),
+      from_spec(outcome.paths.certificate_file)};
   LATHE_TRY(outcome.spec, assemble_spec(name, raw.candidate, outcome.rewritten.candidate, facts,
                                         outcome.paths, provenance));
   LATHE_CHECK(write_file(outcome.paths.raw_file, raw.candidate.text));

@@ -42,6 +42,11 @@ public:
   virtual const std::vector<std::string>& stand_ins() const = 0;
 };
 
+// A command as it may be written into files that travel: paths below `folder` relative to it, those elsewhere
+// (the toolkit's, Lathe's own) left out.
+std::vector<std::string> portable_command(const std::vector<std::string>& command,
+                                          const std::filesystem::path& folder);
+
 // A place that launches a kernel, with its host expressions turned into Lathe expressions over the launcher's
 // integer parameters, sizeof_<T> and the kernel's template parameters.
 struct LaunchSite {

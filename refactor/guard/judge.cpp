@@ -43,7 +43,7 @@ public:
     certificate_.raw_hash = content_hash(subject.raw_text);
     certificate_.template_hash = content_hash(subject.template_text);
     if (subject.raw.source)
-      certificate_.flags = subject.raw.source->command();
+      certificate_.flags = portable_command(subject.raw.source->command(), std::filesystem::current_path());
     if (!preparation.template_problem.empty()) {
       CheckResult result;
       result.check = "well-formed";
