@@ -74,6 +74,28 @@ CxxName cxx_names(const TuningSpec& spec, const Types& types, const KnobValues& 
   };
 }
 
+// Dimensions that decide how many blocks the raw kernel has and nothing else about its launch: a
+// configuration that is good for some blocks is good for about as many. All others change what a block does.
+std::set<std::string> counting_dimensions(const TuningSpec& spec) {
+  const auto add_names = [](const Expression& expression, std::set<std::string>& names) {
+    for (const std::string& name : expression.names())
+      names.insert(name);
+  };
+  std::set<std::string> counts, others;
+  for (const Expression& axis : spec.reference.launch.grid)
+    add_names(axis, counts);
+  for (const KernelSource* source : {&spec.reference, &spec.kernel}) {
+    for (const Expression& axis : source->launch.block)
+      add_names(axis, others);
+    add_names(source->launch.shared_bytes, others);
+  }
+  for (const Knob& knob : spec.knobs)
+    add_names(knob.default_value, others);
+  for (const std::string& name : others)
+    counts.erase(name);
+  return counts;
+}
+
 class HeaderWriter {
 public:
   HeaderWriter(const TuningSpec& spec, const std::vector<StoredWinner>& winners, const HeaderOptions& options)
@@ -307,23 +329,26 @@ Result<std::string> HeaderWriter::public_functions() const {
   }
   text += "[[maybe_unused]] " + admits + "  default:\n    return false;\n  }\n}\n";
 
-  // The problem's distance from a row: the product of the ratios of their dimensions, 1 when equal.
-  std::string distance;
-  for (const std::string& name : spec_.dimensions)
-    distance += fmt::format("  product *= ratio(a.{0}, b.{0});\n", name);
-  text += R"(
-[[maybe_unused]] inline double ratio(long long a, long long b) {
-  if (a <= 0 || b <= 0)
-    return 1e9;
-  return a > b ? static_cast<double>(a) / static_cast<double>(b) : static_cast<double>(b) / static_cast<double>(a);
-}
-[[maybe_unused]] inline double distance([[maybe_unused]] const problem& a, [[maybe_unused]] const problem& b) {
-  double product = 1;
-)" + distance +
-          R"(  return product;
-}
+  const std::set<std::string> counts = counting_dimensions(spec_);
+  std::string extent, alike, equal;
+  for (const std::string& name : spec_.dimensions) {
+    if (counts.contains(name))
+      extent += fmt::format(" * static_cast<double>(p.{})", name);
+    else
+      alike += fmt::format(" && a.{0} == b.{0}", name);
+    equal += fmt::format(" && a.{0} == b.{0}", name);
+  }
+  text += fmt::format(R"(
+// How much of the same work a problem is: the sizes that only decide the number of blocks.
+[[maybe_unused]] inline double extent([[maybe_unused]] const problem& p) {{ return 1.0{}; }}
+// Whether two problems differ in the amount of work alone.
+[[maybe_unused]] inline bool alike([[maybe_unused]] const problem& a, [[maybe_unused]] const problem& b) {{ return true{}; }}
+[[maybe_unused]] inline bool equal([[maybe_unused]] const problem& a, [[maybe_unused]] const problem& b) {{ return true{}; }}
 
-// The table's device for the current one: the same name, else the same architecture, else -1. Asked of the driver once a
+)",
+                      extent, alike, equal);
+  text +=
+      R"(// The table's device for the current one: the same name, else the same architecture, else -1. Asked of the driver once a
 // device and remembered.
 [[maybe_unused]] inline int current_device() {
   constexpr int remembered = 64;
@@ -352,25 +377,45 @@ Result<std::string> HeaderWriter::public_functions() const {
   return found;
 }
 
-// The configuration for a problem on a device of the table: that of the nearest row whose conditions hold for the problem;
-// -1, the raw kernel, where there is none.
+// Beyond the smallest and the largest measured amount of work, configurations are trusted up to this factor.
+inline constexpr double trusted_beyond = 4;
+
+// The configuration for a problem on a device of the table; -1: the raw kernel. A measured problem gets what was measured
+// for it. Between two measured problems that differ from it in the amount of work alone, the nearer one's configuration is
+// taken, provided that the raw kernel was beaten at both; everywhere else the raw kernel runs.
 [[maybe_unused]] inline int select(int device, int types, const problem& p) {
-  int best = -1;
-  double nearest = 0;
-  bool found = false;
+  const row* below = nullptr;
+  const row* above = nullptr;
+  const double wanted = extent(p);
   for (const row& candidate : table) {
-    if (candidate.device != device || candidate.types != types)
+    if (candidate.device != device || candidate.types != types || !alike(candidate.at, p))
       continue;
-    const double away = distance(candidate.at, p);
-    if (found && away >= nearest)
-      continue;
-    if (candidate.configuration >= 0 && !admits(candidate.configuration, p))
-      continue;
-    found = true;
-    nearest = away;
-    best = candidate.configuration;
+    if (equal(candidate.at, p)) {
+      below = above = &candidate;
+      break;
+    }
+    const double at = extent(candidate.at);
+    if (at <= wanted && (below == nullptr || at > extent(below->at)))
+      below = &candidate;
+    if (at >= wanted && (above == nullptr || at < extent(above->at)))
+      above = &candidate;
   }
-  return best;
+  if (below == nullptr && above == nullptr)
+    return -1;
+  if (below == nullptr || above == nullptr) {
+    below = above = below == nullptr ? above : below;
+    const double at = extent(below->at);
+    if (wanted > at * trusted_beyond || at > wanted * trusted_beyond)
+      return -1;
+  }
+  if (below->configuration < 0 || above->configuration < 0)
+    return -1;
+  const bool is_nearer_below = wanted * wanted <= extent(below->at) * extent(above->at);
+  const row* nearer = is_nearer_below ? below : above;
+  const row* other = is_nearer_below ? above : below;
+  if (admits(nearer->configuration, p))
+    return nearer->configuration;
+  return admits(other->configuration, p) ? other->configuration : -1;
 }
 )";
   for (std::size_t t = 0; t < types_.size(); ++t) {

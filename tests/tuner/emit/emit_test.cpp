@@ -109,6 +109,33 @@ protected:
     return result;
   }
 
+  static std::filesystem::path find_nvcc() {
+    const auto toolkit = find_cuda_toolkit();
+    if (toolkit.ok())
+      for (const auto& include : toolkit->includes)
+        for (const char* up : {"..", "../../.."})
+          if (std::filesystem::exists(include / up / "bin/nvcc"))
+            return include / up / "bin/nvcc";
+    return {};
+  }
+
+  // Compiles a program that includes the header and runs it: 0 where every condition holds, else the number
+  // of the first that does not.
+  int first_failing(const std::string& header, const std::vector<std::string>& conditions) {
+    std::string program = "#include \"scale.h\"\nusing namespace lathe_tuned::scale;\nint main() {\n";
+    for (std::size_t i = 0; i < conditions.size(); ++i)
+      program += "  if (!(" + conditions[i] + ")) return " + std::to_string(i + 1) + ";\n";
+    EXPECT_TRUE(write_file(path("scale.h"), header).ok());
+    EXPECT_TRUE(write_file(path("main.cu"), program + "  return 0;\n}\n").ok());
+    SubprocessOptions options;
+    options.folder = folder_->path();
+    auto built =
+        run_subprocess({find_nvcc().string(), "-std=c++17", "-arch=sm_90", "-o", "main", "main.cu"}, options);
+    EXPECT_TRUE(built.ok() && built->succeeded()) << (built.ok() ? built->errors : "");
+    auto ran = run_subprocess({path("main").string()}, options);
+    return ran.ok() ? ran->exit_code : -1;
+  }
+
   std::filesystem::path path(const std::string& name) const { return folder_->path() / name; }
 
   std::optional<TemporaryFolder> folder_;
@@ -145,13 +172,7 @@ TEST_F(Emit, HostTimesAreRefusedUnlessAskedForAndLabelled) {
 // Compiled by nvcc as C++17 with the macro defined differently outside, in two units that are linked
 // together.
 TEST_F(Emit, HeaderCompilesInTwoUnitsAndLeaksNoMacro) {
-  auto toolkit = find_cuda_toolkit();
-  ASSERT_TRUE(toolkit.ok());
-  std::filesystem::path nvcc;
-  for (const auto& include : toolkit->includes)
-    for (const char* up : {"..", "../../.."})
-      if (std::filesystem::exists(include / up / "bin/nvcc"))
-        nvcc = include / up / "bin/nvcc";
+  const std::filesystem::path nvcc = find_nvcc();
   ASSERT_FALSE(nvcc.empty()) << "no nvcc beside the toolkit's headers";
   auto header =
       emit_header(spec_, {winner(1024, 128, 1.4), winner(4096, 256, 1.5), winner(64, 128, 1.2, "f32")}, {});
@@ -185,6 +206,40 @@ TEST_F(Emit, HeaderCompilesInTwoUnitsAndLeaksNoMacro) {
   built = run_subprocess({path("both").string()}, options);
   ASSERT_TRUE(built.ok());
   EXPECT_TRUE(built->succeeded()) << built->ending();
+}
+
+// n only decides the number of blocks: between two measured sizes that gained, the nearer one's
+// configuration.
+TEST_F(Emit, SelectionBetweenMeasuredSizes) {
+  auto header = emit_header(
+      spec_,
+      {winner(1024, 128, 1.4), winner(4096, 256, 1.5), winner(16384, 128, 1.0), winner(65536, 128, 1.2)}, {});
+  ASSERT_TRUE(header.ok()) << header.error().sentence();
+  EXPECT_EQ(first_failing(*header, {"select(0, 0, {1024}) == 0", "select(0, 0, {1536}) == 0",
+                                    "select(0, 0, {3072}) == 1", "select(0, 0, {3072 + 1}) == -1",
+                                    // Beside a size at which nothing was gained the raw kernel runs.
+                                    "select(0, 0, {8192}) == -1", "select(0, 0, {16384}) == -1",
+                                    "select(0, 0, {32768}) == -1",
+                                    // Up to four times beyond what was measured.
+                                    "select(0, 0, {65536 * 4}) == 0", "select(0, 0, {65536 * 5}) == -1",
+                                    "select(0, 0, {256}) == 0", "select(0, 0, {128}) == -1",
+                                    "select(1, 0, {1024}) == -1", "select(-1, 0, {1024}) == -1"}),
+            0);
+}
+
+// A size that decides the block must be one that was measured.
+TEST_F(Emit, SelectionNeverCrossesSizesThatShapeABlock) {
+  spec_.dimensions = {"n", "d"};
+  spec_.reference.launch.block[0] = parse("min(d, 256)");
+  StoredWinner narrow = winner(1024, 128, 1.4), wide = winner(1024, 256, 1.5);
+  narrow.problem.dimensions["d"] = 64;
+  wide.problem.dimensions["d"] = 512;
+  auto header = emit_header(spec_, {narrow, wide}, {});
+  ASSERT_TRUE(header.ok()) << header.error().sentence();
+  EXPECT_EQ(first_failing(*header, {"select(0, 0, {1024, 64}) == 0", "select(0, 0, {1024, 512}) == 1",
+                                    "select(0, 0, {1024, 65}) == -1", "select(0, 0, {1024, 256}) == -1",
+                                    "select(0, 0, {2048, 512}) == 1"}),
+            0);
 }
 
 TEST_F(Emit, T4HoldsEveryEvaluationWithItsFailure) {
