@@ -2,6 +2,8 @@
 #include "silu_and_mul.h"
 
 #include <algorithm>
+#include <chrono>
+#include <climits>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -42,26 +44,61 @@ double worst_error(const std::vector<Element>& out, const std::vector<Element>& 
   return worst;
 }
 
-template <class Launch> float median_us(Launch launch, cudaStream_t stream) {
-  constexpr int warm_up = 5, repeats = 31, launches = 10;
+// Several launches as one graph: its replay costs the GPU's time, not the host's time of launching.
+template <class Launch> cudaGraphExec_t record(Launch launch, int launches, cudaStream_t stream) {
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+  require(launch(), "launch"); // once outside, so that everything is loaded
+  require(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  for (int i = 0; i < launches; ++i)
+    require(launch(), "launch");
+  require(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  require(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
+  require(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  return executable;
+}
+
+float median(std::vector<float> times) {
+  std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
+  return times[times.size() / 2];
+}
+
+// Microseconds of one launch of each, medians of samples taken in turn.
+template <class First, class Second>
+void compare(First first, Second second, cudaStream_t stream, float (&result)[2]) {
+  constexpr int samples = 41, launches = 20;
   cudaEvent_t begin, end;
   require(cudaEventCreate(&begin), "cudaEventCreate");
   require(cudaEventCreate(&end), "cudaEventCreate");
-  for (int i = 0; i < warm_up; ++i)
-    require(launch(), "launch");
-  std::vector<float> times;
-  for (int i = 0; i < repeats; ++i) {
-    require(cudaEventRecord(begin, stream), "cudaEventRecord");
-    for (int j = 0; j < launches; ++j)
-      require(launch(), "launch");
-    require(cudaEventRecord(end, stream), "cudaEventRecord");
-    require(cudaEventSynchronize(end), "cudaEventSynchronize");
-    float milliseconds = 0;
-    require(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
-    times.push_back(milliseconds * 1000 / launches);
+  const cudaGraphExec_t graphs[2] = {record(first, launches, stream), record(second, launches, stream)};
+  std::vector<float> times[2];
+  for (int i = 0; i < samples; ++i)
+    for (int which = 0; which < 2; ++which) {
+      require(cudaEventRecord(begin, stream), "cudaEventRecord");
+      require(cudaGraphLaunch(graphs[which], stream), "cudaGraphLaunch");
+      require(cudaEventRecord(end, stream), "cudaEventRecord");
+      require(cudaEventSynchronize(end), "cudaEventSynchronize");
+      float milliseconds = 0;
+      require(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
+      times[which].push_back(milliseconds * 1000 / launches);
+    }
+  for (int which = 0; which < 2; ++which) {
+    result[which] = median(times[which]);
+    require(cudaGraphExecDestroy(graphs[which]), "cudaGraphExecDestroy");
   }
-  std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
-  return times[repeats / 2];
+  require(cudaEventDestroy(begin), "cudaEventDestroy");
+  require(cudaEventDestroy(end), "cudaEventDestroy");
+}
+
+// Nanoseconds of the host that the choice of a configuration takes.
+double dispatch_ns() {
+  constexpr int calls = 1000000;
+  int sum = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < calls; ++i)
+    sum += tuned::select(tuned::current_device(), 0, {1 + i % 4096, 4096});
+  const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - begin;
+  return sum == INT_MIN ? 0 : spent.count() / calls; // the sum is looked at, lest the loop vanish
 }
 
 bool run(int num_tokens, int d, cudaStream_t stream) {
@@ -89,12 +126,13 @@ bool run(int num_tokens, int d, cudaStream_t stream) {
   }
   constexpr double bf16_tolerance = 1.0 / 128; // one unit in the last place of a bf16 result
   const bool correct = error <= bf16_tolerance;
-  const float raw =
-      median_us([&] { return tuned::launch_raw(problem, stream, device_out, device_input, d); }, stream);
-  const float best =
-      median_us([&] { return tuned::launch(problem, stream, device_out, device_input, d); }, stream);
-  std::printf("%6d x %6d  %s (error %.4f)  raw %8.2f us  tuned %8.2f us  %.2fx\n", num_tokens, d,
-              correct ? "correct" : "WRONG", error, raw, best, raw / best);
+  float times[2];
+  compare([&] { return tuned::launch_raw(problem, stream, device_out, device_input, d); },
+          [&] { return tuned::launch(problem, stream, device_out, device_input, d); }, stream, times);
+  const bool is_tuned = tuned::select(tuned::current_device(), 0, problem) >= 0;
+  std::printf("%6d x %6d  %s (error %.4f)  raw %8.2f us  tuned %8.2f us  %.2fx%s\n", num_tokens, d,
+              correct ? "correct" : "WRONG", error, times[0], times[1], times[0] / times[1],
+              is_tuned ? "" : "  (the raw kernel: not tuned for this size)");
   require(cudaFree(device_input), "cudaFree");
   require(cudaFree(device_out), "cudaFree");
   return correct;
@@ -115,5 +153,6 @@ int main() {
   for (const int num_tokens : {1, 7, 64, 1024, 4096})
     for (const int d : {4096, 5120, 14336})
       correct &= run(num_tokens, d, stream);
+  std::printf("choosing a configuration: %.0f ns a call\n", dispatch_ns());
   return correct ? 0 : 1;
 }
