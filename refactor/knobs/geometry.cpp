@@ -39,23 +39,23 @@ std::string_view symbol(Operation operation) {
   }
 }
 
-std::string_view symbol(Comparison comparison) {
+std::string_view symbol(ComparisonOperator comparison) {
   switch (comparison) {
-  case Comparison::less:
+  case ComparisonOperator::less:
     return " < ";
-  case Comparison::less_equal:
+  case ComparisonOperator::less_equal:
     return " <= ";
-  case Comparison::greater:
+  case ComparisonOperator::greater:
     return " > ";
-  case Comparison::greater_equal:
+  case ComparisonOperator::greater_equal:
     return " >= ";
-  case Comparison::equal:
+  case ComparisonOperator::equal:
     return " == ";
-  case Comparison::not_equal:
+  case ComparisonOperator::not_equal:
     return " != ";
-  case Comparison::in:
+  case ComparisonOperator::in:
     return " in ";
-  case Comparison::not_in:
+  case ComparisonOperator::not_in:
     return " not in ";
   }
   return " == ";

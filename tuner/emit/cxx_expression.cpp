@@ -87,10 +87,10 @@ private:
     static constexpr const char* signs[] = {"<", "<=", ">", ">=", "==", "!="};
     std::string text;
     for (std::size_t i = 0; i < node.comparisons.size(); ++i) {
-      const Comparison kind = node.comparisons[i];
+      const ComparisonOperator kind = node.comparisons[i];
       std::string part;
-      if (kind == Comparison::in || kind == Comparison::not_in) {
-        LATHE_TRY(part, membership(node.children[i], node.children[i + 1], kind == Comparison::in));
+      if (kind == ComparisonOperator::in || kind == ComparisonOperator::not_in) {
+        LATHE_TRY(part, membership(node.children[i], node.children[i + 1], kind == ComparisonOperator::in));
       } else {
         LATHE_TRY(const std::string left, print(node.children[i]));
         LATHE_TRY(const std::string right, print(node.children[i + 1]));

@@ -194,10 +194,10 @@ bool equal(const Value& left, const Value& right) {
   return compare_numbers(left, right) == 0;
 }
 
-Result<bool> compare(Comparison comparison, const Value& left, const Value& right) {
-  if (comparison == Comparison::equal)
+Result<bool> compare(ComparisonOperator comparison, const Value& left, const Value& right) {
+  if (comparison == ComparisonOperator::equal)
     return equal(left, right);
-  if (comparison == Comparison::not_equal)
+  if (comparison == ComparisonOperator::not_equal)
     return !equal(left, right);
   if (is_string(left) != is_string(right))
     return reason("a string and a number have no order");
@@ -205,11 +205,11 @@ Result<bool> compare(Comparison comparison, const Value& left, const Value& righ
       is_string(left) ? std::partial_ordering(std::get<std::string>(left) <=> std::get<std::string>(right))
                       : compare_numbers(left, right);
   switch (comparison) {
-  case Comparison::less:
+  case ComparisonOperator::less:
     return order < 0;
-  case Comparison::less_equal:
+  case ComparisonOperator::less_equal:
     return order <= 0;
-  case Comparison::greater:
+  case ComparisonOperator::greater:
     return order > 0;
   default:
     return order >= 0;
@@ -292,11 +292,11 @@ Result<bool> member(const Value& value, const ExpressionNode& list, const SlotLo
 Result<Value> compare_chain(const ExpressionNode& node, const SlotLookup& lookup) {
   LATHE_TRY(Value left, evaluate_tree(node.children[0], lookup));
   for (std::size_t i = 0; i < node.comparisons.size(); ++i) {
-    const Comparison comparison = node.comparisons[i];
+    const ComparisonOperator comparison = node.comparisons[i];
     const ExpressionNode& operand = node.children[i + 1];
-    if (comparison == Comparison::in || comparison == Comparison::not_in) {
+    if (comparison == ComparisonOperator::in || comparison == ComparisonOperator::not_in) {
       LATHE_TRY(const bool found, member(left, operand, lookup));
-      if (found != (comparison == Comparison::in))
+      if (found != (comparison == ComparisonOperator::in))
         return Value{false};
       continue; // the parser lets nothing follow a list
     }

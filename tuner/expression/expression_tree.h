@@ -41,7 +41,7 @@ enum class Operation {
   shift_right,     //
 };
 
-enum class Comparison { less, less_equal, greater, greater_equal, equal, not_equal, in, not_in };
+enum class ComparisonOperator { less, less_equal, greater, greater_equal, equal, not_equal, in, not_in };
 
 enum class Function {
   minimum,
@@ -59,11 +59,11 @@ enum class Function {
 
 struct ExpressionNode {
   Operation operation = Operation::constant;
-  Function function = Function::minimum; // call
-  std::size_t slot = 0;                  // name: index into Expression::names()
-  std::size_t height = 1;                // bounded by the parser, so that recursion over a tree is safe
-  Value value;                           // constant
-  std::vector<Comparison> comparisons;   // compare
+  Function function = Function::minimum;       // call
+  std::size_t slot = 0;                        // name: index into Expression::names()
+  std::size_t height = 1;                      // bounded by the parser, so that recursion over a tree is safe
+  Value value;                                 // constant
+  std::vector<ComparisonOperator> comparisons; // compare
   std::vector<ExpressionNode> children;
 };
 

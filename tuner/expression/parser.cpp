@@ -209,40 +209,41 @@ Result<ExpressionNode> Parser::python_bit_and() {
 }
 
 Result<ExpressionNode> Parser::comparison(Level operand, bool relational, bool equal) {
-  constexpr std::array<std::pair<std::string_view, Comparison>, 4> relations = {
-      {{"<", Comparison::less},
-       {"<=", Comparison::less_equal},
-       {">", Comparison::greater},
-       {">=", Comparison::greater_equal}}};
-  const auto accept = [&]() -> std::optional<Comparison> {
+  constexpr std::array<std::pair<std::string_view, ComparisonOperator>, 4> relations = {
+      {{"<", ComparisonOperator::less},
+       {"<=", ComparisonOperator::less_equal},
+       {">", ComparisonOperator::greater},
+       {">=", ComparisonOperator::greater_equal}}};
+  const auto accept = [&]() -> std::optional<ComparisonOperator> {
     if (equal && accept_symbol("=="))
-      return Comparison::equal;
+      return ComparisonOperator::equal;
     if (equal && accept_symbol("!="))
-      return Comparison::not_equal;
+      return ComparisonOperator::not_equal;
     if (!relational)
       return std::nullopt;
     for (const auto& [symbol, comparison] : relations)
       if (accept_symbol(symbol))
         return comparison;
     if (accept_word("in"))
-      return Comparison::in;
+      return ComparisonOperator::in;
     if (at_word("not") && next_token().kind == TokenKind::name && next_token().text == "in") {
       advance();
       advance();
-      return Comparison::not_in;
+      return ComparisonOperator::not_in;
     }
     return std::nullopt;
   };
 
   LATHE_TRY(ExpressionNode first, (this->*operand)());
   std::vector<ExpressionNode> children;
-  std::vector<Comparison> comparisons;
-  while (const std::optional<Comparison> comparison = accept()) {
+  std::vector<ComparisonOperator> comparisons;
+  while (const std::optional<ComparisonOperator> comparison = accept()) {
     if (children.empty())
       children.push_back(std::move(first));
     else if (children.back().operation == Operation::list)
       return error("a list cannot be compared");
-    const bool membership = *comparison == Comparison::in || *comparison == Comparison::not_in;
+    const bool membership =
+        *comparison == ComparisonOperator::in || *comparison == ComparisonOperator::not_in;
     LATHE_TRY(ExpressionNode next, membership ? list() : (this->*operand)());
     comparisons.push_back(*comparison);
     children.push_back(std::move(next));

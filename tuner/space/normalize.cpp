@@ -270,33 +270,34 @@ private:
 
   TermId comparison(const ExpressionNode& node, std::size_t i) {
     const TermId left = build(node.children[i]);
-    const Comparison comparison = node.comparisons[i];
-    if (comparison != Comparison::in && comparison != Comparison::not_in)
+    const ComparisonOperator comparison = node.comparisons[i];
+    if (comparison != ComparisonOperator::in && comparison != ComparisonOperator::not_in)
       return compare(comparison, left, build(node.children[i + 1]));
     TermId found = pool_.constant(0);
     for (const ExpressionNode& element : node.children[i + 1].children) {
-      const TermId same = compare(Comparison::equal, left, build(element));
+      const TermId same = compare(ComparisonOperator::equal, left, build(element));
       if (needs_tree_)
         return same;
       found = pool_.apply(Op::logical_or, found, same);
     }
     if (pool_[left].may_fail && node.children[i + 1].children.empty())
       return tree();
-    return comparison == Comparison::in ? found : pool_.negation(found);
+    return comparison == ComparisonOperator::in ? found : pool_.negation(found);
   }
 
-  TermId compare(Comparison comparison, TermId left, TermId right) {
+  TermId compare(ComparisonOperator comparison, TermId left, TermId right) {
     if (needs_tree_ || kind(left) == Kind::mixed || kind(right) == Kind::mixed)
       return tree();
     if (fails(left) || fails(right))
       return pool_.fail();
-    const bool equality = comparison == Comparison::equal || comparison == Comparison::not_equal;
+    const bool equality =
+        comparison == ComparisonOperator::equal || comparison == ComparisonOperator::not_equal;
     if ((kind(left) == Kind::text) != (kind(right) == Kind::text)) {
       if (!equality)
         return pool_.fail();
       if (pool_[left].may_fail || pool_[right].may_fail)
         return tree();
-      return pool_.constant(comparison == Comparison::not_equal ? 1 : 0);
+      return pool_.constant(comparison == ComparisonOperator::not_equal ? 1 : 0);
     }
     if (kind(left) == Kind::real || kind(right) == Kind::real) {
       left = to_real(left);
@@ -305,15 +306,15 @@ private:
         return left;
     }
     switch (comparison) {
-    case Comparison::less:
+    case ComparisonOperator::less:
       return pool_.apply(Op::less, left, right);
-    case Comparison::less_equal:
+    case ComparisonOperator::less_equal:
       return pool_.apply(Op::less_equal, left, right);
-    case Comparison::greater:
+    case ComparisonOperator::greater:
       return pool_.apply(Op::less, right, left);
-    case Comparison::greater_equal:
+    case ComparisonOperator::greater_equal:
       return pool_.apply(Op::less_equal, right, left);
-    case Comparison::equal:
+    case ComparisonOperator::equal:
       return pool_.apply(Op::equal, left, right);
     default:
       return pool_.apply(Op::not_equal, left, right);
