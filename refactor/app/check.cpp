@@ -1,5 +1,6 @@
 // `lathe check`: judges a template against its raw kernel, whoever wrote it.
 #include "refactor/app/command.h"
+#include "refactor/app/mutant_report.h"
 #include "refactor/guard/guard.h"
 #include "tuner/app/options.h"
 #include "tuner/base/files.h"
@@ -93,17 +94,32 @@ int check_command(const Arguments& arguments) {
   const auto certificate = judge(*spec, options);
   if (!certificate)
     return fail(certificate.error());
-  const nlohmann::json json = to_json(*certificate);
+  nlohmann::json json = to_json(*certificate);
   if (line.has("certificate")) {
     const Status written = write_file(line.get<std::string>("certificate"), json.dump(2) + "\n");
     if (!written.ok())
       return fail(written.error());
   }
-  if (line.has("json"))
+  std::string mutants;
+  bool survived = false;
+  if (line.has("mutants") && certificate->accepted()) {
+    if (line.get<int>("mutants") < 1)
+      return fail(usage_error("--mutants", "expected 1 or more"));
+    const auto report =
+        judge_mutants(*spec, options, certificate->seed, static_cast<std::size_t>(line.get<int>("mutants")));
+    if (!report)
+      return fail(report.error());
+    json["Mutants"] = report->json;
+    mutants = "\n" + report->text;
+    survived = report->survived;
+  }
+  if (line.has("json")) {
     std::cout << json.dump(2) << "\n";
-  else
+  } else {
     print_table(*certificate, line.has("evidence"));
-  return certificate->accepted() ? 0 : 1;
+    std::cout << mutants;
+  }
+  return certificate->accepted() && !survived ? 0 : 1;
 }
 
 } // namespace lathe::refactor
