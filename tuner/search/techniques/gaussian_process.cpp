@@ -1,7 +1,7 @@
 // Bayesian optimisation with a Gaussian process over the logarithm of the cost: proposes the candidate with
 // the largest expected improvement (Jones, Schonlau and Welch, "Efficient global optimization", 1998) times
 // its probability of success. Earlier results are the process's mean function, with a learned factor, until
-// the evidence is against them.
+// the evidence is against them; when they stop helping, a second process that ignores them takes turns.
 #include "tuner/search/kernel.h"
 #include "tuner/search/posterior.h"
 #include "tuner/search/prior.h"
@@ -23,8 +23,10 @@ constexpr std::size_t training_limit = 256;
 constexpr std::size_t pool_limit = 12'288; // while the training set is complete
 constexpr std::size_t long_run_pool_limit = 2'048;
 constexpr std::size_t promising_points = 16;
-constexpr std::size_t prior_trial = 16;    // observations before earlier results are judged
-constexpr std::size_t prior_patience = 16; // observations without progress after which they are used up
+constexpr std::size_t prior_trial = 16; // observations before earlier results are judged
+// Observations without progress after which a search that ignores earlier results gets every other proposal,
+// and after which it gets them all.
+constexpr std::size_t hedging_patience = 8, prior_patience = 40;
 
 // The logarithm of the expected improvement below `incumbent`, stable far in the tail.
 double log_expected_improvement(double incumbent, double mean, double deviation) {
@@ -40,8 +42,11 @@ class GaussianProcessSearch final : public Technique {
 public:
   explicit GaussianProcessSearch(Context context)
       : Technique(std::move(context)), kernel_(domain().parameters()), pool_(domain(), pool_limit) {
-    if (this->prior() && this->prior()->is_usable())
-      prior_ = this->prior();
+    if (!prior() || !prior()->is_usable())
+      return;
+    prior_ = prior();
+    cold_ =
+        std::make_unique<GaussianProcessSearch>(Context{domain(), history(), nullptr, Random(random()())});
   }
 
   std::optional<Point> propose() override {
@@ -53,17 +58,22 @@ public:
         if (const Point& point = prior_->optima()[next_optimum_];
             domain().contains(point) && !history().is_taken(point))
           return point;
-    if (!prior_ && (spread_ < spread_points || succeeded < 2)) {
+    if (!cold_ && (spread_ < spread_points || succeeded < 2)) {
       ++spread_;
       return spread();
     }
-    if (prior_ && since_best_ >= prior_patience && history().best())
-      drop_prior(Kernel(domain().parameters()));
+    if (prior_ && history().best()) {
+      is_hedged_ = is_hedged_ || since_best_ >= hedging_patience;
+      if (since_best_ >= prior_patience)
+        prior_ = nullptr;
+    }
+    if (cold_ && (!prior_ || (is_hedged_ && ++hedged_proposals_ % 2 == 0)))
+      return cold_->propose();
     if (is_outdated())
       rebuild();
     else
       extend();
-    return best_candidate();
+    return prior_ || !cold_ ? best_candidate() : cold_->propose();
   }
 
   void observe(const Observation&, bool is_new_best) override {
@@ -263,17 +273,7 @@ private:
     const double without =
         fit(cold, points, column(values), {}, 60) + static_cast<double>(values.size()) * std::log(deviation);
     if (without < with_prior)
-      drop_prior(std::move(cold));
-  }
-
-  // Goes on as if there had been no earlier results.
-  void drop_prior(Kernel kernel) {
-    prior_ = nullptr;
-    built_ = false;
-    kernel_ = std::move(kernel);
-    for (Training& item : training_)
-      item.feature = 0;
-    scale(history().observations());
+      prior_ = nullptr;
   }
 
   std::optional<Point> best_candidate() {
@@ -332,14 +332,16 @@ private:
   Kernel kernel_;
   CandidatePool pool_;
   Posterior posterior_;
-  const Prior* prior_ = nullptr;
+  const Prior* prior_ = nullptr;                // until it is let go
+  std::unique_ptr<GaussianProcessSearch> cold_; // where there was a prior: what proposes without it
   Eigen::VectorXf pool_feature_;
   std::vector<Training> training_;
   std::unordered_map<Point, std::size_t, PointHash> index_;
   std::vector<Point> promising_;
   std::vector<char> is_done_; // by candidate: taken
   std::size_t fitted_ = 0, next_seen_ = 0, next_optimum_ = 0, since_best_ = 0, spread_ = 0;
-  bool built_ = false;
+  std::size_t hedged_proposals_ = 0;
+  bool built_ = false, is_hedged_ = false;
   double offset_ = 0, deviation_ = 1, cap_ = 0;
 };
 
