@@ -2,6 +2,8 @@
 
 #include "refactor/frontend/command.h"
 #include "refactor/frontend/fixups.h"
+#include "refactor/frontend/precompiled.h"
+#include "tuner/base/files.h"
 
 #include <clang/AST/ASTConsumer.h>
 #include <clang/Frontend/CompilerInstance.h>
@@ -148,11 +150,16 @@ Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
   result.consumer = std::make_unique<ErrorCollector>(*result.record);
   const auto diagnostics = clang::CompilerInstance::createDiagnostics(
       new clang::DiagnosticOptions, result.consumer.get(), /*ShouldOwnClient=*/false);
-  std::vector<const char*> arguments;
-  for (const std::string& argument : command.arguments)
-    arguments.push_back(argument.c_str());
-  arguments.push_back("-fsyntax-only");
   const std::string name = file.string();
+  const auto given = texts.find(name);
+  const auto read = given == texts.end() ? read_file(file) : Result<std::string>(given->second);
+  const std::vector<std::string> words =
+      read ? with_precompiled_headers(command.arguments, *read) : command.arguments;
+  std::vector<const char*> arguments;
+  for (const std::string& argument : words)
+    arguments.push_back(argument.c_str());
+  arguments.push_back("-O2"); // decides __OPTIMIZE__, as the code that is judged has it
+  arguments.push_back("-fsyntax-only");
   arguments.push_back(name.c_str());
   clang::CreateInvocationOptions how;
   how.Diags = diagnostics;

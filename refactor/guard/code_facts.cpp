@@ -1,7 +1,9 @@
 #include "refactor/guard/code_facts.h"
 
+#include "refactor/frontend/precompiled.h"
 #include "refactor/guard/kernel_ir.h"
 #include "tuner/base/files.h"
+#include "tuner/base/hash.h"
 #include "tuner/base/subprocess.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -15,6 +17,8 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <cctype>
+#include <deque>
+#include <mutex>
 
 namespace lathe::refactor {
 namespace {
@@ -187,15 +191,13 @@ std::string first_error(const std::string& output) {
   return output.substr(at, output.find('\n', at) - at);
 }
 
-} // namespace
-
-Result<std::vector<CodeFacts>> code_facts(const std::string& text, const std::filesystem::path& file,
+Result<std::vector<CodeFacts>> read_facts(const std::string& text, const std::filesystem::path& file,
                                           const std::vector<std::string>& arguments,
                                           const std::vector<CodeRequest>& requests) {
   LATHE_TRY(const TemporaryFolder folder, TemporaryFolder::create("guard"));
   const std::filesystem::path source = folder.path() / file.filename(), bitcode = folder.path() / "kernel.bc";
   LATHE_CHECK(write_file(source, text));
-  std::vector<std::string> command = arguments;
+  std::vector<std::string> command = with_precompiled_headers(arguments, text);
   for (const char* argument : {"-O2", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "-w", "-o"})
     command.emplace_back(argument);
   command.push_back(bitcode.string());
@@ -215,6 +217,36 @@ Result<std::vector<CodeFacts>> code_facts(const std::string& text, const std::fi
     results.push_back(std::move(facts));
   }
   return results;
+}
+
+} // namespace
+
+Result<std::vector<CodeFacts>> code_facts(const std::string& text, const std::filesystem::path& file,
+                                          const std::vector<std::string>& arguments,
+                                          const std::vector<CodeRequest>& requests) {
+  // One raw kernel is wanted again for every candidate that is judged against it.
+  constexpr std::size_t KEPT = 8;
+  static std::mutex mutex;
+  static std::deque<std::pair<std::string, std::vector<CodeFacts>>> known;
+  std::string key = text;
+  for (const std::string& argument : arguments)
+    key += '\n' + argument;
+  for (const CodeRequest& request : requests)
+    key += '\n' + request.mangled + " " + std::to_string(request.block[0]) + " " +
+           std::to_string(request.block[1]) + " " + std::to_string(request.block[2]);
+  key = content_hash(key);
+  {
+    const std::lock_guard lock(mutex);
+    for (const auto& [name, facts] : known)
+      if (name == key)
+        return facts;
+  }
+  LATHE_TRY(std::vector<CodeFacts> facts, read_facts(text, file, arguments, requests));
+  const std::lock_guard lock(mutex);
+  known.emplace_front(key, facts);
+  if (known.size() > KEPT)
+    known.pop_back();
+  return facts;
 }
 
 } // namespace lathe::refactor

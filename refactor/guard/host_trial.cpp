@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <tuple>
 
 namespace lathe::refactor {
 namespace {
@@ -48,29 +50,44 @@ std::optional<std::int64_t> uncovered(const std::vector<ByteRange>& inner,
   return std::nullopt;
 }
 
+// What buffers hold before a run, made once for trials that share it.
+class Fills {
+public:
+  const std::vector<std::byte>& of(const Workload& workload, std::size_t index,
+                                   const TrialSettings& settings) {
+    auto& bytes = known_[{&workload, index, settings.seed, settings.data}];
+    const Workload::Buffer& description = workload.buffers[index];
+    if (bytes.empty() && description.count > 0) {
+      bytes.resize(description.count * static_cast<std::size_t>(std::max(1, dtype_size(description.dtype))));
+      fill_buffer(plan_fill(description, settings.seed, index), bytes);
+      const auto dtype = element_type(description.dtype);
+      if (settings.data != Data::usual && dtype && element::is_real(*dtype))
+        strew(*dtype, settings.data, settings.seed + index, bytes);
+    }
+    return bytes;
+  }
+
+private:
+  std::map<std::tuple<const Workload*, std::size_t, std::uint64_t, Data>, std::vector<std::byte>> known_;
+};
+
 // The buffers and arguments of one trial.
 struct Prepared {
   std::vector<HostBuffer> buffers;
-  std::vector<std::vector<std::byte>> before;
   std::vector<HostArgument> arguments;
 };
 
-Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& settings) {
+Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& settings, Fills& fills) {
   Prepared prepared;
   for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
     const Workload::Buffer& description = workload.buffers[i];
     const auto size = static_cast<std::size_t>(std::max(1, dtype_size(description.dtype)));
     LATHE_TRY(HostBuffer buffer,
               HostBuffer::allocate(description.count * size, settings.misalignment * size));
-    if (description.direction == Direction::out) {
+    if (description.direction == Direction::out)
       std::fill(buffer.bytes().begin(), buffer.bytes().end(), POISONS[settings.poison]);
-    } else {
-      fill_buffer(plan_fill(description, settings.seed, i), buffer.bytes());
-      const auto dtype = element_type(description.dtype);
-      if (settings.data != Data::usual && dtype && element::is_real(*dtype))
-        strew(*dtype, settings.data, settings.seed + i, buffer.bytes());
-    }
-    prepared.before.emplace_back(buffer.bytes().begin(), buffer.bytes().end());
+    else
+      std::ranges::copy(fills.of(workload, i, settings), buffer.bytes().begin());
     prepared.buffers.push_back(std::move(buffer));
   }
   for (const Workload::Parameter& parameter : workload.parameters) {
@@ -92,23 +109,22 @@ HostRunOptions run_options(const TrialSettings& settings) {
   options.time_limit_s = settings.time_limit_s;
   options.threads = 1; // trials run beside each other
   options.shared_poison = POISONS[1 - settings.poison];
+  options.record_accesses = settings.record_accesses;
   return options;
 }
 
 // What a run came to, once its buffers have been looked at.
-TrialResult look_at(const Workload& workload, const Prepared& prepared, Result<HostRunResult>&& run) {
+TrialResult look_at(const Trial& trial, const Prepared& prepared, HostRunResult&& run, Fills& fills) {
+  const Workload& workload = *trial.workload;
   TrialResult result;
-  if (!run) {
-    result.problem = run.error().sentence();
-    return result;
-  }
-  result.accesses = std::move(run->accesses);
-  result.barriers = run->barriers;
+  result.accesses = std::move(run.accesses);
+  for (const double seconds : run.seconds)
+    result.seconds += seconds;
   for (const HostBuffer& buffer : prepared.buffers)
     result.contents.emplace_back(buffer.bytes().begin(), buffer.bytes().end());
-  if (run->outcome != Outcome::ok) {
-    result.out_of_time = run->outcome == Outcome::timeout;
-    result.problem = std::string(to_string(run->outcome)) + ": " + run->reason;
+  if (run.outcome != Outcome::ok) {
+    result.out_of_time = run.outcome == Outcome::timeout;
+    result.problem = std::string(to_string(run.outcome)) + ": " + run.reason;
     return result;
   }
   for (std::size_t i = 0; i < prepared.buffers.size(); ++i) {
@@ -118,7 +134,8 @@ TrialResult look_at(const Workload& workload, const Prepared& prepared, Result<H
                        std::to_string(*damage) + " of " + std::to_string(buffer.size());
       return result;
     }
-    if (workload.buffers[i].direction == Direction::in && prepared.before[i] != result.contents[i]) {
+    if (workload.buffers[i].direction == Direction::in &&
+        fills.of(workload, i, trial.settings) != result.contents[i]) {
       result.problem = "changed the input '" + workload.buffers[i].name + "'";
       return result;
     }
@@ -129,39 +146,30 @@ TrialResult look_at(const Workload& workload, const Prepared& prepared, Result<H
 
 } // namespace
 
-TrialResult run_trial(const HostKernel& kernel, const Launch& launch, const Workload& workload,
-                      const TrialSettings& settings) {
-  auto prepared = prepare_trial(workload, settings);
-  if (!prepared) {
-    TrialResult failed;
-    failed.problem = prepared.error().sentence();
-    return failed;
-  }
-  return look_at(workload, *prepared,
-                 kernel.run_isolated(launch, prepared->arguments, run_options(settings)));
-}
-
-std::vector<TrialResult> run_trials(const HostKernel& kernel, const Launch& launch, const Workload& workload,
-                                    const std::vector<TrialSettings>& settings) {
+std::vector<TrialResult> run_trials(const std::vector<Trial>& trials) {
+  std::vector<TrialResult> results(trials.size());
+  Fills fills;
   std::vector<Prepared> prepared;
+  prepared.reserve(trials.size()); // arguments point to buffers
   std::vector<HostKernel::Run> runs;
-  for (const TrialSettings& one : settings) {
-    auto ready = prepare_trial(workload, one);
-    if (!ready)
-      break;
-    prepared.push_back(std::move(*ready));
-    runs.push_back({prepared.back().arguments, run_options(one)});
-  }
-  std::vector<TrialResult> results;
-  if (runs.size() == settings.size())
-    if (auto ends = kernel.run_all_isolated(launch, runs)) {
-      for (std::size_t i = 0; i < settings.size(); ++i)
-        results.push_back(look_at(workload, prepared[i], std::move((*ends)[i])));
+  for (const Trial& trial : trials) {
+    auto ready = prepare_trial(*trial.workload, trial.settings, fills);
+    if (!ready) {
+      results.assign(trials.size(), TrialResult{});
+      for (TrialResult& result : results)
+        result.problem = ready.error().sentence();
       return results;
     }
-  // One of them took the others with it: each alone tells which.
-  for (const TrialSettings& one : settings)
-    results.push_back(run_trial(kernel, launch, workload, one));
+    prepared.push_back(std::move(*ready));
+    runs.push_back({trial.kernel, *trial.launch, prepared.back().arguments, run_options(trial.settings)});
+  }
+  auto ends = HostKernel::run_all_isolated(runs);
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (ends[i])
+      results[i] = look_at(trials[i], prepared[i], std::move(*ends[i]), fills);
+    else
+      results[i].problem = ends[i].error().sentence();
+  }
   return results;
 }
 

@@ -20,6 +20,7 @@ struct TrialSettings {
   std::size_t poison = 0; // index into POISONS
   HostSchedule schedule = HostSchedule::forward;
   std::size_t misalignment = 0; // elements by which every buffer is moved off its natural alignment
+  bool record_accesses = false;
   double time_limit_s = 20;
 };
 
@@ -28,15 +29,19 @@ struct TrialResult {
   std::string problem; // when not
   bool out_of_time = false;
   std::vector<std::vector<std::byte>> contents; // of each buffer of the workload, afterwards
-  std::vector<BufferAccess> accesses;           // by buffer argument
-  std::uint64_t barriers = 0;
+  std::vector<BufferAccess> accesses;           // by buffer argument, where they were recorded
+  double seconds = 0;                           // of the kernel alone
 };
 
-TrialResult run_trial(const HostKernel& kernel, const Launch& launch, const Workload& workload,
-                      const TrialSettings& settings);
-// Several trials in one child process; results in order.
-std::vector<TrialResult> run_trials(const HostKernel& kernel, const Launch& launch, const Workload& workload,
-                                    const std::vector<TrialSettings>& settings);
+struct Trial {
+  const HostKernel* kernel = nullptr;
+  const Launch* launch = nullptr;
+  const Workload* workload = nullptr;
+  TrialSettings settings;
+};
+
+// In one child process as long as that survives; results in order.
+std::vector<TrialResult> run_trials(const std::vector<Trial>& trials);
 
 // Compares two trials of the same data and poison. `ignore_order`: buffers (by index) whose elements are
 // compared as a multiset. Returns nothing when they agree; `error`: the worst, in units of what is allowed.

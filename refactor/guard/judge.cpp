@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <random>
 
 namespace lathe::refactor {
@@ -42,25 +43,22 @@ public:
     Subject& subject = *preparation.subject;
     certificate_.raw_hash = content_hash(subject.raw_text);
     certificate_.template_hash = content_hash(subject.template_text);
+    if (!preparation.template_problem.empty())
+      return refuse(preparation.template_problem, start);
+    // Machine code comes from other processes while clang parses here.
+    LATHE_TRY(ImageCompiler compiler, ImageCompiler::create(options_));
+    auto building = std::async(std::launch::async, [&] { return compile_images(compiler, subject); });
+    const Status parsed = parse_sides(preparation);
+    const Images images = building.get();
+    LATHE_CHECK(parsed);
     if (subject.raw.source)
       certificate_.flags = portable_command(subject.raw.source->command(), std::filesystem::current_path());
-    if (!preparation.template_problem.empty()) {
-      CheckResult result;
-      result.check = "well-formed";
-      result.verdict = Verdict::failed;
-      result.detail = preparation.template_problem;
-      certificate_.checks.push_back(std::move(result));
-      certificate_.identity_level = "L4";
-      skip_rest("the template is not well-formed");
-      certificate_.seconds = seconds_since(start);
-      return std::move(certificate_);
-    }
-    LATHE_TRY(ImageCompiler compiler, ImageCompiler::create(options_));
-    const Images images = compile_images(compiler, subject);
     for (const Image& image : images.raw_defaults)
       if (!image.outcome.ok())
         return Error{"the raw kernel does not compile", image.outcome.message,
                      "judge a template against a raw kernel that compiles alone"};
+    if (!preparation.template_problem.empty())
+      return refuse(preparation.template_problem, start);
     note_trusted(compiler, subject);
 
     make([&] { return check_well_formed(subject, images); });
@@ -85,6 +83,19 @@ public:
   }
 
 private:
+  // There is nothing that the other checks could look at.
+  Certificate refuse(const std::string& problem, std::chrono::steady_clock::time_point start) {
+    CheckResult result;
+    result.check = "well-formed";
+    result.verdict = Verdict::failed;
+    result.detail = problem;
+    certificate_.checks.push_back(std::move(result));
+    certificate_.identity_level = "L4";
+    skip_rest("the template is not well-formed");
+    certificate_.seconds = seconds_since(start);
+    return std::move(certificate_);
+  }
+
   bool failed(const char* check) const {
     return std::any_of(certificate_.checks.begin(), certificate_.checks.end(),
                        [&](const CheckResult& result) {

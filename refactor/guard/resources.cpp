@@ -12,16 +12,17 @@
 namespace lathe::refactor {
 namespace {
 
-constexpr std::uint64_t LAUNCHES = 4096; // per workload
+constexpr std::uint64_t LAUNCHES = 1 << 16;   // of all workloads together
+constexpr std::uint64_t FEWEST_LAUNCHES = 64; // of each workload
 
 long long threads_of(const Launch& launch) {
   return 1ll * launch.block[0] * launch.block[1] * launch.block[2];
 }
 
-// Launches of (up to LAUNCHES) admitted configurations of one workload. Returns how many; `complete`: all of
+// Launches of (up to `most`) admitted configurations of one workload. Returns how many; `complete`: all of
 // them.
 std::uint64_t judge_launches(const Subject& subject, const std::shared_ptr<const Workload>& workload,
-                             Findings& findings, bool& complete) {
+                             std::uint64_t most, Findings& findings, bool& complete) {
   std::vector<Parameter> parameters;
   const auto defaults = default_knobs(*workload);
   for (std::size_t i = 0; i < subject.spec.knobs.size(); ++i) {
@@ -44,9 +45,9 @@ std::uint64_t judge_launches(const Subject& subject, const std::shared_ptr<const
   }
   Random random(subject.seed ^ 0x7e5);
   const ValidCount count = space->valid_count();
-  const bool all = space->is_enumerated() && count.value <= static_cast<double>(LAUNCHES);
+  const bool all = space->is_enumerated() && count.value <= static_cast<double>(most);
   complete = complete && all;
-  const std::uint64_t looked = all ? static_cast<std::uint64_t>(count.value) : LAUNCHES;
+  const std::uint64_t looked = all ? static_cast<std::uint64_t>(count.value) : most;
   for (std::uint64_t i = 0; i < looked; ++i) {
     const KnobValues knobs = space->values(all ? space->point(i) : space->sample(random));
     const auto launch = bind_launch(subject.spec.kernel.launch, *workload, knobs);
@@ -113,11 +114,14 @@ CheckResult check_resources(const Subject& subject, const Images& images) {
     judge_image(subject, subject.sampled[i], images.template_samples[i], findings);
   std::uint64_t launches = 0;
   bool complete = true;
+  const std::uint64_t workloads =
+      std::max<std::uint64_t>(1, subject.type_choices.size() * subject.spec.problems.size());
+  const std::uint64_t most = std::max(FEWEST_LAUNCHES, LAUNCHES / workloads);
   for (const auto& types : subject.type_choices)
     for (const Problem& problem : subject.spec.problems) {
       const auto workload = own_workload(subject.spec, problem, types, subject.device);
       if (workload && !findings.failed())
-        launches += judge_launches(subject, *workload, findings, complete);
+        launches += judge_launches(subject, *workload, most, findings, complete);
     }
   return findings.conclude(
       Verdict::tested, std::to_string(launches) + " launches " +

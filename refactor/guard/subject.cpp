@@ -7,6 +7,7 @@
 #include <clang/Frontend/ASTUnit.h>
 
 #include <algorithm>
+#include <future>
 #include <set>
 #include <tuple>
 
@@ -285,27 +286,32 @@ Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options,
     return result;
   }
   collect_samples(subject);
+  return result;
+}
 
+Status parse_sides(Preparation& preparation) {
+  Subject& subject = *preparation.subject;
+  const TuningSpec& spec = subject.spec;
   std::vector<std::pair<std::string, const Launch*>> raw_wanted, template_wanted;
-  for (const Configuration& configuration : subject.defaults) {
-    raw_wanted.emplace_back(configuration.raw_instance, &configuration.raw_launch);
-    template_wanted.emplace_back(configuration.template_instance, &configuration.template_launch);
-  }
-  for (const Configuration& configuration : subject.sampled) {
-    raw_wanted.emplace_back(configuration.raw_instance, &configuration.raw_launch);
-    template_wanted.emplace_back(configuration.template_instance, &configuration.template_launch);
-  }
-  LATHE_CHECK(parse_side(subject, spec.reference, subject.raw_text, raw_wanted, subject.raw));
-  const Status parsed =
-      parse_side(subject, spec.kernel, subject.template_text, template_wanted, subject.templated);
+  for (const auto* configurations : {&subject.defaults, &subject.sampled})
+    for (const Configuration& configuration : *configurations) {
+      raw_wanted.emplace_back(configuration.raw_instance, &configuration.raw_launch);
+      template_wanted.emplace_back(configuration.template_instance, &configuration.template_launch);
+    }
+  auto parsing = std::async(std::launch::async, [&] {
+    return parse_side(subject, spec.kernel, subject.template_text, template_wanted, subject.templated);
+  });
+  const Status raw = parse_side(subject, spec.reference, subject.raw_text, raw_wanted, subject.raw);
+  const Status templated = parsing.get();
+  LATHE_CHECK(raw);
   for (const ParsedSide* side : {&subject.raw, &subject.templated})
     if (side->source)
       for (const std::string& stand_in : side->source->stand_ins())
         if (std::find(subject.trusted.begin(), subject.trusted.end(), stand_in) == subject.trusted.end())
           subject.trusted.push_back(stand_in);
-  if (!parsed.ok())
-    result.template_problem = parsed.error().sentence();
-  return result;
+  if (!templated.ok())
+    preparation.template_problem = templated.error().sentence();
+  return Done{};
 }
 
 } // namespace lathe::refactor

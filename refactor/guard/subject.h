@@ -65,11 +65,13 @@ struct Subject {
   std::vector<std::string> trusted;
 };
 
-// Reads, binds, samples and parses. `template_problem`: the template's fault when it does not even parse.
+// Reads, binds and samples. `template_problem`: the template's fault when it cannot be judged further.
 struct Preparation {
   std::unique_ptr<Subject> subject;
   std::string template_problem;
 };
 Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options, std::uint64_t seed);
+// Parses both sides and reads the facts of their instances. An Error is the raw kernel's.
+Status parse_sides(Preparation& preparation);
 
 } // namespace lathe::refactor

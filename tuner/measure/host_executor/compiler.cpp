@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <unistd.h>
@@ -277,7 +278,9 @@ Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view sou
                       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
 }
 
-std::string source_line(const fs::path& object, std::uintptr_t offset) {
+namespace {
+
+std::string find_source_line(const fs::path& object, std::uintptr_t offset) {
   for (const char* tool : {"llvm-symbolizer-19", "llvm-symbolizer", "addr2line"}) {
     std::vector<std::string> command{tool, "-e", object.string(), fmt::format("0x{:x}", offset)};
     if (std::string_view(tool).starts_with("llvm"))
@@ -297,6 +300,22 @@ std::string source_line(const fs::path& object, std::uintptr_t offset) {
     return fs::path(line).filename().string();
   }
   return {};
+}
+
+} // namespace
+
+std::string source_line(const fs::path& object, std::uintptr_t offset) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::uintptr_t>, std::string> known;
+  const auto key = std::pair(object.string(), offset);
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(key); found != known.end())
+      return found->second;
+  }
+  std::string line = find_source_line(object, offset);
+  const std::lock_guard lock(mutex);
+  return known.emplace(key, std::move(line)).first->second;
 }
 
 } // namespace lathe::host

@@ -98,6 +98,8 @@ struct HostRunOptions {
   std::uint64_t seed = 1;   // of HostSchedule::random
   double time_limit_s = 60; // of the whole run; enforced by run_isolated
   int threads = 0; // OS threads; 0: one a core. One when the kernel was compiled to sanitize or trace
+  // Records which bytes are read and written although the kernel was compiled to sanitize only.
+  bool record_accesses = false;
   std::byte shared_poison{0xff}; // what shared memory holds when a block starts
   int repeats = 1;               // timed launches in a row over the same buffers, each timed on its own
   double repeat_seconds = 0;     // no further repeat once this much time has passed; 0: all of them
@@ -120,7 +122,7 @@ struct HostRunResult {
   Outcome outcome = Outcome::ok;      // ok, runtime_error, timeout or crashed
   std::string reason;                 // of a failure: one sentence, with the kernel's line where known
   std::vector<double> seconds;        // one a repeat, in order; fewer when the run failed
-  std::vector<BufferAccess> accesses; // when compiled with `trace`: one for each buffer argument
+  std::vector<BufferAccess> accesses; // when compiled with `trace` or recorded: one for each buffer argument
   std::uint64_t barriers = 0;         // __syncthreads() completed, over all blocks of the last repeat
   std::string output;                 // what the kernel printed (at most 64 KiB)
 };
@@ -150,13 +152,16 @@ public:
   Result<HostRunResult> run_isolated(const Launch& launch, std::span<const HostArgument> arguments,
                                      const HostRunOptions& options = {}) const;
 
-  // Several runs in one forked child: one fork of this process instead of one a run. Fails when the child did
-  // not survive them; whose fault that is, run_isolated on fresh buffers tells.
+  // Several runs, of any kernels, in as few forked children as survive: the cost of a fork grows with this
+  // process. A run that crashes or exceeds the longest of the time limits is an outcome of its own, and those
+  // behind it are made in another child; later runs of a kernel that did not end are not tried and end alike.
   struct Run {
+    const HostKernel* kernel = nullptr;
+    Launch launch;
     std::vector<HostArgument> arguments;
     HostRunOptions options;
   };
-  Result<std::vector<HostRunResult>> run_all_isolated(const Launch& launch, std::span<const Run> runs) const;
+  static std::vector<Result<HostRunResult>> run_all_isolated(std::span<const Run> runs);
 
   struct ParameterType {
     std::size_t size = 0;

@@ -34,7 +34,7 @@ void note_crash(int signal, siginfo_t* info, void* context) {
   _exit(1);
 }
 
-[[noreturn]] void child(const std::function<std::string()>& work, int answer_fd) {
+[[noreturn]] void child(const std::function<void(const Tell&)>& work, int answer_fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int null = open("/dev/null", O_RDWR);
   if (null >= 0)
@@ -48,13 +48,14 @@ void note_crash(int signal, siginfo_t* info, void* context) {
     sigaction(signal, &action, nullptr);
   for (const int signal : {SIGINT, SIGTERM})
     ::signal(signal, SIG_DFL);
-  const std::string answer = work();
-  for (std::size_t done = 0; done < answer.size();) {
-    const ssize_t written = write(answer_fd, answer.data() + done, answer.size() - done);
-    if (written <= 0)
-      _exit(2);
-    done += static_cast<std::size_t>(written);
-  }
+  work([&](std::string_view answer) {
+    for (std::size_t done = 0; done < answer.size();) {
+      const ssize_t written = write(answer_fd, answer.data() + done, answer.size() - done);
+      if (written <= 0)
+        _exit(2);
+      done += static_cast<std::size_t>(written);
+    }
+  });
   _exit(0);
 }
 
@@ -81,7 +82,7 @@ SignalStack::~SignalStack() {
   munmap(memory_, SIGNAL_STACK_BYTES);
 }
 
-Result<ChildEnd> run_in_child(const std::function<std::string()>& work, double time_limit_s) {
+Result<ChildEnd> run_in_child(const std::function<void(const Tell&)>& work, double time_limit_s) {
   const auto system_error = [](const char* what) {
     return Error{what, std::strerror(errno), "free some memory or processes"};
   };
@@ -107,7 +108,8 @@ Result<ChildEnd> run_in_child(const std::function<std::string()>& work, double t
     return system_error("cannot start a child process");
   }
   ChildEnd end;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(time_limit_s);
+  const auto limit = std::chrono::duration<double>(time_limit_s);
+  auto deadline = std::chrono::steady_clock::now() + limit;
   char buffer[65536];
   while (true) {
     const double left = std::chrono::duration<double>(deadline - std::chrono::steady_clock::now()).count();
@@ -126,6 +128,7 @@ Result<ChildEnd> run_in_child(const std::function<std::string()>& work, double t
     if (count <= 0)
       break;
     end.answer.append(buffer, static_cast<std::size_t>(count));
+    deadline = std::chrono::steady_clock::now() + limit;
   }
   close(answer[0]);
   int status = 0;

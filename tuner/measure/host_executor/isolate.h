@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace lathe::host {
 
@@ -18,15 +19,18 @@ struct CrashNote {
 };
 
 struct ChildEnd {
-  bool finished = false; // `work` returned, `answer` is what it returned
+  bool finished = false; // `work` returned
   bool timed_out = false;
-  std::string answer;
-  CrashNote crash; // signal 0: none
+  std::string answer; // all that it told
+  CrashNote crash;    // signal 0: none
 };
 
-// Runs `work` in a forked child with no output streams of its own. An Error means that no child could be
-// started.
-Result<ChildEnd> run_in_child(const std::function<std::string()>& work, double time_limit_s);
+using Tell = std::function<void(std::string_view)>;
+
+// Runs `work` in a forked child with no output streams of its own; what it tells reaches the parent even when
+// it crashes later. The time limit begins anew whenever it tells something. An Error means that no child
+// could be started.
+Result<ChildEnd> run_in_child(const std::function<void(const Tell&)>& work, double time_limit_s);
 
 // The calling OS thread's signal stack, for the note of a stack overflow; called by threads of a child.
 class SignalStack {

@@ -146,6 +146,17 @@ HostRunResult crashed(const HostKernel::Implementation& kernel, const host::Cras
   return result;
 }
 
+// The outcome of a run that its child did not survive.
+HostRunResult cut_short(const HostKernel::Implementation& kernel, const host::ChildEnd& end,
+                        std::span<const HostArgument> arguments, const HostRunOptions& options) {
+  if (!end.timed_out)
+    return crashed(kernel, end.crash, arguments);
+  HostRunResult result;
+  result.outcome = Outcome::timeout;
+  result.reason = fmt::format("the kernel did not end within {:g} s", options.time_limit_s);
+  return result;
+}
+
 } // namespace
 
 HostKernel::HostKernel(std::shared_ptr<const Implementation> implementation)
@@ -248,52 +259,78 @@ Result<HostRunResult> HostKernel::run_isolated(const Launch& launch, std::span<c
   const std::vector<HostArgument> given = with_null_pointers(arguments);
   LATHE_TRY(const host::ChildEnd end,
             host::run_in_child(
-                [&] {
-                  return host::serialise(
-                      host::launch(*kernel.unit, *kernel.entry, launch, given, options, kernel.checks));
+                [&](const host::Tell& tell) {
+                  tell(host::serialise(
+                      host::launch(*kernel.unit, *kernel.entry, launch, given, options, kernel.checks)));
                 },
                 options.time_limit_s));
   if (end.finished)
     return finish(kernel, host::deserialise(end.answer));
-  if (!end.timed_out)
-    return crashed(kernel, end.crash, arguments);
-  HostRunResult result;
-  result.outcome = Outcome::timeout;
-  result.reason = fmt::format("the kernel did not end within {:g} s", options.time_limit_s);
-  return result;
+  return cut_short(kernel, end, arguments, options);
 }
 
-Result<std::vector<HostRunResult>> HostKernel::run_all_isolated(const Launch& launch,
-                                                                std::span<const Run> runs) const {
-  const Implementation& kernel = *implementation_;
-  LATHE_CHECK(check_launch(launch));
-  double time_limit_s = 0;
+std::vector<Result<HostRunResult>> HostKernel::run_all_isolated(std::span<const Run> runs) {
+  std::vector<Result<HostRunResult>> results(runs.size(), Result<HostRunResult>(HostRunResult{}));
   std::vector<std::vector<HostArgument>> given;
-  for (const Run& run : runs) {
-    LATHE_CHECK(check_arguments(kernel, run.arguments));
-    time_limit_s = std::max(time_limit_s, run.options.time_limit_s);
-    given.push_back(with_null_pointers(run.arguments));
-  }
-  const auto work = [&] {
-    std::string answers;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      const std::string answer = host::serialise(
-          host::launch(*kernel.unit, *kernel.entry, launch, given[i], runs[i].options, kernel.checks));
-      answers += fmt::format("{:016x}", answer.size()) + answer;
+  std::vector<std::size_t> left; // runs to be made, in order
+  double time_limit_s = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    given.push_back(with_null_pointers(runs[i].arguments));
+    const Status launch = check_launch(runs[i].launch),
+                 arguments = check_arguments(*runs[i].kernel->implementation_, runs[i].arguments);
+    if (!launch.ok() || !arguments.ok()) {
+      results[i] = launch.ok() ? arguments.error() : launch.error();
+      continue;
     }
-    return answers;
-  };
-  constexpr std::size_t LENGTH_DIGITS = 16;
-  LATHE_TRY(const host::ChildEnd end, host::run_in_child(work, time_limit_s));
-  std::vector<HostRunResult> results;
-  for (std::size_t at = 0; end.finished && at + LENGTH_DIGITS <= end.answer.size();) {
-    const std::size_t length = std::stoull(end.answer.substr(at, LENGTH_DIGITS), nullptr, 16);
-    at += LENGTH_DIGITS;
-    results.push_back(finish(kernel, host::deserialise(end.answer.substr(at, length))));
-    at += length;
+    left.push_back(i);
+    time_limit_s = std::max(time_limit_s, runs[i].options.time_limit_s);
   }
-  if (results.size() != runs.size())
-    return Error{"the runs of " + kernel.instance + " did not end", "one of them crashed or hung", ""};
+  for (std::size_t done = 0; done < left.size();) {
+    const auto work = [&](const host::Tell& tell) {
+      for (std::size_t at = done; at < left.size(); ++at) {
+        const Run& run = runs[left[at]];
+        const Implementation& kernel = *run.kernel->implementation_;
+        const std::string answer = host::serialise(host::launch(*kernel.unit, *kernel.entry, run.launch,
+                                                                given[left[at]], run.options, kernel.checks));
+        const std::size_t size = answer.size();
+        tell(std::string(reinterpret_cast<const char*>(&size), sizeof size) + answer);
+      }
+    };
+    const auto end = host::run_in_child(work, time_limit_s);
+    if (!end.ok()) {
+      for (; done < left.size(); ++done)
+        results[left[done]] = end.error();
+      break;
+    }
+    std::string_view told = end->answer;
+    std::size_t size = 0;
+    while (done < left.size() && told.size() >= sizeof size) {
+      std::memcpy(&size, told.data(), sizeof size);
+      if (told.size() < sizeof size + size)
+        break;
+      results[left[done]] = finish(*runs[left[done]].kernel->implementation_,
+                                   host::deserialise(told.substr(sizeof size, size)));
+      told.remove_prefix(sizeof size + size);
+      ++done;
+    }
+    if (done == left.size())
+      break;
+    // The one that took the child with it; the next child goes on behind it.
+    const Run& last = runs[left[done]];
+    const HostRunResult cut = cut_short(*last.kernel->implementation_, *end, last.arguments, last.options);
+    results[left[done++]] = cut;
+    if (cut.outcome != Outcome::timeout)
+      continue;
+    // What did not end once is not waited for again.
+    const auto is_hanging = [&](std::size_t i) {
+      return runs[i].kernel->implementation_ == last.kernel->implementation_;
+    };
+    for (std::size_t at = done; at < left.size(); ++at)
+      if (is_hanging(left[at]))
+        results[left[at]] = cut;
+    left.erase(std::remove_if(left.begin() + static_cast<std::ptrdiff_t>(done), left.end(), is_hanging),
+               left.end());
+  }
   return results;
 }
 

@@ -282,7 +282,8 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
 
   std::optional<AccessLog> log;
   if (checked)
-    log.emplace(regions_of(unit, arenas[0], geometry, arguments), checks.trace, checks.sanitize);
+    log.emplace(regions_of(unit, arenas[0], geometry, arguments), checks.trace || options.record_accesses,
+                checks.sanitize);
   std::mutex print_mutex;
   BlockTask task;
   task.entry = &entry;

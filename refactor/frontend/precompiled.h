@@ -1,0 +1,15 @@
+// The headers that many texts begin with, parsed once a process.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// The Clang command with Lathe's forced header and the toolkit's and standard headers that `text` begins with
+// already parsed; as it is where that does not pay (a command that is seen for the first time) or fails. The
+// text keeps its #include lines, whose guards then skip the files.
+std::vector<std::string> with_precompiled_headers(const std::vector<std::string>& command,
+                                                  const std::string& text);
+
+} // namespace lathe::refactor

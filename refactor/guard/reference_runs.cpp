@@ -1,0 +1,90 @@
+#include "refactor/guard/reference_runs.h"
+
+#include "refactor/guard/parallel.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace lathe::refactor {
+namespace {
+
+constexpr std::size_t SIZES_PER_CHILD = 5;
+
+// Under either poison, with threads in reverse, on special values, and on buffers that start one element off.
+std::vector<TrialSettings> settings_of(std::uint64_t seed) {
+  std::vector<TrialSettings> all(6);
+  for (TrialSettings& settings : all)
+    settings.seed = seed;
+  all[0].record_accesses = true;
+  all[1].poison = 1;
+  all[2].schedule = HostSchedule::reverse;
+  all[3].data = Data::infinities;
+  all[4].data = Data::nans;
+  all[5].misalignment = 1;
+  return all;
+}
+
+// What the results at one size come to.
+ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* results,
+                        const std::vector<TrialSettings>& settings) {
+  const Workload& workload = *runs->workload;
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!results[i].clean)
+      return {nullptr, results[i].problem};
+  // A raw kernel whose result depends on the order of its threads is no reference, but as a set.
+  runs->unordered.assign(workload.buffers.size(), false);
+  if (!compare_trials(workload, results[2], results[0], settings[2], {}).problem.empty()) {
+    for (std::size_t i = 0; i < workload.buffers.size(); ++i)
+      runs->unordered[i] =
+          workload.buffers[i].direction != Direction::in && results[2].contents[i] != results[0].contents[i];
+    if (!compare_trials(workload, results[2], results[0], settings[2], runs->unordered).problem.empty())
+      return {nullptr, "its result depends on the order in which threads run"};
+    runs->depends_on_order = true;
+  }
+  runs->raw[0] = std::move(results[0]);
+  runs->raw[1] = std::move(results[1]);
+  if (results[3].clean)
+    runs->infinities = std::move(results[3]);
+  if (results[4].clean)
+    runs->nans = std::move(results[4]);
+  runs->accepts_misalignment = results[5].clean;
+  return {std::move(runs), {}};
+}
+
+} // namespace
+
+std::vector<ReferenceTrial> run_reference(const HostKernels& raw,
+                                          const std::vector<std::shared_ptr<const Workload>>& workloads,
+                                          std::uint64_t seed, int jobs,
+                                          std::chrono::steady_clock::time_point deadline) {
+  std::vector<ReferenceTrial> trials(workloads.size());
+  const std::vector<TrialSettings> settings = settings_of(seed);
+  const auto serve = [&](std::size_t batch) {
+    std::vector<std::pair<std::size_t, std::unique_ptr<ReferenceRuns>>> tried;
+    std::vector<Trial> runs;
+    for (std::size_t i = batch * SIZES_PER_CHILD;
+         i < std::min(workloads.size(), (batch + 1) * SIZES_PER_CHILD); ++i) {
+      const auto knobs = default_knobs(*workloads[i]);
+      auto bound = bind_configuration(workloads[i], knobs ? *knobs : KnobValues{});
+      if (!bound)
+        continue;
+      const HostKernel* kernel = raw.find(bound->raw_instance, bound->macros());
+      if (!kernel)
+        continue;
+      auto reference = std::make_unique<ReferenceRuns>();
+      reference->workload = workloads[i];
+      reference->usual = std::move(*bound);
+      for (const TrialSettings& one : settings)
+        runs.push_back({kernel, &reference->usual.raw_launch, workloads[i].get(), one});
+      tried.emplace_back(i, std::move(reference));
+    }
+    std::vector<TrialResult> results = run_trials(runs);
+    for (std::size_t t = 0; t < tried.size(); ++t)
+      trials[tried[t].first] =
+          conclude(std::move(tried[t].second), results.data() + t * settings.size(), settings);
+  };
+  parallel((workloads.size() + SIZES_PER_CHILD - 1) / SIZES_PER_CHILD, jobs, deadline, serve);
+  return trials;
+}
+
+} // namespace lathe::refactor

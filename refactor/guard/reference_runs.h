@@ -1,0 +1,35 @@
+// What the raw kernel gives at sizes at which it runs clean: the differential check's reference.
+#pragma once
+
+#include "refactor/guard/host_kernels.h"
+#include "refactor/guard/host_trial.h"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+struct ReferenceRuns {
+  std::shared_ptr<const Workload> workload;
+  Configuration usual; // the default there
+  TrialResult raw[2];  // under either poison; the first with its accesses
+  std::optional<TrialResult> infinities, nans;
+  std::vector<bool> unordered; // buffers that depend on the order of threads
+  bool depends_on_order = false;
+  bool accepts_misalignment = false;
+};
+
+// At each workload: its runs, or why there are none ("": it could not be tried at all).
+struct ReferenceTrial {
+  std::unique_ptr<ReferenceRuns> runs;
+  std::string problem;
+};
+std::vector<ReferenceTrial> run_reference(const HostKernels& raw,
+                                          const std::vector<std::shared_ptr<const Workload>>& workloads,
+                                          std::uint64_t seed, int jobs,
+                                          std::chrono::steady_clock::time_point deadline);
+
+} // namespace lathe::refactor
