@@ -26,6 +26,7 @@ struct Replayed {
   std::string file;
   RecordedSpace space;
   ReplayResult result;
+  std::size_t prior_observations = 0;
 };
 
 std::string title(const Replayed& item) {
@@ -59,6 +60,28 @@ std::size_t runs_near_optimum(const ReplayResult& result) {
   return static_cast<std::size_t>(std::ranges::count_if(result.runs, [&](const ReplayRun& run) {
     return result.evaluations_to(run, near_optimum).has_value();
   }));
+}
+
+// How the estimate of the remaining gap did after `evaluations`: the true gap of the runs, what was
+// estimated, and the share of the runs in which the true one was not larger.
+struct GapEstimates {
+  double actual = 0, estimated = 0, held = 0;
+};
+
+GapEstimates gap_estimates(const Replayed& item, std::size_t evaluations) {
+  GapEstimates mean;
+  const double share = 1 / static_cast<double>(item.result.runs.size());
+  const auto configurations = static_cast<double>(item.space.records.size());
+  for (const ReplayRun& run : item.result.runs) {
+    const std::span<const Observation> seen(run.observations.data(),
+                                            std::min(evaluations, run.observations.size()));
+    const double actual = 1 - item.result.fraction(run, evaluations);
+    const double estimated = estimate_remaining_gap(seen, configurations).fraction;
+    mean.actual += share * actual;
+    mean.estimated += share * estimated;
+    mean.held += actual <= estimated ? share : 0;
+  }
+  return mean;
 }
 
 std::string table(const std::vector<Replayed>& all, const ReplayOptions& options) {
@@ -98,17 +121,23 @@ Json to_json(const std::vector<Replayed>& all, const ReplayOptions& options) {
   Json spaces = Json::array();
   for (const Replayed& item : all) {
     Json fractions = Json::array();
-    for (std::size_t mark : marks_within(options.budget))
+    for (std::size_t mark : marks_within(options.budget)) {
+      const GapEstimates gap = gap_estimates(item, mark);
       fractions.push_back({{"evaluations", mark},
                            {"fraction_of_optimum", item.result.mean_fraction(mark)},
                            {"standard_error", item.result.standard_error(mark)},
-                           {"random", random_fraction(item.space, mark)}});
+                           {"random", random_fraction(item.space, mark)},
+                           {"remaining_gap", gap.actual},
+                           {"estimated_remaining_gap", gap.estimated},
+                           {"gap_estimates_that_held", gap.held}});
+    }
     const auto near = median_to_near_optimum(item.result);
     spaces.push_back(
         {{"file", item.file},
          {"kernel", item.space.kernel},
          {"device", item.space.device},
          {"configurations", item.space.records.size()},
+         {"prior_observations", item.prior_observations},
          {"optimum", item.result.optimum},
          {"results", fractions},
          {"median_evaluations_to_95_percent", near ? Json(*near) : Json()},
@@ -117,13 +146,8 @@ Json to_json(const std::vector<Replayed>& all, const ReplayOptions& options) {
          {"performance_horizon_evaluations", performance_horizon(item.space)},
          {"engine_milliseconds_per_evaluation", 1e3 * item.result.engine_seconds_per_evaluation()}});
   }
-  return {{"schema", "lathe-replay-1"},
-          {"technique", options.technique},
-          {"seeds", options.seeds},
-          {"budget", options.budget},
-          {"batch", options.batch},
-          {"prior_observations", options.prior.size()},
-          {"spaces", spaces}};
+  return {{"schema", "lathe-replay-1"}, {"technique", options.technique}, {"seeds", options.seeds},
+          {"budget", options.budget},   {"batch", options.batch},         {"spaces", spaces}};
 }
 
 std::string to_csv(const std::vector<Replayed>& all) {
@@ -150,7 +174,7 @@ Result<std::vector<Replayed>> replay_all(const std::vector<std::string>& files, 
       LATHE_TRY(options.prior, prior_from(*earlier, space.parameters));
     }
     LATHE_TRY(ReplayResult result, replay(space, options));
-    all.push_back({file, std::move(space), std::move(result)});
+    all.push_back({file, std::move(space), std::move(result), options.prior.size()});
   }
   return all;
 }

@@ -100,6 +100,28 @@ std::string describe(const std::vector<std::string>& names, const KnobValues& va
   return text;
 }
 
+namespace {
+
+// What the search may have missed, and what steered it.
+std::string search_remarks(const SessionResult& result) {
+  const RemainingGap& gap = result.remaining_gap;
+  std::string text = "\n    search: ";
+  if (result.exhausted || gap.better_share == 0)
+    text += "every valid configuration was tried";
+  else if (gap.fraction >= 1)
+    text += "too few configurations ran to tell how far the best of the space may be";
+  else
+    text += fmt::format("the best of the space may be {:.1f} % faster (an estimate, docs/search.md)",
+                        100 * gap.fraction);
+  if (result.plateaued)
+    text += "; stopped on a plateau";
+  if (!result.guided_by.empty())
+    text += "; guided by the results of " + result.guided_by;
+  return text;
+}
+
+} // namespace
+
 std::string summary_line(const std::string& workload, ProblemRole role, const SessionResult& result,
                          bool is_host) {
   const StoredWinner& winner = result.winner;
@@ -113,7 +135,7 @@ std::string summary_line(const std::string& workload, ProblemRole role, const Se
   }
   const Comparison& comparison = winner.comparison;
   std::string line =
-      fmt::format("{:<34} raw {:.2f} us  best {:.2f} us{}  {:.3f}x (noise {:.1f} %)", workload,
+      fmt::format("{:<34} raw {:.2f} us  tuned {:.2f} us{}  {:.3f}x (noise {:.1f} %)", workload,
                   comparison.raw.median_us, comparison.tuned.median_us, is_host ? " (host executor)" : "",
                   comparison.ratio, 100 * comparison.noise_band);
   if (winner.copy_floor_us > 0)
@@ -121,7 +143,8 @@ std::string summary_line(const std::string& workload, ProblemRole role, const Se
   line += result.default_kept ? "  raw's own configuration kept: no gain beyond the noise"
                               : "  " + describe(winner.knob_names, winner.knobs);
   if (role == ProblemRole::tune)
-    line += fmt::format("  [{} tried, {} failed]", result.progress.evaluated, result.progress.failed);
+    line += fmt::format("  [{} tried, {} failed]", result.progress.evaluated, result.progress.failed) +
+            search_remarks(result);
   else
     line += fmt::format("  [{}]", to_string(role));
   return line;
@@ -138,7 +161,11 @@ std::string sessions_json(const std::vector<const SessionResult*>& results) {
     row["Failures"] = failures;
     row["Interrupted"] = result->interrupted;
     row["Exhausted"] = result->exhausted;
+    row["Plateaued"] = result->plateaued;
     row["DefaultKept"] = result->default_kept;
+    row["RemainingGap"] = {{"Fraction", result->remaining_gap.fraction},
+                           {"BetterShare", result->remaining_gap.better_share}};
+    row["GuidedBy"] = result->guided_by.empty() ? Json() : Json(result->guided_by);
     rows.push_back(std::move(row));
   }
   return Json{{"Schema", json_schema_version}, {"Results", rows}}.dump(2);

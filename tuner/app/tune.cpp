@@ -50,6 +50,17 @@ Result<Done> read_budget(const CommandLine& line, TunePlan& plan, bool is_host) 
   if (plan.session.evaluations < 1)
     return usage_error("cannot use --evaluations " + std::to_string(plan.session.evaluations),
                        "it must be 1 or more");
+  plan.session.transfer = !line.has("no-transfer");
+  plan.session.space_fraction = line.get<double>("fraction");
+  if (!(plan.session.space_fraction > 0 && plan.session.space_fraction <= 1))
+    return usage_error("cannot use --fraction", "it must be above 0 and at most 1");
+  if (line.has("until-plateau")) {
+    plan.session.plateau_confidence = line.get<double>("until-plateau");
+    if (!(plan.session.plateau_confidence > 0 && plan.session.plateau_confidence < 1))
+      return usage_error("cannot use --until-plateau", "the confidence must lie between 0 and 1");
+    if (!line.has("evaluations"))
+      plan.session.evaluations = 1 << 30;
+  }
   if (line.has("budget")) {
     LATHE_TRY(plan.seconds, parse_duration(line.get<std::string>("budget")));
     if (!line.has("evaluations"))
@@ -148,6 +159,11 @@ CommandLine make_command_line() {
                                "wall time for everything, such as 90s, 30m, 8h")(
       "evaluations", po::value<int>(),
       "configurations a problem at most (default 300; 40 on the host executor)")(
+      "fraction", po::value<double>()->default_value(1), "of the valid configurations at most")(
+      "until-plateau", po::value<double>()->implicit_value(0.95),
+      "stop when, with this confidence, fewer than 1 in 20 further configurations would gain 1 %")(
+      "no-transfer",
+      "do not let earlier results of the kernel on other problems or devices guide the search")(
       "problem", po::value<std::vector<std::string>>(),
       "only this problem, such as num_tokens=16,d=4096 (repeatable)")(
       "types", po::value<std::string>(),

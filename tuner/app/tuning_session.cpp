@@ -1,5 +1,6 @@
 #include "tuner/app/tuning_session.h"
 
+#include "tuner/app/transfer.h"
 #include "tuner/compile/compile.h"
 #include "tuner/measure/host_executor/host_executor.h"
 
@@ -55,7 +56,9 @@ public:
 
   SessionResult result;
   std::vector<Ranked> ranked;
+  std::vector<Observation> observations; // in order
 
+  void tell(Search& search, Observation observation);
   void observe(const Measurement& measurement, const KnobValues& knobs);
   void update_clock() { result.progress.seconds = seconds_since(start_); }
 
@@ -87,6 +90,11 @@ void Session::observe(const Measurement& measurement, const KnobValues& knobs) {
     progress.best_us = measurement.timing.median_us;
 }
 
+void Session::tell(Search& search, Observation observation) {
+  search.tell(observation);
+  observations.push_back(std::move(observation));
+}
+
 Status Session::start(Search& search, const Space& space) {
   LATHE_TRY(const std::vector<StoredEvaluation> stored, store_.evaluations(key_));
   for (const StoredEvaluation& evaluation : stored) {
@@ -94,8 +102,8 @@ Status Session::start(Search& search, const Space& space) {
     const auto point = knobs ? space.point_of(*knobs) : std::nullopt;
     if (!point || !space.contains(*point))
       continue;
-    search.tell(
-        {*point, evaluation.measurement.outcome == Outcome::ok, evaluation.measurement.timing.median_us});
+    tell(search,
+         {*point, evaluation.measurement.outcome == Outcome::ok, evaluation.measurement.timing.median_us});
     observe(evaluation.measurement, *knobs);
   }
   return Done{};
@@ -110,7 +118,7 @@ Status Session::evaluate(Search& search, const Space& space, const std::vector<P
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const std::string author(search.author(points[i]));
     LATHE_CHECK(store_.record(key_, names_, {configurations[i], measured[i], author, utc_now(), names_}));
-    search.tell({points[i], measured[i].outcome == Outcome::ok, measured[i].timing.median_us});
+    tell(search, {points[i], measured[i].outcome == Outcome::ok, measured[i].timing.median_us});
     observe(measured[i], configurations[i]);
     ++result.progress.fresh;
   }
@@ -237,13 +245,21 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
   SearchOptions search_options;
   search_options.technique = options.technique;
   search_options.seed = options.seed;
+  EarlierResults earlier;
+  if (options.transfer) {
+    LATHE_TRY(earlier, earlier_results(store, store_key(workload, backend.device()), space));
+    search_options.prior = earlier.observations;
+  }
   LATHE_TRY(const std::unique_ptr<Search> search, make_search(space, search_options));
 
   Session session(workload, backend, store, options);
   SessionProgress& now = session.result.progress;
   now.raw_us = backend.raw_timing().median_us;
   now.copy_floor_us = backend.copy_floor_us();
-  now.planned = static_cast<int>(std::min<double>(options.evaluations, space.valid_count().value));
+  const double valid = space.valid_count().value;
+  now.planned = static_cast<int>(
+      std::min<double>(options.evaluations, std::ceil(std::min(1.0, options.space_fraction) * valid)));
+  session.result.guided_by = earlier.source;
   LATHE_CHECK(session.start(*search, space));
 
   const auto default_point = space.point_of(defaults);
@@ -253,6 +269,10 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
         "the default configuration does not satisfy the conditions for this problem";
   bool default_pending = default_valid && now.evaluated == 0;
   while (now.evaluated < now.planned && now.seconds < options.seconds && !stop) {
+    if (options.plateau_confidence > 0 && has_plateaued(session.observations, options.plateau_confidence)) {
+      session.result.plateaued = true;
+      break;
+    }
     const std::size_t room = static_cast<std::size_t>(now.planned - now.evaluated);
     std::vector<Point> points;
     if (default_pending) // first, so that everything later is seen against it
@@ -269,7 +289,8 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
       progress(now);
   }
   session.result.interrupted = stop;
-  session.result.exhausted |= now.evaluated >= space.valid_count().value;
+  session.result.exhausted |= now.evaluated >= valid;
+  session.result.remaining_gap = estimate_remaining_gap(session.observations, valid);
   if (!stop)
     LATHE_CHECK(session.finish(defaults, default_valid));
   return std::move(session.result);

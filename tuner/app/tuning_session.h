@@ -15,8 +15,11 @@
 namespace lathe {
 
 struct SessionOptions {
-  int evaluations = 200; // distinct configurations at most, those found in the store counted
-  double seconds = 1e9;  // wall time at most
+  int evaluations = 200;         // distinct configurations at most, those found in the store counted
+  double seconds = 1e9;          // wall time at most
+  double space_fraction = 1;     // of the valid configurations at most
+  double plateau_confidence = 0; // stop on a plateau (see has_plateaued); 0: do not
+  bool transfer = true;          // earlier results of the kernel elsewhere guide the search
   std::string technique = "ensemble";
   std::uint64_t seed = 1;
   int finalists = 5;      // re-measured, interleaved with the raw kernel
@@ -39,6 +42,9 @@ struct SessionResult {
   std::map<Outcome, int> failures;
   std::map<Outcome, std::string> failure_example;
   bool interrupted = false, exhausted = false;
+  bool plateaued = false;
+  RemainingGap remaining_gap;  // of the search, by the times it saw
+  std::string guided_by;       // whose earlier results guided the search, or empty
   bool default_kept = false;   // no configuration beat the raw kernel beyond the noise band
   std::string default_problem; // why the default configuration could not be used, or empty
 };

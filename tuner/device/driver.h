@@ -22,16 +22,17 @@ struct CudaDriver {
   X(cuDriverGetVersion)                                                                                      \
   X(cuGetErrorName)                                                                                          \
   X(cuGetErrorString)                                                                                        \
-  X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem)          \
-      X(cuDeviceGetUuid) X(cuDeviceGetPCIBusId) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease)     \
-          X(cuCtxSetCurrent) X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree)       \
-              X(cuMemcpyHtoDAsync) X(cuMemcpyDtoH) X(cuMemcpyDtoDAsync) X(cuMemsetD8Async)                   \
-                  X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncSetAttribute)         \
-                      X(cuFuncGetAttribute) X(cuLaunchKernel) X(cuStreamCreate) X(cuStreamSynchronize)       \
-                          X(cuStreamQuery) X(cuStreamBeginCapture) X(cuStreamEndCapture)                     \
-                              X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphExecDestroy) X(cuGraphDestroy) \
-                                  X(cuGraphUpload) X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord)       \
-                                      X(cuEventRecordWithFlags) X(cuEventQuery) X(cuEventElapsedTime)
+  X(cuDeviceGetCount)                                                                                        \
+  X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDeviceGetUuid)           \
+      X(cuDeviceGetPCIBusId) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent)     \
+          X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemcpyHtoDAsync)     \
+              X(cuMemcpyDtoH) X(cuMemcpyDtoDAsync) X(cuMemsetD8Async) X(cuModuleLoadData) X(cuModuleUnload)  \
+                  X(cuModuleGetFunction) X(cuFuncSetAttribute) X(cuFuncGetAttribute) X(cuLaunchKernel)       \
+                      X(cuStreamCreate) X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamBeginCapture)      \
+                          X(cuStreamEndCapture) X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphExecDestroy) \
+                              X(cuGraphDestroy) X(cuGraphUpload) X(cuEventCreate) X(cuEventDestroy)          \
+                                  X(cuEventRecord) X(cuEventRecordWithFlags) X(cuEventQuery)                 \
+                                      X(cuEventElapsedTime)
 #define LATHE_DECLARE(name) decltype(&::name) name = nullptr;
   LATHE_CUDA_FUNCTIONS(LATHE_DECLARE)
 #undef LATHE_DECLARE

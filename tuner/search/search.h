@@ -56,4 +56,11 @@ struct RemainingGap {
 // `observations` in the order of evaluation; `valid_points` from Space::valid_count().
 RemainingGap estimate_remaining_gap(std::span<const Observation> observations, double valid_points);
 
+// Stopping on a plateau: when none of the last evaluations gained `plateau_gain` on what was known before
+// them, and there were so many of them that, had each had a chance of `plateau_share` to gain that much, at
+// least one would have with the stated confidence. 95 % takes 59 evaluations.
+inline constexpr double plateau_gain = 0.01, plateau_share = 0.05;
+std::size_t plateau_length(double confidence);
+bool has_plateaued(std::span<const Observation> observations, double confidence);
+
 } // namespace lathe

@@ -169,5 +169,18 @@ TEST(RemainingGap, IsHonestAboutWhatItKnows) {
   EXPECT_EQ(estimate_remaining_gap(observations, 40).fraction, 0);
 }
 
+TEST(Plateau, NeedsEnoughEvaluationsWithoutAGain) {
+  EXPECT_EQ(plateau_length(0.95), 59u); // 0.95^59 < 0.05 < 0.95^58
+  std::vector<Observation> observations{{{0}, true, 10}};
+  observations.resize(1 + 58, Observation{{1}, true, 9.95}); // gains of less than one per cent
+  EXPECT_FALSE(has_plateaued(observations, 0.95));
+  observations.push_back({{2}, false, 0});
+  EXPECT_TRUE(has_plateaued(observations, 0.95));
+  EXPECT_FALSE(has_plateaued(observations, 0.99));
+  observations.push_back({{3}, true, 9});
+  EXPECT_FALSE(has_plateaued(observations, 0.95));
+  EXPECT_FALSE(has_plateaued(std::vector<Observation>(100, {{0}, false, 0}), 0.95)); // nothing ran
+}
+
 } // namespace
 } // namespace lathe

@@ -1,0 +1,23 @@
+// Which earlier results guide a new search.
+#pragma once
+
+#include "tuner/search/search.h"
+#include "tuner/store/store.h"
+
+#include <string>
+#include <vector>
+
+namespace lathe {
+
+struct EarlierResults {
+  std::string source; // "num_tokens=16,d=4096 on NVIDIA H200"; empty: none
+  std::vector<Observation> observations;
+};
+
+// The results of one other key of the same kernel, as observations in `space`: of the same device and problem
+// where there are any (another template, driver or toolkit), else of the same device, else of the same
+// problem, else of any; the most of them among equals. Host-executor times never guide a search on a GPU, nor
+// the other way round. Fewer than 10 results that ran are none.
+Result<EarlierResults> earlier_results(Store& store, const StoreKey& key, const Space& space);
+
+} // namespace lathe
