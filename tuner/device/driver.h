@@ -17,22 +17,53 @@ struct CudaDriver {
 
   int version = 0; // 13000: supports CUDA 13.0
 
-#define LATHE_CUDA_FUNCTIONS(X)                                                                              \
-  X(cuInit)                                                                                                  \
-  X(cuDriverGetVersion)                                                                                      \
-  X(cuGetErrorName)                                                                                          \
-  X(cuGetErrorString)                                                                                        \
-  X(cuDeviceGetCount)                                                                                        \
-  X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDeviceGetUuid)           \
-      X(cuDeviceGetPCIBusId) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent)     \
-          X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemcpyHtoDAsync)     \
-              X(cuMemcpyDtoH) X(cuMemcpyDtoDAsync) X(cuMemsetD8Async) X(cuModuleLoadData) X(cuModuleUnload)  \
-                  X(cuModuleGetFunction) X(cuFuncSetAttribute) X(cuFuncGetAttribute) X(cuLaunchKernel)       \
-                      X(cuStreamCreate) X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamBeginCapture)      \
-                          X(cuStreamEndCapture) X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphExecDestroy) \
-                              X(cuGraphDestroy) X(cuGraphUpload) X(cuEventCreate) X(cuEventDestroy)          \
-                                  X(cuEventRecord) X(cuEventRecordWithFlags) X(cuEventQuery)                 \
-                                      X(cuEventElapsedTime)
+  // clang-format off: it indents each line of such a list deeper than the one before
+#define LATHE_CUDA_FUNCTIONS(X) \
+  X(cuInit) \
+  X(cuDriverGetVersion) \
+  X(cuGetErrorName) \
+  X(cuGetErrorString) \
+  X(cuDeviceGetCount) \
+  X(cuDeviceGet) \
+  X(cuDeviceGetName) \
+  X(cuDeviceGetAttribute) \
+  X(cuDeviceTotalMem) \
+  X(cuDeviceGetUuid) \
+  X(cuDeviceGetPCIBusId) \
+  X(cuDevicePrimaryCtxRetain) \
+  X(cuDevicePrimaryCtxRelease) \
+  X(cuCtxSetCurrent) \
+  X(cuCtxResetPersistingL2Cache) \
+  X(cuMemGetInfo) \
+  X(cuMemAlloc) \
+  X(cuMemFree) \
+  X(cuMemcpyHtoDAsync) \
+  X(cuMemcpyDtoH) \
+  X(cuMemcpyDtoDAsync) \
+  X(cuMemsetD8Async) \
+  X(cuModuleLoadData) \
+  X(cuModuleUnload) \
+  X(cuModuleGetFunction) \
+  X(cuFuncSetAttribute) \
+  X(cuFuncGetAttribute) \
+  X(cuLaunchKernel) \
+  X(cuStreamCreate) \
+  X(cuStreamSynchronize) \
+  X(cuStreamQuery) \
+  X(cuStreamBeginCapture) \
+  X(cuStreamEndCapture) \
+  X(cuGraphInstantiate) \
+  X(cuGraphLaunch) \
+  X(cuGraphExecDestroy) \
+  X(cuGraphDestroy) \
+  X(cuGraphUpload) \
+  X(cuEventCreate) \
+  X(cuEventDestroy) \
+  X(cuEventRecord) \
+  X(cuEventRecordWithFlags) \
+  X(cuEventQuery) \
+  X(cuEventElapsedTime)
+  // clang-format on
 #define LATHE_DECLARE(name) decltype(&::name) name = nullptr;
   LATHE_CUDA_FUNCTIONS(LATHE_DECLARE)
 #undef LATHE_DECLARE
