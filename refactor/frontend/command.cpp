@@ -173,6 +173,7 @@ Result<ClangCommand> clang_command(const fs::path& file, const ParseOptions& opt
   const fs::path cuda = toolkit.includes.front().parent_path();
   ClangCommand command;
   command.stand_ins = shipped.parent_path();
+  command.toolkit_folders = toolkit.includes;
   // lib/clang/19 -> bin/clang++: the program that belongs to these headers.
   const fs::path program = resources.parent_path().parent_path().parent_path() / "bin/clang++";
   // Clang 19 knows architectures up to sm_90a; newer ones are parsed as sm_90 with their own __CUDA_ARCH__.

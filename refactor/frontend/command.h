@@ -11,7 +11,8 @@ struct ClangCommand {
   std::filesystem::path folder; // relative paths in the flags are meant from here; empty: the current one
   // Folders whose headers belong to the user although Clang searches them as system headers.
   std::vector<std::filesystem::path> user_folders;
-  std::filesystem::path stand_ins; // folder of Lathe's own headers
+  std::vector<std::filesystem::path> toolkit_folders; // of the CUDA toolkit
+  std::filesystem::path stand_ins;                    // folder of Lathe's own headers
 };
 
 // Fails when the toolkit, Clang's own headers or the compile database's entry for `file` is missing.

@@ -68,15 +68,14 @@ public:
   PreprocessorRecorder(ParseRecord& record, FileClassifier& files, clang::SourceManager& sources)
       : record_(record), files_(files), sources_(sources) {}
 
-  bool FileNotFound(llvm::StringRef name) override {
-    if (std::find(record_.missing.begin(), record_.missing.end(), name.str()) == record_.missing.end())
-      record_.missing.push_back(name.str());
-    return true;
-  }
+  bool FileNotFound(llvm::StringRef) override { return true; } // go on; InclusionDirective notes it
   void InclusionDirective(SourceLocation hash, const clang::Token&, llvm::StringRef name, bool angled,
                           clang::CharSourceRange, clang::OptionalFileEntryRef file, llvm::StringRef,
                           llvm::StringRef, const clang::Module*, bool,
                           clang::SrcMgr::CharacteristicKind kind) override {
+    if (!file && !is_clangs_wrapper(hash) &&
+        std::find(record_.missing.begin(), record_.missing.end(), name.str()) == record_.missing.end())
+      record_.missing.push_back(name.str());
     if (!files_.is_user(sources_, hash) && !files_.is_stand_in(sources_, hash))
       return;
     const std::string spelled = angled ? fmt::format("<{}>", name.str()) : fmt::format("\"{}\"", name.str());
@@ -105,6 +104,10 @@ public:
   }
 
 private:
+  // Clang's header around the toolkit's asks for parts that a toolkit may lack and no kernel uses.
+  bool is_clangs_wrapper(SourceLocation place) const {
+    return sources_.getFilename(sources_.getExpansionLoc(place)).contains("__clang_cuda_");
+  }
   void record(const clang::Token& name, const clang::MacroDefinition& definition) {
     const SourceLocation place = sources_.getExpansionLoc(name.getLocation());
     if (files_.is_user(sources_, place) || files_.is_stand_in(sources_, place))
@@ -146,7 +149,8 @@ struct Attempt {
 Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
                         const std::map<std::string, std::string>& texts) {
   Attempt result;
-  result.files = std::make_unique<FileClassifier>(command.user_folders, command.stand_ins);
+  result.files =
+      std::make_unique<FileClassifier>(command.user_folders, command.toolkit_folders, command.stand_ins);
   result.consumer = std::make_unique<ErrorCollector>(*result.record);
   const auto diagnostics = clang::CompilerInstance::createDiagnostics(
       new clang::DiagnosticOptions, result.consumer.get(), /*ShouldOwnClient=*/false);
@@ -204,9 +208,10 @@ bool FileClassifier::is_user(const clang::SourceManager& sources, SourceLocation
   bool user = !name.empty() && !name.string().starts_with(stand_ins_.string());
   if (user && sources.isInSystemHeader(begin)) {
     const std::string path = name.lexically_normal().string();
-    user = std::any_of(user_folders_.begin(), user_folders_.end(), [&](const fs::path& folder) {
+    const auto holds_it = [&](const fs::path& folder) {
       return path.starts_with((folder / "").lexically_normal().string());
-    });
+    };
+    user = std::ranges::any_of(user_folders_, holds_it) && std::ranges::none_of(toolkit_folders_, holds_it);
   }
   return known_[file] = user;
 }

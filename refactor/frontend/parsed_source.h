@@ -36,13 +36,16 @@ struct Inclusion {
 // Which files are the user's: neither system headers nor Lathe's own.
 class FileClassifier {
 public:
-  FileClassifier(std::vector<std::filesystem::path> user_folders, std::filesystem::path stand_ins)
-      : user_folders_(std::move(user_folders)), stand_ins_(std::move(stand_ins)) {}
+  // `toolkit_folders` may lie inside the user's: a build folder can hold a toolkit.
+  FileClassifier(std::vector<std::filesystem::path> user_folders,
+                 std::vector<std::filesystem::path> toolkit_folders, std::filesystem::path stand_ins)
+      : user_folders_(std::move(user_folders)), toolkit_folders_(std::move(toolkit_folders)),
+        stand_ins_(std::move(stand_ins)) {}
   bool is_user(const clang::SourceManager& sources, clang::SourceLocation location);
   bool is_stand_in(const clang::SourceManager& sources, clang::SourceLocation location) const;
 
 private:
-  std::vector<std::filesystem::path> user_folders_;
+  std::vector<std::filesystem::path> user_folders_, toolkit_folders_;
   std::filesystem::path stand_ins_;
   std::map<clang::FileID, bool> known_;
 };

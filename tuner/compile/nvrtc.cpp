@@ -25,6 +25,12 @@ struct Nvrtc::Functions {
 };
 
 Result<Nvrtc> Nvrtc::open(const std::filesystem::path& library) {
+  // NVRTC opens its built-in headers by name alone, which the loader finds only in the system's folders or
+  // where it has been loaded already; a toolkit anywhere else carries them beside the library.
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(library.parent_path(), failure))
+    if (entry.path().filename().string().starts_with("libnvrtc-builtins.so"))
+      ::dlopen(entry.path().c_str(), RTLD_NOW | RTLD_LOCAL);
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     return Error{"cannot open NVRTC", ::dlerror(), "check the CUDA 13 toolkit"};

@@ -207,9 +207,9 @@ Result<CudaToolkit> find_cuda_toolkit() {
     homes.push_back(folder / ".."); // a bundle that carries the libraries
     homes.push_back(folder / "../cuda");
   }
+  homes.emplace_back(LATHE_BUILT_WITH_CUDA_HOME); // the toolkit that this build found
   homes.emplace_back("/usr/local/cuda");
   homes.emplace_back("/usr/local/cuda-13.0");
-  homes.emplace_back(LATHE_BUILT_WITH_CUDA_HOME); // the toolkit that this build found
   std::string looked;
   for (const fs::path& home : homes) {
     if (std::optional<CudaToolkit> found = toolkit_at(home)) {
