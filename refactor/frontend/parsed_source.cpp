@@ -68,14 +68,15 @@ public:
   PreprocessorRecorder(ParseRecord& record, FileClassifier& files, clang::SourceManager& sources)
       : record_(record), files_(files), sources_(sources) {}
 
-  bool FileNotFound(llvm::StringRef) override { return true; } // go on; InclusionDirective notes it
+  bool FileNotFound(llvm::StringRef name) override {
+    if (std::find(record_.missing.begin(), record_.missing.end(), name.str()) == record_.missing.end())
+      record_.missing.push_back(name.str());
+    return true;
+  }
   void InclusionDirective(SourceLocation hash, const clang::Token&, llvm::StringRef name, bool angled,
                           clang::CharSourceRange, clang::OptionalFileEntryRef file, llvm::StringRef,
                           llvm::StringRef, const clang::Module*, bool,
                           clang::SrcMgr::CharacteristicKind kind) override {
-    if (!file && !is_clangs_wrapper(hash) &&
-        std::find(record_.missing.begin(), record_.missing.end(), name.str()) == record_.missing.end())
-      record_.missing.push_back(name.str());
     if (!files_.is_user(sources_, hash) && !files_.is_stand_in(sources_, hash))
       return;
     const std::string spelled = angled ? fmt::format("<{}>", name.str()) : fmt::format("\"{}\"", name.str());
@@ -104,10 +105,6 @@ public:
   }
 
 private:
-  // Clang's header around the toolkit's asks for parts that a toolkit may lack and no kernel uses.
-  bool is_clangs_wrapper(SourceLocation place) const {
-    return sources_.getFilename(sources_.getExpansionLoc(place)).contains("__clang_cuda_");
-  }
   void record(const clang::Token& name, const clang::MacroDefinition& definition) {
     const SourceLocation place = sources_.getExpansionLoc(name.getLocation());
     if (files_.is_user(sources_, place) || files_.is_stand_in(sources_, place))

@@ -45,8 +45,8 @@ double distance(const std::vector<Parameter>& parameters, std::span<const std::u
 
 class TableDomain final : public Domain {
 public:
-  TableDomain(std::vector<Parameter> parameters, const std::vector<Point>& points)
-      : parameters_(std::move(parameters)), table_(points) {}
+  TableDomain(std::vector<Parameter> parameters, PointTable table)
+      : parameters_(std::move(parameters)), table_(std::move(table)) {}
 
   const std::vector<Parameter>& parameters() const override { return parameters_; }
   double size() const override { return static_cast<double>(table_.size()); }
@@ -126,11 +126,8 @@ std::size_t PointHash::of(std::span<const std::uint16_t> point) {
   return static_cast<std::size_t>(hash);
 }
 
-PointTable::PointTable(const std::vector<Point>& points)
-    : size_(points.size()), width_(points.empty() ? 0 : points.front().size()) {
-  values_.reserve(size_ * width_);
-  for (const Point& point : points)
-    values_.insert(values_.end(), point.begin(), point.end());
+PointTable::PointTable(std::vector<std::uint16_t> values, std::size_t width)
+    : size_(values.size() / width), width_(width), values_(std::move(values)) {
   std::size_t capacity = 16;
   while (capacity < 2 * size_)
     capacity *= 2;
@@ -155,15 +152,16 @@ std::unique_ptr<Domain> domain_of(const Space& space) {
   const ValidCount count = space.valid_count();
   if (!space.is_enumerated() || !count.exact || count.value > table_limit)
     return std::make_unique<SpaceDomain>(space);
-  std::vector<Point> points;
-  points.reserve(static_cast<std::size_t>(count.value));
-  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(count.value); ++i)
-    points.push_back(space.point(i));
-  return std::make_unique<TableDomain>(space.parameters(), points);
+  return std::make_unique<TableDomain>(space.parameters(),
+                                       PointTable(space.list(), space.parameters().size()));
 }
 
 std::unique_ptr<Domain> domain_of(std::vector<Parameter> parameters, const std::vector<Point>& points) {
-  return std::make_unique<TableDomain>(std::move(parameters), points);
+  std::vector<std::uint16_t> values;
+  for (const Point& point : points)
+    values.insert(values.end(), point.begin(), point.end());
+  const std::size_t width = parameters.size();
+  return std::make_unique<TableDomain>(std::move(parameters), PointTable(std::move(values), width));
 }
 
 } // namespace lathe::search

@@ -24,8 +24,8 @@ struct PointHash {
 // Every valid point, one row each, with constant-time lookup. Rows keep the order they were given in.
 class PointTable {
 public:
-  // `points` must be distinct and of equal length.
-  explicit PointTable(const std::vector<Point>& points);
+  // Distinct points of `width` values each, one behind the other.
+  PointTable(std::vector<std::uint16_t> values, std::size_t width);
 
   std::size_t size() const { return size_; }
   std::span<const std::uint16_t> row(std::size_t index) const {

@@ -17,14 +17,13 @@ namespace {
 
 // What wins on recorded spaces (docs/results/search.md).
 const char* const default_ensemble = "gaussian_process+tree_ensemble+greedy_ils";
-// The first arm has the proposals to itself until it has found nothing better for this many evaluations.
-constexpr std::size_t lead_patience = 50;
 
 class Engine final : public Search {
 public:
   Engine(std::unique_ptr<Domain> domain, const std::vector<const TechniqueKind*>& kinds,
          const SearchOptions& options)
-      : domain_(std::move(domain)), bandit_(kinds.size()), random_(options.seed) {
+      : domain_(std::move(domain)), bandit_(kinds.size()), random_(options.seed),
+        patience_(options.patience) {
     if (!options.prior.empty())
       prior_.emplace(domain_->parameters(), options.prior);
     for (const TechniqueKind* kind : kinds) {
@@ -63,7 +62,7 @@ public:
 private:
   std::vector<std::size_t> order() const {
     std::vector<std::size_t> arms = bandit_.ranking();
-    if (since_best_ < lead_patience)
+    if (since_best_ < patience_)
       std::ranges::stable_partition(arms, [](std::size_t arm) { return arm == 0; });
     return arms;
   }
@@ -108,7 +107,7 @@ private:
   Random random_;
   std::vector<std::string_view> names_;
   std::vector<std::unique_ptr<Technique>> arms_;
-  std::size_t scanned_ = 0, since_best_ = 0;
+  std::size_t scanned_ = 0, since_best_ = 0, patience_;
 };
 
 } // namespace

@@ -25,6 +25,8 @@ struct SearchOptions {
   std::string technique = "ensemble";
   std::uint64_t seed = 1;
   std::vector<Observation> prior = {}; // from another device, problem or template version (transfer)
+  // Evaluations without a new best after which the first of several techniques shares the proposals.
+  std::size_t patience = 50;
 };
 
 // Ask and tell. `ask` never returns a point twice, nor one that was told; fewer points than asked means that

@@ -50,6 +50,20 @@ private:
   std::vector<Near> found_;
 };
 
+// Appends the tuples below a node, all of which begin with `prefix`.
+void append_tuples(const Diagram& diagram, std::size_t level, NodeId node, Tuple& prefix,
+                   std::vector<std::uint16_t>& out) {
+  const Diagram::Level& stored = diagram.levels[level];
+  const bool is_last = level + 1 == diagram.levels.size();
+  for (std::uint32_t edge = stored.first_edge[node]; edge < stored.first_edge[node + 1]; ++edge) {
+    prefix[level] = stored.value[edge];
+    if (is_last)
+      out.insert(out.end(), prefix.begin(), prefix.end());
+    else
+      append_tuples(diagram, level + 1, stored.child[edge], prefix, out);
+  }
+}
+
 double step_length(std::uint16_t from, std::uint16_t to, std::size_t size) {
   return size < 2 ? 0 : std::abs(double(from) - double(to)) / double(size - 1);
 }
@@ -72,6 +86,15 @@ Count random_below(Count bound, Random& random) {
     if (draw >= threshold)
       return draw % bound;
   }
+}
+
+std::vector<std::uint16_t> Diagram::list() const {
+  std::vector<std::uint16_t> tuples;
+  tuples.reserve(static_cast<std::size_t>(total()) * levels.size());
+  Tuple prefix(levels.size());
+  if (root != dead_node)
+    append_tuples(*this, 0, root, prefix, tuples);
+  return tuples;
 }
 
 std::size_t Diagram::bytes() const {

@@ -47,6 +47,8 @@ struct Diagram {
   // The edge of a node with this value.
   std::optional<std::uint32_t> find_edge(std::size_t level, NodeId node, std::uint16_t value) const;
 
+  // Every tuple, one behind the other, ascending.
+  std::vector<std::uint16_t> list() const;
   bool contains(const Tuple& tuple) const;
   Tuple sample(Random& random) const; // uniform
   // Every valid tuple that differs from `tuple` (valid or not) in at most `distance` parameters, itself

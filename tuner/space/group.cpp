@@ -83,6 +83,22 @@ Tuple Group::from_levels(const Tuple& tuple) const {
   return result;
 }
 
+std::vector<std::uint16_t> Group::tuples() const {
+  const std::size_t width = parameters_.size();
+  std::vector<std::uint16_t> listed = diagram_.list();
+  if (in_order_)
+    return listed;
+  std::vector<Tuple> sorted;
+  sorted.reserve(listed.size() / width);
+  for (auto tuple = listed.begin(); tuple != listed.end(); tuple += static_cast<std::ptrdiff_t>(width))
+    sorted.push_back(from_levels({tuple, tuple + static_cast<std::ptrdiff_t>(width)}));
+  std::ranges::sort(sorted);
+  auto next = listed.begin();
+  for (const Tuple& tuple : sorted)
+    next = std::ranges::copy(tuple, next).out;
+  return listed;
+}
+
 bool Group::contains(const Tuple& tuple) const {
   return sampler_ ? sampler_->contains(tuple) : diagram_.contains(to_levels(tuple));
 }

@@ -26,6 +26,9 @@ public:
   double count() const { return is_enumerated() ? static_cast<double>(total()) : sampler_->count(); }
   double standard_error() const { return is_enumerated() ? 0 : sampler_->standard_error(); }
 
+  // Every tuple of an enumerated group, one behind the other, ascending.
+  std::vector<std::uint16_t> tuples() const;
+
   // Tuples are in declaration order.
   bool contains(const Tuple& tuple) const;
   Tuple sample(Random& random) const;

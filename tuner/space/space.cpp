@@ -1,6 +1,7 @@
 #include "tuner/space/space.h"
 
 #include "tuner/space/group.h"
+#include "tuner/space/listing.h"
 #include "tuner/space/model.h"
 
 #include <algorithm>
@@ -236,6 +237,11 @@ Point Space::point(std::uint64_t index) const {
     return branch;
   });
   return result;
+}
+
+std::vector<std::uint16_t> Space::list() const {
+  return space::list_points(implementation_->groups, implementation_->parameters.size(),
+                            static_cast<std::size_t>(implementation_->total));
 }
 
 Point Space::sample(Random& random) const {

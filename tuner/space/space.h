@@ -63,6 +63,9 @@ public:
   std::optional<std::uint64_t> index_of(const Point& point) const;
   Point
   point(std::uint64_t index) const;   // 0 <= index < valid_count; order: lexicographic in declaration order
+  // Every valid point, one behind the other, in the order of their indices. For spaces whose points fit into
+  // memory, and only where is_enumerated().
+  std::vector<std::uint16_t> list() const;
   Point sample(Random& random) const; // uniform over the valid points
   std::vector<Point> neighbours(const Point& point, Neighbourhood neighbourhood) const;
   // A valid point near `point` (which may be invalid); itself when valid. With the fewest parameters changed,
