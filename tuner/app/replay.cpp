@@ -146,8 +146,13 @@ Json to_json(const std::vector<Replayed>& all, const ReplayOptions& options) {
          {"performance_horizon_evaluations", performance_horizon(item.space)},
          {"engine_milliseconds_per_evaluation", 1e3 * item.result.engine_seconds_per_evaluation()}});
   }
-  return {{"schema", "lathe-replay-1"}, {"technique", options.technique}, {"seeds", options.seeds},
-          {"budget", options.budget},   {"batch", options.batch},         {"spaces", spaces}};
+  return {{"schema", "lathe-replay-1"},
+          {"technique", options.technique},
+          {"seeds", options.seeds},
+          {"budget", options.budget},
+          {"batch", options.batch},
+          {"patience", options.patience},
+          {"spaces", spaces}};
 }
 
 std::string to_csv(const std::vector<Replayed>& all) {
@@ -206,6 +211,8 @@ int replay_command(const Arguments& arguments) {
                                                    "evaluations a run; failed ones count")(
       "seeds", po::value<std::size_t>()->default_value(20), "number of runs, with the seeds 1, 2, ...")(
       "batch", po::value<std::size_t>()->default_value(1), "configurations proposed at once")(
+      "patience", po::value<std::size_t>()->default_value(SearchOptions{}.patience),
+      "evaluations without progress after which the first of several techniques shares them")(
       "threads", po::value<unsigned>()->default_value(0), "runs at a time; 0: one a core")(
       "prior", po::value<std::string>()->default_value(""), "recorded results of the same kernel elsewhere")(
       "json", "print JSON")("csv", po::value<std::string>(), "write every run's progress to this file")(
@@ -219,6 +226,7 @@ int replay_command(const Arguments& arguments) {
   options.budget = line.get<std::size_t>("budget");
   options.seeds = line.get<std::size_t>("seeds");
   options.batch = line.get<std::size_t>("batch");
+  options.patience = line.get<std::size_t>("patience");
   options.threads = line.get<unsigned>("threads");
   constexpr std::size_t most = 1'000'000;
   if (options.budget == 0 || options.seeds == 0 || options.batch == 0 || options.budget > most ||

@@ -37,6 +37,7 @@ struct Summary {
   bool indexable = false;
   bool recorded = false; // the valid points are those that a file lists
   double milliseconds = 0;
+  std::optional<double> listing_milliseconds; // of all valid points, where they are not too many
   std::vector<std::vector<Value>> samples;
 };
 
@@ -47,24 +48,52 @@ double cartesian_size(const std::vector<Parameter>& parameters) {
   return size;
 }
 
+// More valid points than this are not listed.
+constexpr double listing_limit = 1e7;
+
+double median(std::vector<double> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+class Stopwatch {
+public:
+  double milliseconds() const {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
 // Times parsing the conditions and building the space, and takes the median over the repeats.
 Result<Summary> summarize(const TuningSpec& spec, const std::string& workload, const Options& options,
                           const std::function<Result<Space>(const std::vector<Expression>&)>& build) {
-  std::vector<double> times;
+  std::vector<double> times, listing_times;
   std::optional<Space> space;
   for (std::size_t i = 0; i < options.repeat; ++i) {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch building;
     std::vector<Expression> conditions;
     for (const Condition& condition : spec.conditions) {
       LATHE_TRY(Expression parsed,
                 Expression::parse(condition.expression.text(), condition.expression.dialect()));
       conditions.push_back(std::move(parsed));
     }
-    LATHE_TRY(space, build(conditions));
-    times.push_back(
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    Result<Space> built = build(conditions);
+    if (!built.ok()) {
+      Error error = built.error();
+      error.what = spec.path.string() + ": " + error.what;
+      return error;
+    }
+    space = std::move(*built);
+    times.push_back(building.milliseconds());
+    if (!space->is_enumerated() || space->valid_count().value > listing_limit)
+      continue;
+    const Stopwatch listing;
+    const std::vector<std::uint16_t> listed = space->list();
+    listing_times.push_back(listing.milliseconds());
   }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
   Summary summary;
   summary.file = spec.path.string();
   summary.name = spec.name;
@@ -73,7 +102,9 @@ Result<Summary> summarize(const TuningSpec& spec, const std::string& workload, c
   summary.cartesian = space->cartesian_size();
   summary.valid = space->valid_count();
   summary.indexable = space->is_enumerated();
-  summary.milliseconds = times[times.size() / 2];
+  summary.milliseconds = median(times);
+  if (!listing_times.empty())
+    summary.listing_milliseconds = median(listing_times);
   Random random(options.seed);
   for (std::size_t i = 0; i < options.samples; ++i)
     summary.samples.push_back(space->values(space->sample(random)));
@@ -146,6 +177,8 @@ Result<std::vector<Summary>> summarize_file(const std::string& file, const Optio
   ReadOptions reading;
   reading.check_template = false;
   LATHE_TRY(const TuningSpec spec, read_spec(file, reading));
+  for (const std::string& warning : spec.warnings)
+    std::cerr << "lathe: warning: " << warning << "\n";
   LATHE_TRY(std::vector<Summary> summaries, summarize_spec(spec, options));
   for (Summary& summary : summaries)
     summary.file = file;
@@ -172,6 +205,8 @@ Json summary_json(const Summary& summary) {
   if (!summary.recorded) {
     json["indexable"] = summary.indexable;
     json["construction_ms"] = summary.milliseconds;
+    if (summary.listing_milliseconds)
+      json["listing_ms"] = *summary.listing_milliseconds;
   }
   json["samples"] = Json::array();
   for (const std::vector<Value>& sample : summary.samples) {
@@ -201,6 +236,8 @@ void print(const Summary& summary) {
   std::cout << fmt::format(" ({:.3g} % of the product)", 100 * summary.valid.value / summary.cartesian);
   if (!summary.recorded)
     std::cout << fmt::format("\n  construction  {:.3f} ms", summary.milliseconds);
+  if (summary.listing_milliseconds)
+    std::cout << fmt::format("\n  listing       {:.3f} ms", *summary.listing_milliseconds);
   for (const std::vector<Value>& sample : summary.samples) {
     std::cout << "\n  sample       ";
     for (std::size_t i = 0; i < sample.size(); ++i)

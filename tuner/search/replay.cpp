@@ -178,7 +178,7 @@ Result<ReplayResult> replay(const RecordedSpace& space, const ReplayOptions& opt
     for (std::size_t i = next++; i < options.seeds; i = next++) {
       const std::uint64_t seed = i + 1;
       auto engine = search::make_search(search::domain_of(space.parameters, points),
-                                        {options.technique, seed, options.prior});
+                                        {options.technique, seed, options.prior, options.patience});
       if (!engine.ok()) {
         const std::scoped_lock lock(mutex);
         failure = engine.error();

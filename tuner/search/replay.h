@@ -15,6 +15,7 @@ struct ReplayOptions {
   std::size_t budget = 400; // distinct configurations evaluated; failed ones count
   std::size_t seeds = 20;   // seeds 1, 2, ... seeds
   std::size_t batch = 1;    // configurations asked for at once
+  std::size_t patience = SearchOptions{}.patience;
   std::vector<Observation> prior = {};
   unsigned threads = 0; // 0: one a core
 };

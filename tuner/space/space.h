@@ -62,7 +62,7 @@ public:
   bool contains(const Point& point) const;
   std::optional<std::uint64_t> index_of(const Point& point) const;
   Point
-  point(std::uint64_t index) const;   // 0 <= index < valid_count; order: lexicographic in declaration order
+  point(std::uint64_t index) const; // 0 <= index < valid_count; order: lexicographic in declaration order
   // Every valid point, one behind the other, in the order of their indices. For spaces whose points fit into
   // memory, and only where is_enumerated().
   std::vector<std::uint16_t> list() const;

@@ -126,6 +126,31 @@ TEST(LargeSpace, FindsABetterOrderAndKeepsTheIndexLexicographic) {
   EXPECT_EQ(space.repair(sample, random), sample);
 }
 
+// The same with few pairs, such that all points can be listed although the diagram has another order, and
+// with a second group between the two halves.
+TEST(LargeSpace, ListsABetterOrderInTheOrderOfTheIndex) {
+  constexpr int pairs = 4;
+  std::vector<Parameter> parameters;
+  std::vector<std::string> conditions;
+  for (int i = 0; i < pairs; ++i)
+    parameters.push_back({numbered("a", i), range(1, 40)});
+  parameters.push_back({"c", range(0, 1)});
+  for (int i = 0; i < pairs; ++i) {
+    parameters.push_back({numbered("b", i), range(20, 40)});
+    conditions.push_back(numbered("a", i).append(" == ").append(numbered("b", i)).append(" / 2 * 2 + 1"));
+  }
+  conditions.push_back(joined("a", pairs, " + ") + " <= 110");
+  const Space space = *Space::build(parameters, parse_all(conditions));
+  ASSERT_TRUE(space.is_enumerated());
+  const auto total = static_cast<std::uint64_t>(space.valid_count().value);
+  const std::vector<std::uint16_t> all = space.list();
+  ASSERT_EQ(all.size(), total * parameters.size());
+  for (std::uint64_t index = 0; index < total; index += 1 + total / 50) {
+    const auto row = all.begin() + static_cast<std::ptrdiff_t>(index * parameters.size());
+    EXPECT_EQ(Point(row, row + static_cast<std::ptrdiff_t>(parameters.size())), space.point(index));
+  }
+}
+
 // 10^7 points whose condition leaves no structure to use: 1 in 100 is valid.
 TEST(LargeSpace, StaysSmallWithoutStructure) {
   std::vector<Parameter> parameters;

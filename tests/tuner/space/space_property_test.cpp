@@ -152,6 +152,10 @@ void check_index(const Space& space, const std::vector<Point>& valid) {
     ASSERT_EQ(space.index_of(valid[i]), i);
     ASSERT_EQ(space.point_of(space.values(valid[i])), valid[i]);
   }
+  std::vector<std::uint16_t> all;
+  for (const Point& point : valid)
+    all.insert(all.end(), point.begin(), point.end());
+  ASSERT_EQ(space.list(), all);
 }
 
 void check_neighbours_and_repair(const Space& space, const std::vector<Point>& valid, const Point& point,
