@@ -45,14 +45,16 @@ std::string width_text(std::pair<char, int> width) {
   return std::to_string(width.second).insert(0, 1, width.first);
 }
 
-// Finds the function that the pin of one instance points to.
+// Finds the kernel that the pin of one instance points to; its template arguments may name functions too.
 struct PinVisitor : RecursiveASTVisitor<PinVisitor> {
   explicit PinVisitor(FunctionDecl*& found) : function(found) {}
   bool VisitDeclRefExpr(DeclRefExpr* reference) {
-    if (auto* declared = dyn_cast<FunctionDecl>(reference->getDecl()))
+    if (auto* declared = dyn_cast<FunctionDecl>(reference->getDecl());
+        declared && declared->hasAttr<CUDAGlobalAttr>())
       function = declared;
     return true;
   }
+  bool TraverseTemplateArgumentLoc(const TemplateArgumentLoc&) { return true; }
   FunctionDecl*& function;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <ranges>
 
 namespace lathe::refactor {
 namespace {
@@ -150,7 +151,11 @@ void knob_uses(const TokenText& text, const TuningSpec& spec, Found& found, bool
   const auto signature = kernel_signature(text, spec);
   if (!signature)
     return;
-  for (const Knob& knob : spec.knobs)
+  // Unrolling, occupancy and cache hints cannot change what a kernel computes, however wrong they are.
+  const auto decides_results = [](const Knob& knob) {
+    return knob.kind != KnobKind::unroll && knob.kind != KnobKind::occupancy && knob.kind != KnobKind::cache;
+  };
+  for (const Knob& knob : spec.knobs | std::views::filter(decides_results))
     for (std::size_t i = signature->global; i < text[signature->body].partner; ++i) {
       if (!text.is(i, knob.name))
         continue;
