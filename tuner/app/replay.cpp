@@ -156,13 +156,16 @@ Json to_json(const std::vector<Replayed>& all, const ReplayOptions& options) {
 }
 
 std::string to_csv(const std::vector<Replayed>& all) {
-  std::string text = "file,kernel,device,seed,evaluations,fraction_of_optimum,recorded_seconds\n";
+  std::string text = "file,kernel,device,seed,evaluations,cost,fraction_of_optimum,recorded_seconds\n";
   for (const Replayed& item : all)
     for (const ReplayRun& run : item.result.runs)
-      for (std::size_t i = 0; i < run.best.size(); ++i)
-        text +=
-            fmt::format("\"{}\",\"{}\",\"{}\",{},{},{:.6f},{:.3f}\n", item.file, item.space.kernel,
-                        item.space.device, run.seed, i + 1, item.result.fraction(run, i + 1), run.seconds[i]);
+      for (std::size_t i = 0; i < run.best.size(); ++i) {
+        const Observation& seen = run.observations[i];
+        text += fmt::format("\"{}\",\"{}\",\"{}\",{},{},{},{:.6f},{:.3f}\n", item.file, item.space.kernel,
+                            item.space.device, run.seed, i + 1,
+                            seen.succeeded ? fmt::format("{}", seen.cost) : "", // empty: it failed
+                            item.result.fraction(run, i + 1), run.seconds[i]);
+      }
   return text;
 }
 

@@ -49,7 +49,7 @@ double cartesian_size(const std::vector<Parameter>& parameters) {
 }
 
 // More valid points than this are not listed.
-constexpr double listing_limit = 1e7;
+constexpr double listing_limit = 1e6;
 
 double median(std::vector<double> times) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);

@@ -16,7 +16,7 @@ namespace search {
 namespace {
 
 // What wins on recorded spaces (docs/results/search.md).
-const char* const default_ensemble = "gaussian_process+tree_ensemble+greedy_ils";
+const char* const default_ensemble = "gaussian_process+greedy_ils";
 
 class Engine final : public Search {
 public:

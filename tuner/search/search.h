@@ -26,7 +26,7 @@ struct SearchOptions {
   std::uint64_t seed = 1;
   std::vector<Observation> prior = {}; // from another device, problem or template version (transfer)
   // Evaluations without a new best after which the first of several techniques shares the proposals.
-  std::size_t patience = 50;
+  std::size_t patience = 200;
 };
 
 // Ask and tell. `ask` never returns a point twice, nor one that was told; fewer points than asked means that
@@ -47,9 +47,10 @@ std::vector<std::string> technique_names();
 // How far the best found may be from the best there is. Search has no certificate: this is an extrapolation,
 // and docs/search.md says how often it holds on recorded spaces.
 struct RemainingGap {
-  // A likely bound on (best found - optimum) / best found: twice the larger of what the second half of the
-  // evaluations gained and the spacing of the best five results. 0 when every point was evaluated, 1 when
-  // fewer than 10 succeeded.
+  // A likely bound on (best found - optimum) / best found. The largest of: twice what the second half of the
+  // evaluations gained; twice the spacing of the best five results; and 1 - (best / median)^(20 /
+  // evaluations) with the median of the first 24 results, since few evaluations of a wide space leave much
+  // unseen. 0 when every point was evaluated, 1 when fewer than 10 succeeded.
   double fraction = 1;
   // Upper bound, with 95 % confidence, on the share of all configurations that beat the best found, if the
   // search was no worse than random sampling: 1 - 0.05^(1/n).

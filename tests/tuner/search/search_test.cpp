@@ -169,6 +169,18 @@ TEST(RemainingGap, IsHonestAboutWhatItKnows) {
   EXPECT_EQ(estimate_remaining_gap(observations, 40).fraction, 0);
 }
 
+// Where costs differ by much, an early stop without progress is no evidence; many evaluations are.
+TEST(RemainingGap, IsWideForFewEvaluationsOfAWideSpace) {
+  std::vector<Observation> observations{{{0}, true, 10}};
+  for (std::uint16_t i = 1; i <= 24; ++i)
+    observations.push_back({{i}, true, i < 5 ? 10.0 : 30.0});
+  const double early = estimate_remaining_gap(observations, 1e6).fraction;
+  EXPECT_NEAR(early, 1 - std::pow(1.0 / 3, 20.0 / 25), 1e-12);
+  for (std::uint16_t i = 25; i < 400; ++i)
+    observations.push_back({{i}, true, 30});
+  EXPECT_LT(estimate_remaining_gap(observations, 1e6).fraction, early / 5);
+}
+
 TEST(Plateau, NeedsEnoughEvaluationsWithoutAGain) {
   EXPECT_EQ(plateau_length(0.95), 59u); // 0.95^59 < 0.05 < 0.95^58
   std::vector<Observation> observations{{{0}, true, 10}};

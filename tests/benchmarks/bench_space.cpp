@@ -1,5 +1,5 @@
-// Construction and use of spaces: space_benchmark --benchmark_filter=...
-#include "known_spaces.h"
+// Construction and use of spaces.
+#include "tests/tuner/space/known_spaces.h"
 #include "tuner/space/space.h"
 
 #include <benchmark/benchmark.h>
@@ -31,6 +31,12 @@ void construct(benchmark::State& state, const KnownSpace& known) {
       state.SkipWithError("wrong count");
     benchmark::DoNotOptimize(space);
   }
+}
+
+void list(benchmark::State& state, const KnownSpace& known) {
+  const Space space = *build(known);
+  for (auto _ : state)
+    benchmark::DoNotOptimize(space.list());
 }
 
 void sample(benchmark::State& state, const KnownSpace& known) {
@@ -69,6 +75,7 @@ void repair(benchmark::State& state, const KnownSpace& known) {
 const bool registered = [] {
   for (const KnownSpace& known : known_spaces()) {
     benchmark::RegisterBenchmark(("construct/" + known.name).c_str(), construct, known);
+    benchmark::RegisterBenchmark(("list/" + known.name).c_str(), list, known);
     benchmark::RegisterBenchmark(("sample/" + known.name).c_str(), sample, known);
     benchmark::RegisterBenchmark(("index/" + known.name).c_str(), index, known);
     benchmark::RegisterBenchmark(("neighbours/" + known.name).c_str(), neighbours, known);

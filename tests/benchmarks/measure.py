@@ -1,0 +1,148 @@
+"""Runs what the search's results are made of: lathe, its benchmark and Kernel Tuner, each in its own process."""
+
+import gzip
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+KERNEL_TUNER = ["kernel_tuner==1.4.0", "python-constraint2==2.6.0"]
+
+
+def output_of(command):
+    """Standard output and peak memory in MB; ends the program with the command's own message when it fails."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as out:
+        process = subprocess.Popen([str(part) for part in command], stdout=out)
+        _, status, usage = os.wait4(process.pid, 0)
+        if status != 0:
+            sys.exit(f"search_results: failed: {' '.join(str(part) for part in command)}")
+        out.seek(0)
+        return out.read(), usage.ru_maxrss / 1024
+
+
+def read_json(path):
+    opener = gzip.open if path.name.endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def is_constraint_space(path):
+    try:
+        return read_json(path).get("format") == "constraint-space-1"
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+class Recording:
+    """A recorded tuning space in Kernel Tuner's cache format."""
+
+    def __init__(self, path):
+        self.path = path
+        self.name = path.name.split(".cache.json")[0]
+        content = read_json(path)
+        self.kernel, self.device = content["kernel_name"], content["device_name"]
+        amd = any(mark in self.device for mark in ("AMD", "Radeon", "Instinct", "gfx"))
+        self.vendor = "AMD" if amd else "NVIDIA"
+
+    def _write(self, change, folder, suffix):
+        content = read_json(self.path)
+        change(content)
+        path = Path(folder) / f"{self.name}-{suffix}.cache.json"
+        path.write_text(json.dumps(content), encoding="utf-8")
+        return path
+
+    def with_shuffled_costs(self, folder):
+        """The same configurations, each with another one's result: nothing can be learned from it."""
+
+        def change(content):
+            times = [record["time"] for record in content["cache"].values()]
+            random.Random(1).shuffle(times)
+            for record, time in zip(content["cache"].values(), times):
+                record["time"] = time
+
+        return self._write(change, folder, "shuffled")
+
+    def with_inverted_costs(self, folder):
+        """The worst is said to be the best, and the other way round."""
+
+        def change(content):
+            times = [r["time"] for r in content["cache"].values() if not isinstance(r["time"], str)]
+            for record in content["cache"].values():
+                if not isinstance(record["time"], str):
+                    record["time"] = min(times) * max(times) / record["time"]
+
+        return self._write(change, folder, "inverted")
+
+    def with_text_values(self, folder):
+        """Every number a word: no order and no distance is left among the values of a knob."""
+
+        def change(content):
+            keys = content["tune_params_keys"]
+            content["tune_params"] = {k: [f"v{v}" for v in content["tune_params"][k]] for k in keys}
+            for record in content["cache"].values():
+                for key in keys:
+                    record[key] = f"v{record[key]}"
+            content["cache"] = {",".join(r[k] for k in keys): r for r in content["cache"].values()}
+
+        return self._write(change, folder, "text")
+
+
+class Lathe:
+    def __init__(self, program, threads):
+        self.program, self.threads = program, threads
+
+    def replay(self, files, technique="ensemble", seeds=20, budget=200, patience=None, prior=None):
+        command = [self.program, "replay", *files, "--json", "--technique", technique]
+        command += ["--seeds", seeds, "--budget", budget, "--threads", self.threads]
+        command += ["--patience", patience] if patience else []
+        command += ["--prior", prior] if prior else []
+        return json.loads(output_of(command)[0])["spaces"]
+
+    def space(self, file, repeat):
+        text, megabytes = output_of([self.program, "spaces", file, "--repeat", repeat, "--samples", 0, "--json"])
+        return {**json.loads(text)[0], "peak_megabytes": megabytes}
+
+
+def kernel_tuner_python(folder):
+    """A virtual environment with Kernel Tuner; made where there is none. None where it cannot be installed."""
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    installed = subprocess.run([python, "-m", "pip", "install", "--quiet", *KERNEL_TUNER], check=False)
+    return python if installed.returncode == 0 else None
+
+
+def kernel_tuner_construction(python, file, repeat):
+    script = Path(__file__).with_name("kernel_tuner_construction.py")
+    runs = [json.loads(output_of([python, script, file])[0]) for _ in range(repeat)]
+    return {"valid": runs[0]["valid"], "milliseconds": 1e3 * statistics.median(r["seconds"] for r in runs)}
+
+
+def engine_overhead(program):
+    text, _ = output_of([program, "--benchmark_format=json"])
+    rows = []
+    for run in json.loads(text)["benchmarks"]:
+        space, evaluations = run["name"].split("/")[:2]
+        rows.append({"space": space.removesuffix("_search"), "evaluations": int(evaluations),
+                     "ms_per_evaluation": run["ms_per_evaluation"], "ms_at_the_end": run["ms_at_the_end"]})
+    return rows
+
+
+def large_spaces(folder):
+    """Spaces of 10^9 points: two with structure, one whose condition has none."""
+    parameters = [{"name": f"p{i}", "values": list(range(1, 11))} for i in range(9)]
+    hashed = " + ".join(f"p{i} * p{(i + 1) % 9} * {101 + i * 37}" for i in range(9))
+    spaces = {
+        "bounded products": [f"p{i} * p{i + 1} <= 30" for i in range(8)],
+        "a given sum": [" + ".join(f"p{i}" for i in range(9)) + " == 40", "p0 * p4 <= 40"],
+        "a hash": [f"({hashed}) % 100 == 7"],
+    }
+    for name, constraints in spaces.items():
+        path = Path(folder) / f"{name}.json"
+        path.write_text(json.dumps({"format": "constraint-space-1", "name": name, "parameters": parameters,
+                                    "constraints": constraints}), encoding="utf-8")
+        yield name, path
