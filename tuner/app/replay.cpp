@@ -240,13 +240,13 @@ int replay_command(const Arguments& arguments) {
       replay_all(line.positionals, options, line.get<std::string>("prior"));
   if (!all.ok())
     return fail(all.error());
+  std::cout << (line.has("json") ? to_json(*all, options).dump(2) + "\n" : table(*all, options));
   if (line.has("csv"))
     if (Status status = write_file(line.get<std::string>("csv"), to_csv(*all)); !status.ok())
       return fail(status.error());
   if (line.has("plot"))
     if (Status status = write_file(line.get<std::string>("plot"), plot(*all, options)); !status.ok())
       return fail(status.error());
-  std::cout << (line.has("json") ? to_json(*all, options).dump(2) + "\n" : table(*all, options));
   return 0;
 }
 
