@@ -83,6 +83,13 @@ private:
     note_truncations(pointer);
   }
 
+  void note_null_test(ICmpInst& comparison) {
+    for (const unsigned side : {0u, 1u})
+      if (isa<ConstantPointerNull>(comparison.getOperand(1 - side)))
+        if (const auto* argument = dyn_cast<llvm::Argument>(comparison.getOperand(side)->stripPointerCasts()))
+          facts_.nullable.insert(static_cast<int>(argument->getArgNo()));
+  }
+
   void note_truncations(llvm::Value* pointer) {
     for (const std::string& truncation : kernel_.truncations(pointer))
       facts_.address_truncations.insert(truncation);
@@ -99,6 +106,8 @@ private:
       access(instruction, exchange->getPointerOperand(), true, true, true);
     else if (auto* call = dyn_cast<CallBase>(&instruction))
       visit_call(*call);
+    else if (auto* comparison = dyn_cast<ICmpInst>(&instruction))
+      note_null_test(*comparison);
     else if (isa<FPTruncInst>(instruction))
       facts_.narrowings.insert(type_name(instruction.getOperand(0)->getType()) + "->" +
                                type_name(instruction.getType()));

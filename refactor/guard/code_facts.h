@@ -40,9 +40,10 @@ struct CodeFacts {
   // occurrences, and under a divergent branch.
   std::map<std::string, int> warp_primitives;
   int divergent_warp_primitives = 0;
-  std::set<std::string> arithmetic_types;    // of floating-point arithmetic: "half", "float", ...
-  std::set<std::string> narrowings;          // of floating-point values: "float->half"
-  std::set<std::string> approximations;      // "ex2.approx.ftz", "contract"-free fast-math flags
+  std::set<std::string> arithmetic_types; // of floating-point arithmetic: "half", "float", ...
+  std::set<std::string> narrowings;       // of floating-point values: "float->half"
+  std::set<std::string> approximations;   // "ex2.approx.ftz", "contract"-free fast-math flags
+  std::set<int> nullable; // pointer parameters (their index) that the kernel compares with null
   std::set<std::string> address_truncations; // integer narrowings that feed an address: "i64->i32"
 };
 

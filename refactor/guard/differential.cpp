@@ -40,8 +40,8 @@ struct Task {
 // What the template must give in one run, and whether another result is refused or only told.
 struct Demand {
   TrialSettings settings;
-  const TrialResult* reference = nullptr; // nothing: the raw kernel's run in front of it
-  const char* suffix = "";
+  const TrialResult* reference = nullptr; // nothing: a run of the raw kernel of its own
+  std::string suffix;
   bool is_demanded = true;
 };
 
@@ -51,6 +51,9 @@ public:
       : subject_(subject), same_code_(same_code), findings_("differential"),
         raw_(subject, subject.raw_text, subject.spec.reference),
         templated_(subject, subject.template_text, subject.spec.kernel) {
+    for (const auto& [instance, facts] : subject.raw.code_facts)
+      for (const int parameter : facts.nullable)
+        nullable_.insert(static_cast<std::size_t>(parameter));
     jobs_ = subject.options.jobs > 0 ? subject.options.jobs
                                      : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     deadline_ =
@@ -147,10 +150,11 @@ private:
       const auto& shapes = clean_[configuration.workload->types];
       const std::size_t start =
           shapes.empty() ? 0 : element::mix(subject_.seed + tasks_.size()) % shapes.size();
-      // Sizes of problems lead the list: every configuration sees some of them and a different stretch of the
-      // rest.
+      // The list begins with a problem's own size and the smallest sizes: every configuration sees those and
+      // a different stretch of the rest.
+      const std::size_t common = std::min<std::size_t>(3, 1 + subject_.spec.dimensions.size());
       for (std::size_t i = 0; i < shapes.size() && taken < SHAPES_PER_CONFIGURATION; ++i)
-        taken += add(configuration, *shapes[i < 2 ? i : (start + i) % shapes.size()]);
+        taken += add(configuration, *shapes[i < common ? i : (start + i) % shapes.size()]);
       if (taken == 0 && !add_own_sizes(configuration, add))
         findings_.undecided("no size at which the raw kernel runs clean is admitted at " +
                             configuration.text());
@@ -189,15 +193,14 @@ private:
     return taken > 0;
   }
 
-  // Everything that is asked of one configuration at one size. The last is on other data, on which the raw
-  // kernel has yet to run.
+  // Everything that is asked of one configuration at one size.
   std::vector<Demand> demands_of(std::size_t index) const {
     const ReferenceRuns& shape = *tasks_[index].shape;
     TrialSettings usual;
     usual.seed = seed(0);
     usual.time_limit_s = SECONDS_PER_RUN + TIMES_RAW * shape.raw[0].seconds;
     std::vector<Demand> demands;
-    const auto demand = [&](const TrialResult* reference, const char* suffix,
+    const auto demand = [&](const TrialResult* reference, const std::string& suffix,
                             bool is_demanded) -> TrialSettings& {
       demands.push_back({usual, reference, suffix, is_demanded});
       return demands.back().settings;
@@ -216,6 +219,9 @@ private:
     if (shape.accepts_misalignment)
       demand(&shape.raw[0], " on buffers that start one element off, which the raw kernel accepts", false)
           .misalignment = 1;
+    for (const std::size_t parameter : nullable_)
+      demand(nullptr, " where a pointer that the raw kernel compares with null is null", true)
+          .null_parameter = parameter;
     TrialSettings& other_data = demand(nullptr, " on other data", true);
     other_data.seed = seed(1 + index);
     other_data.poison = 1;
@@ -225,6 +231,7 @@ private:
   // Several tasks in one child; their problems, or nothing.
   void judge_tasks(const std::vector<std::size_t>& indices, std::vector<std::string>& problems) {
     std::vector<Trial> trials;
+    // The templates' trials, in order; those without a reference come behind the raw kernel's own run.
     std::vector<std::vector<Demand>> demands;
     for (const std::size_t index : indices) {
       const Task& task = tasks_[index];
@@ -233,42 +240,40 @@ private:
       const HostKernel *raw = raw_.find(task.configuration.raw_instance, macros),
                        *templated = templated_.find(task.configuration.template_instance, macros);
       demands.push_back(demands_of(index));
-      if (raw)
-        trials.push_back({raw, &task.configuration.raw_launch, workload, demands.back().back().settings});
-      else
-        demands.back().pop_back();
-      for (const Demand& demand : demands.back())
+      if (!raw)
+        std::erase_if(demands.back(), [](const Demand& demand) { return !demand.reference; });
+      for (const Demand& demand : demands.back()) {
+        if (!demand.reference)
+          trials.push_back({raw, &task.configuration.raw_launch, workload, demand.settings});
         trials.push_back({templated, &task.configuration.template_launch, workload, demand.settings});
+      }
     }
     const std::vector<TrialResult> results = run_trials(trials);
-    std::size_t at = 0;
-    for (std::size_t t = 0; t < indices.size(); ++t) {
-      const TrialResult* other_data = nullptr;
-      if (!demands[t].empty() && !demands[t].back().reference)
-        other_data = &results[at++];
-      problems[indices[t]] = judge_results(tasks_[indices[t]], demands[t], &results[at], other_data);
-      at += demands[t].size();
-    }
+    const TrialResult* next = results.data();
+    for (std::size_t t = 0; t < indices.size(); ++t)
+      problems[indices[t]] = judge_results(tasks_[indices[t]], demands[t], next);
   }
 
-  std::string judge_results(const Task& task, const std::vector<Demand>& demands, const TrialResult* results,
-                            const TrialResult* on_other_data) {
+  // `next`: the first result of the task; ends behind its last.
+  std::string judge_results(const Task& task, const std::vector<Demand>& demands, const TrialResult*& next) {
     const Workload& workload = *task.shape->workload;
-    for (std::size_t i = 0; i < demands.size(); ++i) {
-      const TrialResult* reference = demands[i].reference ? demands[i].reference : on_other_data;
-      if (!reference->clean)
-        continue; // the raw kernel's own trouble with that data
-      std::string problem =
-          differs(results[i], *reference, workload, demands[i].settings, task.shape->unordered);
-      if (problem.empty() && demands[i].settings.record_accesses)
-        problem = compare_accesses(workload, results[i], *reference);
+    std::string refusal;
+    for (const Demand& demand : demands) {
+      const TrialResult& reference = demand.reference ? *demand.reference : *next++;
+      const TrialResult& result = *next++;
+      if (!reference.clean || !refusal.empty())
+        continue; // the raw kernel's own trouble with that data, or the answer is known
+      std::string problem = differs(result, reference, workload, demand.settings, task.shape->unordered);
+      if (problem.empty() && demand.settings.record_accesses)
+        problem = compare_accesses(workload, result, reference);
       if (problem.empty())
         continue;
-      if (demands[i].is_demanded)
-        return problem + demands[i].suffix;
-      note(problem + demands[i].suffix + ", at " + task.configuration.text());
+      if (demand.is_demanded)
+        refusal = problem + demand.suffix;
+      else
+        note(problem + demand.suffix + ", at " + task.configuration.text());
     }
-    return {};
+    return refusal;
   }
 
   // What is wrong with a result, or nothing; counts it.
@@ -372,6 +377,7 @@ private:
   bool same_code_;
   Findings findings_;
   HostKernels raw_, templated_;
+  std::set<std::size_t> nullable_; // parameters whose argument may be a null pointer
   ShapeLimits limits_;
   int jobs_ = 1;
   Clock::time_point deadline_;

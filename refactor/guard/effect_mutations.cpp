@@ -176,10 +176,14 @@ void add_restrict(const TokenText& text, const TuningSpec& spec, Found& found) {
 }
 void shrink_launch_bounds(const TokenText& text, const TuningSpec&, Found& found) {
   for (std::size_t i = 0; i + 1 < text.size(); ++i)
-    if (text.is(i, "__launch_bounds__") && text.is(i + 1, "("))
-      found.push_back({{{text[i + 1].end, text[i + 1].end, "32 + 0 * "}},
+    if (text.is(i, "__launch_bounds__") && text.is(i + 1, "(")) {
+      std::size_t end = i + 2; // behind the first argument
+      while (end < text[i + 1].partner && !text.is(end, ","))
+        end = text.is(end, "(") ? text[end].partner + 1 : end + 1;
+      found.push_back({{{text[i + 2].offset, text[end - 1].end, "32"}},
                        text[i].line,
                        "the launch bounds promise 32 threads"});
+    }
 }
 
 } // namespace

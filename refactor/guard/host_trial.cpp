@@ -90,7 +90,12 @@ Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& se
       std::ranges::copy(fills.of(workload, i, settings), buffer.bytes().begin());
     prepared.buffers.push_back(std::move(buffer));
   }
-  for (const Workload::Parameter& parameter : workload.parameters) {
+  for (std::size_t p = 0; p < workload.parameters.size(); ++p) {
+    const Workload::Parameter& parameter = workload.parameters[p];
+    if (settings.null_parameter == p) {
+      prepared.arguments.emplace_back();
+      continue;
+    }
     if (parameter.is_buffer) {
       prepared.arguments.push_back(
           HostArgument::of(prepared.buffers[parameter.buffer], workload.buffers[parameter.buffer].name));

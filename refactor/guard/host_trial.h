@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct TrialSettings {
   HostSchedule schedule = HostSchedule::forward;
   std::size_t misalignment = 0; // elements by which every buffer is moved off its natural alignment
   bool record_accesses = false;
+  std::optional<std::size_t> null_parameter; // of the kernel: gets no buffer but a null pointer
   double time_limit_s = 20;
 };
 

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
+#include <set>
 
 namespace lathe::refactor {
 namespace {
@@ -79,12 +81,18 @@ std::vector<std::string> mutation_kinds() {
 std::vector<Mutant> make_mutants(const TuningSpec& spec, std::string_view template_text, std::uint64_t seed,
                                  std::size_t most) {
   const TokenText tokens(template_text);
+  // Which cache hint an access carries cannot change what it accesses.
+  std::set<int> hint_lines;
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    if (tokens.is(i, "CACHE"))
+      hint_lines.insert(tokens[i].line);
+  const auto decides_results = [&](const Mutation& mutation) { return !hint_lines.contains(mutation.line); };
   std::map<std::string, std::vector<Mutant>> by_kind;
   for (const auto* family : families())
     for (const MutationKind& kind : *family) {
       std::vector<Mutation> found;
       kind.find(tokens, spec, found);
-      for (Mutation& mutation : found)
+      for (Mutation& mutation : found | std::views::filter(decides_results))
         by_kind[kind.name].push_back({kind.name,
                                       "line " + std::to_string(mutation.line) + ": " + mutation.description,
                                       apply(tokens.text(), mutation.edits), spec});

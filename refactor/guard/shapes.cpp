@@ -151,6 +151,19 @@ boundary_shapes(const Subject& subject, const std::map<std::string, std::string>
     }
   }
   consider(starts[2]);
+  // The smallest that each dimension may be: one tile of it, one pack of it.
+  for (const std::string& name : subject.spec.dimensions)
+    for (std::int64_t size = 1; size <= 4096; size *= 2) {
+      Dimensions dimensions = starts[0];
+      dimensions[name] = size;
+      const std::size_t before = shapes.size();
+      consider(dimensions);
+      if (shapes.size() > before) {
+        std::rotate(shapes.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(1, before)),
+                    shapes.end() - 1, shapes.end());
+        break;
+      }
+    }
   Dimensions ones;
   for (const std::string& name : subject.spec.dimensions)
     ones[name] = 1;
