@@ -11,8 +11,9 @@
 namespace lathe::refactor {
 namespace {
 
-// Types that are tried for a type parameter when nothing says which are in use: those of inference kernels.
-const std::vector<std::string> usual_dtypes{"bf16", "f16", "f32"};
+// Types that are tried for a type parameter when nothing says which are in use: those of inference kernels,
+// and where none of them compiles, those of indices.
+const std::vector<std::string> usual_dtypes{"bf16", "f16", "f32"}, index_dtypes{"i32", "i64"};
 
 bool is_word(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
@@ -80,7 +81,9 @@ public:
 
   Result<RawCandidate> build() {
     LATHE_CHECK(choose_site());
+    LATHE_CHECK(override_template_arguments());
     name_types();
+    LATHE_CHECK(check_template_arguments());
     LATHE_CHECK(geometry());
     LATHE_CHECK(choose_dtypes());
     LATHE_CHECK(arguments());
@@ -92,6 +95,9 @@ public:
 
 private:
   Status choose_site();
+  Status override_template_arguments();
+  Status check_template_arguments() const;
+  Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
   void name_types();
   Status geometry();
   Status choose_dtypes();
@@ -139,6 +145,54 @@ Status Builder::choose_site() {
     return Done{};
   return Error{"cannot read how " + kernel_.name + " is launched", why,
                "give it with --grid and --block (and --shared), such as --grid num_tokens --block 256"};
+}
+
+Status Builder::override_template_arguments() {
+  site_.template_arguments.resize(
+      std::max(site_.template_arguments.size(), kernel_.template_parameters.size()));
+  for (const auto& [name, value] : launch_.template_arguments) {
+    const auto found = std::ranges::find(kernel_.template_parameters, name,
+                                         [](const TemplateParameter& p) { return p.name; });
+    if (found == kernel_.template_parameters.end()) {
+      std::string known;
+      for (const TemplateParameter& parameter : kernel_.template_parameters)
+        known += (known.empty() ? "" : ", ") + parameter.name;
+      return usage_error("no template parameter '" + name + "' of " + kernel_.name,
+                         known.empty() ? "it is no template" : "its own are " + known);
+    }
+    site_.template_arguments[static_cast<std::size_t>(found - kernel_.template_parameters.begin())] = value;
+  }
+  return Done{};
+}
+
+// A number that the launcher computes from the problem's size, or takes as a template parameter of its own,
+// leaves the instance open.
+Status Builder::check_template_arguments() const {
+  for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
+    const TemplateParameter& parameter = kernel_.template_parameters[i];
+    if (is_type_parameter(parameter) || site_.template_arguments[i].empty())
+      continue;
+    const auto value = Expression::parse(in_kernel_terms(without_sizeof(site_.template_arguments[i])));
+    if (!value)
+      continue; // a function, an enumerator, C++ that only the compiler reads
+    const auto& names = value->names();
+    const auto open = std::ranges::find_if(names, [&](const std::string& name) {
+      return !name.starts_with("sizeof_") && extracted_.text.find(name) == std::string::npos;
+    });
+    const bool is_parameters_size = std::ranges::any_of(names, [&](const std::string& name) {
+      return std::ranges::any_of(kernel_.parameters,
+                                 [&](const KernelParameter& p) { return p.name == name; });
+    });
+    if (open != names.end() || is_parameters_size)
+      return Error{
+          "cannot tell which " + kernel_.name + " is meant",
+          fmt::format("its template argument {} is '{}' where it is launched ({}), which depends on {}",
+                      parameter.name, site_.template_arguments[i], site_.location,
+                      open != names.end() ? *open : "the problem's size"),
+          fmt::format("give it with --template-argument {}=..., a number or such as 16 / sizeof_T",
+                      parameter.name)};
+  }
+  return Done{};
 }
 
 void Builder::name_types() {
@@ -243,11 +297,20 @@ Status Builder::choose_dtypes() {
   for (TypeParameter& type : candidate.types) {
     if (facts_.types.contains(type.name) || dtypes_in_use_.contains(type.name))
       continue;
-    std::vector<std::string> compiling;
-    std::string first_error;
-    for (const std::string& dtype : type.dtypes) {
+    LATHE_TRY(type.dtypes, compiling_dtypes(type));
+  }
+  return Done{};
+}
+
+Result<std::vector<std::string>> Builder::compiling_dtypes(const TypeParameter& type) const {
+  std::vector<std::string> compiling;
+  std::string first_error;
+  for (const auto* dtypes : {&usual_dtypes, &index_dtypes})
+    for (const std::string& dtype : *dtypes) {
+      if (dtypes == &index_dtypes && !compiling.empty())
+        break;
       std::map<std::string, std::string> cxx;
-      for (const TypeParameter& other : candidate.types)
+      for (const TypeParameter& other : result_.candidate.types)
         cxx[other.name] = dtype_cxx(other.name == type.name ? dtype : other.dtypes.front());
       const auto compiled =
           compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx), {"-std=c++17"}, architecture_);
@@ -256,13 +319,11 @@ Status Builder::choose_dtypes() {
       else if (first_error.empty())
         first_error = compiled.error().sentence();
     }
-    if (compiling.empty())
-      return Error{"cannot find types for " + type.name + " of " + kernel_.name,
-                   "none of bf16, f16 and f32 compiles: " + first_error,
-                   "give them with --types " + type.name + "=..."};
-    type.dtypes = compiling;
-  }
-  return Done{};
+  if (compiling.empty())
+    return Error{"cannot find types for " + type.name + " of " + kernel_.name,
+                 "none of bf16, f16, f32, i32 and i64 compiles: " + first_error,
+                 "give them with --types " + type.name + "=..."};
+  return compiling;
 }
 
 Result<Argument> Builder::scalar(const KernelParameter& parameter) {

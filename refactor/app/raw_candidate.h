@@ -4,6 +4,7 @@
 #include "refactor/app/workload_file.h"
 #include "refactor/rewrite/rewrite.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace lathe::refactor {
 struct LaunchOverride {
   std::string grid, block, shared; // "x[, y[, z]]" expressions; empty: as read
   int site = 0;                    // which launch site to take, 0: the first readable one
+  std::map<std::string, std::string>
+      template_arguments; // by the kernel's template parameter, over the site's
 };
 
 struct RawCandidate {
