@@ -17,11 +17,16 @@ def python_text(expression):
     return re.sub(r"(?<!/)/(?!/)", "//", expression)
 
 
-with open(sys.argv[1], encoding="utf-8") as file:
-    space = json.load(file)
-values = {parameter["name"]: parameter["values"] for parameter in space["parameters"]}
-restrictions = [python_text(constraint) for constraint in space["constraints"]]
-start = time.perf_counter()
-built = Searchspace(values, restrictions, max_threads=10**9)
-seconds = time.perf_counter() - start
-print(json.dumps({"valid": built.size, "seconds": seconds}))
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        space = json.load(file)
+    values = {parameter["name"]: parameter["values"] for parameter in space["parameters"]}
+    restrictions = [python_text(constraint) for constraint in space["constraints"]]
+    start = time.perf_counter()
+    built = Searchspace(values, restrictions, max_threads=10**9)
+    seconds = time.perf_counter() - start
+    print(json.dumps({"valid": built.size, "seconds": seconds}))
+
+
+if __name__ == "__main__":
+    main()

@@ -48,6 +48,9 @@ class Recording:
         amd = any(mark in self.device for mark in ("AMD", "Radeon", "Instinct", "gfx"))
         self.vendor = "AMD" if amd else "NVIDIA"
 
+    def has_constraints(self):
+        return self.path.with_name(f"{self.name}.space.json").exists()
+
     def _write(self, change, folder, suffix):
         content = read_json(self.path)
         change(content)
@@ -120,6 +123,18 @@ def kernel_tuner_construction(python, file, repeat):
     script = Path(__file__).with_name("kernel_tuner_construction.py")
     runs = [json.loads(output_of([python, script, file])[0]) for _ in range(repeat)]
     return {"valid": runs[0]["valid"], "milliseconds": 1e3 * statistics.median(r["seconds"] for r in runs)}
+
+
+def kernel_tuner_search(python, file, strategy, seeds, marks):
+    """The fractions of every seed at the marks; nothing where the strategy fails or needs too long."""
+    script = Path(__file__).with_name("kernel_tuner_search.py")
+    command = [python, script, file, strategy, seeds, *marks]
+    try:
+        done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              timeout=900, check=True)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        return []
+    return json.loads(done.stdout)
 
 
 def engine_overhead(program):

@@ -120,6 +120,7 @@ Result<std::vector<Summary>> summarize_spec(const TuningSpec& spec, const Option
     };
     LATHE_TRY(Summary summary, summarize(spec, "", options, [&](const std::vector<Expression>& conditions) {
                 std::vector<Parameter> parameters;
+                parameters.reserve(spec.knobs.size());
                 for (const Knob& knob : spec.knobs)
                   parameters.push_back({knob.name, knob.values});
                 return Space::build(std::move(parameters), conditions, limits);

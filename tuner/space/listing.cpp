@@ -19,7 +19,7 @@ public:
       const std::size_t size = group.parameters().size();
       for (std::size_t i = 0; i < size; ++i)
         columns_[static_cast<std::size_t>(group.parameters()[i])] = {tuples_.size() - 1, i, size};
-      ranges_.push_back({0, tuples_.back().size() / size});
+      ranges_.push_back({0, static_cast<std::size_t>(group.total())});
     }
   }
 

@@ -1,0 +1,146 @@
+"""Turns the measured numbers into the tables of docs/results/search.md (search_results.md.in)."""
+
+import json
+from pathlib import Path
+from statistics import mean
+
+MARKS = [25, 50, 100, 200, 400]
+
+
+def at(space, mark, key="fraction_of_optimum"):
+    return next((r[key] for r in space["results"] if r["evaluations"] == mark), None)
+
+
+def mean_at(spaces, mark, key="fraction_of_optimum"):
+    return mean(at(space, mark, key) for space in spaces)
+
+
+def table(header, rows):
+    """Markdown: the first column is text, the others are right-aligned; floats get three places."""
+    lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
+    for row in rows:
+        cells = [f"{cell:.3f}" if isinstance(cell, float) else "" if cell is None else str(cell) for cell in row]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def construction(rows):
+    def row(item):
+        whole = item["construction_ms"] + item["listing_ms"]
+        line = [item["space"], f"{item['cartesian']:.0f}", f"{item['valid']:.0f}", item["construction_ms"], whole]
+        if theirs := item["kernel_tuner"]:
+            line += [f"{theirs['milliseconds']:.1f}", "yes" if theirs["valid"] == item["valid"] else "no",
+                     f"{theirs['milliseconds'] / item['construction_ms']:.0f} x",
+                     f"{theirs['milliseconds'] / whole:.0f} x"]
+        return line
+
+    header = ["space", "cartesian", "valid", "built, ms", "built and listed, ms"]
+    if rows[0]["kernel_tuner"]:
+        header += ["Kernel Tuner, ms", "same count", "built faster by", "built and listed faster by"]
+    return table(header, [row(item) for item in rows])
+
+
+def memory(rows):
+    return table(["space of 10^9 points", "valid", "exact", "built, ms", "peak memory of the process, MB"],
+                 [[r["space"], f"{r['valid']:.0f}", "yes" if r["exact"] else "no", f"{r['construction_ms']:.1f}",
+                   f"{r['peak_megabytes']:.0f}"] for r in rows])
+
+
+def search(default, strategies):
+    """The default beside Kernel Tuner's strategies, and by how much it leads the best of them at each mark."""
+    own = [mean_at(default, mark) for mark in MARKS]
+    rows = [["**lathe, default**", *own]]
+    if strategies:
+        lead = [100 * (mine - max(column)) for mine, column in zip(own, zip(*strategies.values()))]
+        rows.append(["ahead of the best below, points", *[f"{points:+.1f}" for points in lead]])
+        ranked = sorted(strategies.items(), key=lambda item: -item[1][2])
+        rows += [[f"Kernel Tuner {name}", *values] for name, values in ranked]
+    rows.append(["random search (exact expectation)", *[mean_at(default, mark, "random") for mark in MARKS]])
+    return table(["strategy", *map(str, MARKS)], rows)
+
+
+def recorded_peers(default):
+    peers = json.loads(Path(__file__).with_name("kernel_tuner_search.json").read_text(encoding="utf-8"))
+    same = sorted(space["file"] for space in default) == sorted(peers["spaces"])
+    return search(default, peers["strategies"]) if same else "(These are other spaces.)"
+
+
+def spaces(default):
+    rows = []
+    for space in default:
+        near = space["median_evaluations_to_95_percent"]
+        rows.append([space["file"], *[f"{at(space, m):.3f} ({at(space, m, 'random'):.3f})" for m in MARKS],
+                     "-" if near is None else near, space["performance_score"]])
+    return table(["space", *map(str, MARKS), "to 95 %", "score"], rows)
+
+
+def singles(found):
+    ranked = sorted(found.items(), key=lambda item: -item[1][2]["mean"])
+    return table(["technique", *map(str, MARKS[:4])], [[name, *[m["mean"] for m in marks]] for name, marks in ranked])
+
+
+def alternatives(rows):
+    keys = [str(mark) for mark in MARKS[1:]]
+    return table(["arms, patience", *keys, *[f"words {key}" for key in keys]],
+                 [[r["choice"] + (" (default)" if i == 0 else ""), *[r["mean"][k] for k in keys],
+                   *[r["words"][k] for k in keys]] for i, r in enumerate(rows)])
+
+
+def leave_one_out(rows):
+    return table(["kernel left out", "chosen on the others", "its score", "the default's", "best of all",
+                  "worst of all"],
+                 [[r["left_out"], r["chosen"], r["score_of_chosen"], r["score_of_default"], r["best_score"],
+                   r["worst_score"]] for r in rows])
+
+
+def transfer_means(rows, default):
+    cold = {space["file"]: space for space in default}
+    keys = [str(mark) for mark in MARKS[:4]]
+    lines = []
+    for kind in ("same vendor", "other vendor", "unrelated"):
+        chosen = [row for row in rows if row["kind"] == kind]
+        if chosen:
+            lines.append([kind, len(chosen), *[mean(r["fractions"][k] for r in chosen) for k in keys],
+                          *[mean(at(cold[r["space"]], int(k)) for r in chosen) for k in keys]])
+    return table(["prior", "pairs", *keys, *[f"cold {key}" for key in keys]], lines)
+
+
+def transfer(rows, default):
+    cold = {space["file"]: space for space in default}
+    keys = [str(mark) for mark in MARKS[:4]]
+    return table(["space", "prior", "of", *keys, "cold 25", "cold 100", "cold 200"],
+                 [[r["space"], r["kind"], r["prior"], *[r["fractions"][k] for k in keys],
+                   *[at(cold[r["space"]], mark) for mark in (25, 100, 200)]] for r in rows])
+
+
+def gap(default):
+    def percent(mark, key):
+        return f"{100 * mean_at(default, mark, key):.1f} %"
+
+    return table(["evaluations", "true gap, mean", "estimated gap, mean", "estimates that held", "on the worst space"],
+                 [[str(m), percent(m, "remaining_gap"), percent(m, "estimated_remaining_gap"),
+                   percent(m, "gap_estimates_that_held"),
+                   f"{100 * min(at(space, m, 'gap_estimates_that_held') for space in default):.0f} %"] for m in MARKS])
+
+
+def engine(rows):
+    return table(["space", "evaluations", "ms an evaluation", "ms over the last tenth"],
+                 [[r["space"], r["evaluations"], r["ms_per_evaluation"], r["ms_at_the_end"]] for r in rows])
+
+
+def render(data):
+    default = data["default"]
+    sections = {
+        "date": data["date"], "host": data["host"], "seeds": str(data["seeds"]), "peers": " with ".join(data["peers"]),
+        "construction": construction(data["construction"]), "memory": memory(data["large_spaces"]),
+        "search": search(default, data["kernel_tuner_search"]), "recorded_peers": recorded_peers(default),
+        "spaces": spaces(default), "singles": singles(data["single_techniques"]),
+        "alternatives": alternatives(data["alternatives"]["rows"]),
+        "leave_one_out": leave_one_out(data["alternatives"]["leave_one_kernel_out"]),
+        "transfer_means": transfer_means(data["transfer"], default), "transfer": transfer(data["transfer"], default),
+        "gap": gap(default), "engine": engine(data["engine"]),
+    }
+    text = Path(__file__).with_name("search_results.md.in").read_text(encoding="utf-8")
+    for name, content in sections.items():
+        text = text.replace(f"@{name}@", content)
+    return text
