@@ -2,26 +2,21 @@
 
 import gzip
 import json
-import os
 import random
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 KERNEL_TUNER = ["kernel_tuner==1.4.0", "python-constraint2==2.6.0"]
 
 
 def output_of(command):
-    """Standard output and peak memory in MB; ends the program with the command's own message when it fails."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as out:
-        process = subprocess.Popen([str(part) for part in command], stdout=out)
-        _, status, usage = os.wait4(process.pid, 0)
-        if status != 0:
-            sys.exit(f"search_results: failed: {' '.join(str(part) for part in command)}")
-        out.seek(0)
-        return out.read(), usage.ru_maxrss / 1024
+    """Standard output; ends the program after the command's own message when it fails."""
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"search_results: failed: {' '.join(str(part) for part in command)}")
+    return done.stdout
 
 
 def read_json(path):
@@ -103,11 +98,11 @@ class Lathe:
         command += ["--seeds", seeds, "--budget", budget, "--threads", self.threads]
         command += ["--patience", patience] if patience else []
         command += ["--prior", prior] if prior else []
-        return json.loads(output_of(command)[0])["spaces"]
+        return json.loads(output_of(command))["spaces"]
 
     def space(self, file, repeat):
-        text, megabytes = output_of([self.program, "spaces", file, "--repeat", repeat, "--samples", 0, "--json"])
-        return {**json.loads(text)[0], "peak_megabytes": megabytes}
+        command = [self.program, "spaces", file, "--repeat", repeat, "--samples", 0, "--json"]
+        return json.loads(output_of(command))[0]
 
 
 def kernel_tuner_python(folder):
@@ -121,7 +116,7 @@ def kernel_tuner_python(folder):
 
 def kernel_tuner_construction(python, file, repeat):
     script = Path(__file__).with_name("kernel_tuner_construction.py")
-    runs = [json.loads(output_of([python, script, file])[0]) for _ in range(repeat)]
+    runs = [json.loads(output_of([python, script, file])) for _ in range(repeat)]
     return {"valid": runs[0]["valid"], "milliseconds": 1e3 * statistics.median(r["seconds"] for r in runs)}
 
 
@@ -138,9 +133,8 @@ def kernel_tuner_search(python, file, strategy, seeds, marks):
 
 
 def engine_overhead(program):
-    text, _ = output_of([program, "--benchmark_format=json"])
     rows = []
-    for run in json.loads(text)["benchmarks"]:
+    for run in json.loads(output_of([program, "--benchmark_format=json"]))["benchmarks"]:
         space, evaluations = run["name"].split("/")[:2]
         rows.append({"space": space.removesuffix("_search"), "evaluations": int(evaluations),
                      "ms_per_evaluation": run["ms_per_evaluation"], "ms_at_the_end": run["ms_at_the_end"]})

@@ -43,7 +43,7 @@ def construction(rows):
 def memory(rows):
     return table(["space of 10^9 points", "valid", "exact", "built, ms", "peak memory of the process, MB"],
                  [[r["space"], f"{r['valid']:.0f}", "yes" if r["exact"] else "no", f"{r['construction_ms']:.1f}",
-                   f"{r['peak_megabytes']:.0f}"] for r in rows])
+                   f"{r['process_peak_megabytes']:.0f}"] for r in rows])
 
 
 def search(default, strategies):
@@ -97,7 +97,7 @@ def transfer_means(rows, default):
     cold = {space["file"]: space for space in default}
     keys = [str(mark) for mark in MARKS[:4]]
     lines = []
-    for kind in ("same vendor", "other vendor", "unrelated"):
+    for kind in ("same vendor", "other vendor", "unrelated", "inverted"):
         chosen = [row for row in rows if row["kind"] == kind]
         if chosen:
             lines.append([kind, len(chosen), *[mean(r["fractions"][k] for r in chosen) for k in keys],

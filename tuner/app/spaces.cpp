@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <iostream>
 
@@ -190,6 +191,15 @@ Json value_json(const Value& value) {
   return std::visit([](const auto& content) { return Json(content); }, value);
 }
 
+// The most memory that this process has held, in MB; 0 where the system does not say.
+double peak_megabytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:"))
+      return std::stod(line.substr(6)) / 1024;
+  return 0;
+}
+
 Json summary_json(const Summary& summary) {
   Json json = {{"file", summary.file}, {"name", summary.name}};
   if (!summary.workload.empty())
@@ -297,6 +307,8 @@ int spaces_command(const Arguments& arguments) {
         print(summary);
     }
   }
+  if (line.has("json") && !json.empty())
+    json.back()["process_peak_megabytes"] = peak_megabytes();
   if (line.has("json"))
     std::cout << json.dump(2) << "\n";
   return code;
