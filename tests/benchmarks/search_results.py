@@ -161,7 +161,9 @@ def main():
 
     record = arguments.output.with_suffix(".json")
     record.parent.mkdir(parents=True, exist_ok=True)
-    data = json.loads(record.read_text(encoding="utf-8")) if set(arguments.only) != set(SECTIONS) else {}
+    data = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    if missing := set(SECTIONS) - set(arguments.only) - set(data):
+        parser.error(f"{record} has no {', '.join(sorted(missing))}: measure that too")
     data |= {"date": datetime.date.today().isoformat(), "host": f"{platform.machine()}, {platform.system()}",
              "seeds": arguments.seeds, "peers": KERNEL_TUNER}
     with tempfile.TemporaryDirectory() as folder:
