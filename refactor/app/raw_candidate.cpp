@@ -88,8 +88,8 @@ public:
     LATHE_CHECK(choose_dtypes());
     LATHE_CHECK(arguments());
     collect_dimensions();
-    result_.candidate.text = extracted_.text;
     result_.candidate.kernel = extracted_.kernel;
+    LATHE_CHECK(mend_text());
     return std::move(result_);
   }
 
@@ -98,6 +98,7 @@ private:
   Status override_template_arguments();
   Status check_template_arguments() const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
+  Status mend_text();
   void name_types();
   Status geometry();
   Status choose_dtypes();
@@ -326,6 +327,18 @@ Result<std::vector<std::string>> Builder::compiling_dtypes(const TypeParameter& 
   return compiling;
 }
 
+// Everything behind this reads the kernel with Clang too: the host executor, the rules, the guard.
+Status Builder::mend_text() {
+  std::map<std::string, std::string> cxx;
+  for (const TypeParameter& type : result_.candidate.types)
+    cxx[type.name] = dtype_cxx(type.dtypes.front());
+  ParseOptions options;
+  options.architecture = architecture_;
+  LATHE_TRY(result_.candidate.text,
+            mended_text(extracted_.text, extracted_.kernel + type_list(cxx), options));
+  return Done{};
+}
+
 Result<Argument> Builder::scalar(const KernelParameter& parameter) {
   Argument argument;
   argument.name = parameter.name;
@@ -342,6 +355,12 @@ Result<Argument> Builder::scalar(const KernelParameter& parameter) {
   const auto given = facts_.arguments.find(parameter.name);
   if (given != facts_.arguments.end() && given->second.value) {
     LATHE_TRY(argument.value, Expression::parse(*given->second.value));
+    return argument;
+  }
+  if (argument.dtype == "bool") { // a switch, not a size
+    argument.value = Expression(Value{std::int64_t{1}});
+    result_.assumptions.push_back(
+        fmt::format("{0} = true (say otherwise with --argument {0}=0)", parameter.name));
     return argument;
   }
   const auto passed = site_.arguments.find(parameter.name);

@@ -2,6 +2,7 @@
 
 #include "tuner/base/hash.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace lathe::refactor {
@@ -125,6 +126,37 @@ Result<TuningSpec> assemble_spec(const std::string& name, const Candidate& raw, 
   spec.provenance = provenance;
   spec.template_hash = content_hash(tuned.text);
   return spec;
+}
+
+void drop_excluded_problems(TuningSpec& spec, std::vector<std::string>& assumptions) {
+  std::map<std::string, std::string> types;
+  for (const TypeParameter& type : spec.types)
+    types[type.name] = type.dtypes.front();
+  const auto is_admitted = [&](const Problem& problem) {
+    const auto workload = bind_workload(spec, problem, types, {});
+    const auto knobs = workload ? default_knobs(*workload) : Result<KnobValues>(KnobValues{});
+    if (!workload || !knobs)
+      return false;
+    const Lookup lookup = [&](std::string_view name) -> std::optional<Value> {
+      for (std::size_t i = 0; i < spec.knobs.size(); ++i)
+        if (spec.knobs[i].name == name)
+          return (*knobs)[i];
+      return workload->lookup(name);
+    };
+    // A condition on the device cannot be told here and is left to the tuner.
+    return std::ranges::all_of(spec.conditions, [&](const Condition& condition) {
+      const auto holds = condition.expression.evaluate_condition(lookup);
+      return !holds || *holds;
+    });
+  };
+  std::vector<Problem> kept;
+  std::ranges::copy_if(spec.problems, std::back_inserter(kept), is_admitted);
+  if (kept.empty() || kept.size() == spec.problems.size())
+    return;
+  assumptions.push_back(fmt::format("{} of the guessed sizes are left out: the launcher's own configuration "
+                                    "does not fit them",
+                                    spec.problems.size() - kept.size()));
+  spec.problems = std::move(kept);
 }
 
 } // namespace lathe::refactor

@@ -19,6 +19,10 @@ struct OutputPaths {
 // `assumptions`.
 std::vector<Problem> usual_problems(const Candidate& raw, std::vector<std::string>& assumptions);
 
+// Drops the problems whose default configuration the conditions exclude (the raw kernel was never launched
+// so), each said in `assumptions`; keeps all of them where none would be left.
+void drop_excluded_problems(TuningSpec& spec, std::vector<std::string>& assumptions);
+
 // `raw` is the candidate before the rules, `tuned` after. Nothing is written.
 Result<TuningSpec> assemble_spec(const std::string& name, const Candidate& raw, const Candidate& tuned,
                                  const WorkloadFacts& facts, const OutputPaths& paths,

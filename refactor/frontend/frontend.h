@@ -92,4 +92,10 @@ std::vector<KernelInfo> find_kernels(ParsedSource& source);
 // By name, qualified name or glob pattern. The error lists the names that were found.
 Result<KernelInfo> find_kernel(ParsedSource& source, const std::string& name);
 
+// The self-contained text with what NVRTC accepts and Clang 19 does not spelled so that both accept it
+// (`Cast<T>::template to<N>(x)`, `%%laneid`), as far as the instance shows it; the text itself where there is
+// nothing to mend. Fails when it cannot be read at all.
+Result<std::string> mended_text(const std::string& text, const std::string& instance,
+                                const ParseOptions& options);
+
 } // namespace lathe::refactor
