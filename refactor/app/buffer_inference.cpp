@@ -1,10 +1,11 @@
 #include "refactor/app/buffer_inference.h"
 
+#include "refactor/app/extent_guess.h"
 #include "tuner/measure/host_executor/host_executor.h"
 
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
-#include <numeric>
 
 namespace lathe::refactor {
 namespace {
@@ -45,10 +46,16 @@ public:
     return Done{};
   }
 
-  // One entry an argument; scalars stay empty.
-  Result<std::vector<Extent>> run(const Dimensions& dimensions) const;
+  struct Traced {
+    std::vector<Dimensions> sizes;         // of each run; the first is the base
+    std::vector<std::vector<Extent>> runs; // one entry an argument; scalars stay empty
+    std::vector<std::pair<std::string, std::vector<std::int64_t>>> geometry; // of the grid, in each run
+  };
+  // Runs at `base`, with each set of dimensions doubled, and with all of them tripled.
+  Result<Traced> trace(const Dimensions& base) const;
 
 private:
+  Result<std::vector<Extent>> run(const Dimensions& dimensions) const;
   Result<Value> evaluate(const Expression& expression, const Dimensions& dimensions) const {
     return expression.evaluate([&](std::string_view name) -> std::optional<Value> {
       if (const auto found = dimensions.find(std::string(name)); found != dimensions.end())
@@ -124,21 +131,73 @@ Result<std::vector<Extent>> Inference::run(const Dimensions& dimensions) const {
   return extents;
 }
 
-// constant * product of `linear` dimensions through `elements` at `base`, as an expression.
-std::string product(std::int64_t elements, const std::vector<std::string>& linear, const Dimensions& base) {
-  std::int64_t denominator = 1;
-  std::string text;
-  for (const std::string& name : linear) {
-    denominator *= base.at(name);
-    text += (text.empty() ? "" : " * ") + name;
+// Small sizes show how buffers grow as well as large ones do, in less time and room.
+Dimensions reduced(const Dimensions& sizes, std::int64_t most) {
+  Dimensions small = sizes;
+  for (auto& [name, size] : small)
+    while (size > most)
+      size = (size + 1) / 2;
+  return small;
+}
+
+// Sizes to try, the cheapest first; kernels do not support all of them.
+std::vector<Dimensions> attempts(const Dimensions& base) {
+  constexpr double few_elements = 1 << 16;
+  std::vector<Dimensions> tried{base};
+  for (const std::int64_t most : {128, 32, 16}) {
+    double elements = 1;
+    for (const auto& [name, size] : tried.back())
+      elements *= static_cast<double>(size);
+    if (elements > few_elements)
+      tried.push_back(reduced(base, most));
   }
-  const std::int64_t divisor = std::gcd(elements, denominator);
-  const std::int64_t factor = elements / divisor, quotient = denominator / divisor;
-  if (text.empty())
-    return std::to_string(elements);
-  if (factor != 1)
-    text = std::to_string(factor) + " * " + text;
-  return quotient == 1 ? text : text + " / " + std::to_string(quotient);
+  std::reverse(tried.begin(), tried.end());
+  return tried;
+}
+
+Result<Inference::Traced> Inference::trace(const Dimensions& base) const {
+  Traced traced;
+  std::vector<std::string> names;
+  for (const std::string& name : raw_.dimensions)
+    if (base.contains(name))
+      names.push_back(name);
+  // Every set of a few dimensions; of many, each alone and each pair.
+  constexpr std::size_t most_sets = 32;
+  const std::size_t sets = names.size() < 20 ? std::size_t{1} << names.size() : std::size_t{1} << 20;
+  for (std::size_t set = 0; set < sets; ++set) {
+    if (sets > most_sets && std::popcount(set) > 2)
+      continue;
+    Dimensions sizes = base;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (set >> i & 1)
+        sizes[names[i]] *= 2;
+    traced.sizes.push_back(std::move(sizes));
+  }
+  Dimensions tripled = base;
+  for (auto& [name, size] : tripled)
+    size *= 3;
+  traced.sizes.push_back(std::move(tripled));
+  for (std::size_t at = 0; at < traced.sizes.size();) {
+    auto extents = run(traced.sizes[at]);
+    if (!extents.ok() && at == 0)
+      return extents.error();
+    // Sizes that the kernel does not support tell nothing.
+    if (!extents.ok()) {
+      traced.sizes.erase(traced.sizes.begin() + static_cast<std::ptrdiff_t>(at));
+      continue;
+    }
+    traced.runs.push_back(std::move(*extents));
+    ++at;
+  }
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    std::vector<std::int64_t> blocks;
+    for (const Dimensions& sizes : traced.sizes) {
+      LATHE_TRY(const Launch geometry, launch(sizes));
+      blocks.push_back(geometry.grid[axis]);
+    }
+    traced.geometry.emplace_back(raw_.launch.grid[axis].text(), std::move(blocks));
+  }
+  return traced;
 }
 
 } // namespace
@@ -147,51 +206,35 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
                      std::vector<std::string>& notes) {
   Inference inference(raw, base);
   LATHE_CHECK(inference.compile());
-  auto first = inference.run(base);
-  if (!first.ok())
+  Result<Inference::Traced> traced = Error{};
+  for (const Dimensions& sizes : attempts(base))
+    if (traced = inference.trace(sizes); traced.ok())
+      break;
+  if (!traced.ok())
     return Error{
-        "cannot see the buffers of " + raw.kernel, first.error().sentence(),
+        "cannot see the buffers of " + raw.kernel, traced.error().sentence(),
         "give sizes that it supports with --problem, or every buffer's size with --argument NAME=COUNT"};
-  std::map<std::string, std::vector<Extent>> doubled;
-  for (const std::string& name : raw.dimensions) {
-    Dimensions dimensions = base;
-    dimensions[name] *= 2;
-    auto extents = inference.run(dimensions);
-    if (!extents.ok())
-      return Error{"cannot see the buffers of " + raw.kernel + " at " + name + "=" +
-                       std::to_string(dimensions[name]),
-                   extents.error().sentence(), "give every buffer's size with --argument NAME=COUNT"};
-    doubled[name] = std::move(*extents);
-  }
   for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
     Argument& argument = raw.arguments[i];
     if (!argument.is_buffer)
       continue;
-    const Extent& extent = (*first)[i];
+    bool read = false, written = false;
+    std::vector<std::int64_t> elements;
+    for (const std::vector<Extent>& run : traced->runs) {
+      read |= run[i].read;
+      written |= run[i].written;
+      elements.push_back(run[i].elements);
+    }
     const bool fixed =
         std::find(fixed_directions.begin(), fixed_directions.end(), argument.name) != fixed_directions.end();
     if (!fixed && argument.direction != Direction::in)
-      argument.direction = !extent.written ? Direction::in : extent.read ? Direction::inout : Direction::out;
+      argument.direction = !written ? Direction::in : read ? Direction::inout : Direction::out;
     if (argument.count.text() != "0")
       continue;
-    if (extent.elements == 0)
-      return Error{"cannot see how large '" + argument.name + "' is",
-                   "the raw kernel does not touch it at the sizes tried",
-                   "give it with --argument " + argument.name + "=COUNT"};
-    std::vector<std::string> linear;
-    for (const std::string& name : raw.dimensions) {
-      const std::int64_t grown = doubled[name][i].elements;
-      if (grown == 2 * extent.elements)
-        linear.push_back(name);
-      else if (grown != extent.elements)
-        return Error{"cannot see how '" + argument.name + "' grows with " + name,
-                     fmt::format("it has {} elements, and {} when {} doubles", extent.elements, grown, name),
-                     "give its size with --argument " + argument.name + "=COUNT"};
-    }
-    LATHE_TRY(argument.count, Expression::parse(product(extent.elements, linear, base)));
-    notes.push_back(
-        fmt::format("{} has {} elements (seen in traced runs; say otherwise with --argument {}=COUNT)",
-                    argument.name, argument.count.text(), argument.name));
+    const ExtentGuess guess = guess_extent(traced->sizes, elements, traced->geometry);
+    LATHE_TRY(argument.count, Expression::parse(guess.count));
+    notes.push_back(fmt::format("{} has {} elements ({}; say otherwise with --argument {}=COUNT)",
+                                argument.name, argument.count.text(), guess.why, argument.name));
   }
   return Done{};
 }

@@ -1,5 +1,6 @@
 // `lathe templatize`: raw kernel -> template, search space, certificate.
 #include "refactor/app/buffer_inference.h"
+#include "refactor/app/buildable_values.h"
 #include "refactor/app/certificate_file.h"
 #include "refactor/app/command.h"
 #include "refactor/app/kernel_list.h"
@@ -260,6 +261,7 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
       why += (why.empty() ? "" : "; ") + report.rule + ": " + report.detail;
     return Error{"no knob to expose in " + kernel.name, why, ""};
   }
+  LATHE_CHECK(keep_buildable_values(outcome.rewritten.candidate, request.architecture, outcome.notes));
   const std::string name = request.name.empty() ? kernel.name : request.name;
   outcome.paths = OutputPaths::under(fs::absolute(request.output).lexically_normal(), name);
   LATHE_TRY(const std::string source_text, read_file(request.source));

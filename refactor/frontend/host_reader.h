@@ -79,6 +79,7 @@ private:
   Flow execute(const clang::Stmt* statement);
   Flow execute_if(const clang::IfStmt* statement);
   Flow execute_switch(const clang::SwitchStmt* statement);
+  bool unroll_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
   void execute_loop(const clang::Stmt* loop, const clang::Stmt* body);
   void declare(const clang::VarDecl* variable);
   void assign(const clang::Expr* target, const HostValue& value);

@@ -247,7 +247,48 @@ void HostReader::forget(const Stmt* statement, const std::string& why) {
     frame_.variables[variable] = HostValue::unknown(why, variable->getNameAsString());
 }
 
+// `while (threads < columns && threads < 1024) threads *= 2;`: where the loop's own numbers are known in
+// every round, it ends after a known number of rounds at most, and what it leaves behind is a choice over
+// them.
+bool HostReader::unroll_loop(const Expr* condition, const Expr* step, const Stmt* body) {
+  if (!condition)
+    return false;
+  constexpr int most_rounds = 32;
+  const State before = frame_.variables;
+  const std::size_t path = frame_.path.size(), recorded = launches.size(), returned = frame_.returned.size();
+  const auto give_up = [&] {
+    frame_.variables = before;
+    frame_.path.resize(path);
+    frame_.returned.resize(returned);
+    launches.erase(launches.begin() + static_cast<std::ptrdiff_t>(recorded), launches.end());
+    return false;
+  };
+  std::vector<std::pair<HostValue, State>> rounds; // the condition of each, and what holds before it
+  for (int round = 0; round <= most_rounds; ++round) {
+    const HostValue again = evaluate(condition);
+    if (!again.is_number())
+      return give_up();
+    if (again.text == "false" || again.text == "0") {
+      for (; !rounds.empty(); rounds.pop_back())
+        merge(rounds.back().first, frame_.variables, rounds.back().second, "it changes in a loop");
+      return true;
+    }
+    rounds.emplace_back(again, frame_.variables);
+    // A launch in a loop is recorded once, by its ordinary reading.
+    if (execute(body) != Flow::next || launches.size() != recorded || frame_.returned.size() != returned)
+      return give_up();
+    if (step)
+      evaluate(step);
+  }
+  return give_up();
+}
+
 void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
+  const auto* counted = dyn_cast<ForStmt>(loop);
+  const auto* repeated = dyn_cast<WhileStmt>(loop);
+  if ((counted && unroll_loop(counted->getCond(), counted->getInc(), body)) ||
+      (repeated && unroll_loop(repeated->getCond(), nullptr, body)))
+    return;
   const std::string why = "a value changes in the loop of " + line(loop->getBeginLoc());
   forget(loop, why);
   const std::size_t path = frame_.path.size();
@@ -325,7 +366,7 @@ HostReader::Flow HostReader::execute_switch(const SwitchStmt* statement) {
   const State before = frame_.variables;
   const std::size_t path = frame_.path.size();
   std::vector<std::pair<HostValue, State>> ends; // the case's condition and what holds after it
-  bool has_default = false;
+  bool has_default = false, has_certain = false;
   for (std::size_t i = 0; i < statements.size(); ++i) {
     const auto* label = dyn_cast<SwitchCase>(statements[i]);
     if (!label)
@@ -347,6 +388,10 @@ HostReader::Flow HostReader::execute_switch(const SwitchStmt* statement) {
       }
       first = nested->getSubStmt();
     }
+    // A constant subject takes one way.
+    if ((condition.text == "false" && !is_default) || (is_default && has_certain))
+      continue;
+    has_certain |= condition.text == "true";
     frame_.variables = before;
     frame_.path.resize(path);
     if (condition.is_number() && !is_default)

@@ -92,6 +92,9 @@ HostValue combine(BinaryOperatorKind operation, const HostValue& left, const Hos
       return right;
     if (right.text == neutral)
       return left;
+    const std::string decisive = operation == clang::BO_LAnd ? "false" : "true";
+    if (left.text == decisive || right.text == decisive)
+      return HostValue::integer(decisive);
   }
   if (operation == clang::BO_Mul && (left.text == "1" || right.text == "1"))
     return left.text == "1" ? right : left;

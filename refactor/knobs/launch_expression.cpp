@@ -63,6 +63,8 @@ private:
   int steps_ = 0;
 
   std::optional<std::string> builtin(const std::string& name) const {
+    if (const auto fixed = facts_.builtins.find(name); fixed != facts_.builtins.end())
+      return "(" + fixed->second + ")";
     const auto axis = static_cast<std::size_t>(name.back() - 'x');
     if (name.rfind("blockDim.", 0) == 0)
       return "(" + facts_.block[axis] + ")";

@@ -40,6 +40,19 @@ private:
   std::string refusal_;
   std::map<std::string, SourceLocation> indices_; // atom -> where
   std::set<std::string> guarded_;
+  // Stepped indices whose block has several rounds of its own in each step: what a round is, and how many.
+  std::map<std::string, std::pair<Polynomial, std::int64_t>> shares_;
+
+  // An element of a later round of the block's own: index + threads.
+  bool within_share(const Polynomial& value) const {
+    for (const auto& [atom, share] : shares_) {
+      const Polynomial rest = value - Polynomial::atom(atom);
+      for (std::int64_t round = 1; round < share.second; ++round)
+        if (rest == share.first * Polynomial::constant(round))
+          return true;
+    }
+    return false;
+  }
 
   void refuse(SourceLocation location, const std::string& what) {
     if (refusal_.empty())
@@ -292,8 +305,14 @@ private:
             // The warps of a block and the blocks of a grid together, where each block starts at its share.
           } else {
             for (const std::string& factor : share->spread.atoms())
-              if (factor.rfind("blockIdx.", 0) == 0)
-                matches |= *step == within * Polynomial::atom("gridDim." + factor.substr(9));
+              if (factor.rfind("blockIdx.", 0) == 0) {
+                const Polynomial blocks = Polynomial::atom("gridDim." + factor.substr(9));
+                matches |= *step == within * blocks;
+                // A block's share may be several times its threads: blockIdx.x * (threads * 2) + thread.
+                const auto times = share->spread.quotient_by(factor);
+                matches |= times && share->spread.without(factor).is_zero() && times->as_constant() &&
+                           *step == within * *times * blocks;
+              }
           }
         }
       }
@@ -310,6 +329,11 @@ private:
     }
     if (share->thread != thread_)
       note_group(*group_size(Polynomial::atom(share->thread)));
+    for (const std::string& factor : share->spread.atoms())
+      if (factor.rfind("blockIdx.", 0) == 0)
+        if (const auto times = share->spread.quotient_by(factor); times && times->as_constant())
+          shares_[view_.atom_of(variable)] = {share->per_thread * Polynomial::atom(share->count),
+                                              *times->as_constant()};
     model_.strided = true;
     model_.free_grid |= !share->spread.is_zero();
     note_evidence(variable->getLocation());
@@ -328,7 +352,10 @@ private:
         return;
       if (builtin == count_ || (reference && view_.atom_of(reference->getDecl()) == count_))
         model_.count_uses.push_back(leaf);
-      if (is_dead(leaf))
+      // Data: what a load's address is made of is looked at there.
+      if (reference && reference->getType()->isRealFloatingType())
+        return;
+      if (is_dead(leaf) || !is_of_interest(view_.evaluate(leaf)))
         return;
       const Expr* top = maximal(leaf);
       if (!seen.insert(top).second)
@@ -337,10 +364,19 @@ private:
     });
   }
 
-  void check(const Expr* expression, const Polynomial& value) {
+  bool is_of_interest(const Polynomial& value) const {
     for (const std::string& atom : value.atoms())
-      if (const auto index = indices_.find(atom); index != indices_.end())
-        note_guard(expression, atom);
+      if (indices_.count(atom))
+        return true;
+    return value.mentions(thread_) || value.mentions(count_);
+  }
+
+  void check(const Expr* expression, const Polynomial& value) {
+    // A bound on the group that an index is in (row = index / 32) is one on the index.
+    for (const std::string& atom : value.atoms())
+      for (const auto& [index, where] : indices_)
+        if (atom == index || (atom.find("%") == std::string::npos && atom.find("(" + index + "/") == 0))
+          note_guard(expression, index);
     const bool has_thread = mentions_thread(value), has_count = value.mentions(count_);
     if (!has_thread && !has_count)
       return;
@@ -466,7 +502,7 @@ private:
                      const ArraySubscriptExpr* subscript) {
     const SourceLocation location = expression->getBeginLoc();
     if (!mentions_thread(value)) {
-      if (on_chip)
+      if (on_chip || within_share(value))
         return;
       if (!launcher_varies_)
         return refuse(location, "an address depends on the block size");

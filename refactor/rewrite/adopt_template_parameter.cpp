@@ -1,5 +1,6 @@
 // adopt-template-parameter: an integer template parameter that the kernel has already becomes a knob.
 #include "refactor/rewrite/constant_knob.h"
+#include "refactor/rewrite/tile_knob.h"
 
 #include <clang/AST/DeclTemplate.h>
 
@@ -13,9 +14,12 @@ namespace {
 
 class AdoptTemplateParameter : public Rule {
 public:
-  std::string_view name() const override { return "adopt-template-parameter"; }
+  // `tiles`: the parameters by which blocks or loops cover the work, instead of threads and packs.
+  explicit AdoptTemplateParameter(bool tiles) : tiles_(tiles) {}
+  std::string_view name() const override { return tiles_ ? "adopt-tile" : "adopt-template-parameter"; }
   std::string_view summary() const override {
-    return "takes integer template parameters that the kernel has already as knobs";
+    return tiles_ ? "takes template parameters by which blocks or loops cover the work as knobs"
+                  : "takes integer template parameters that the kernel has already as knobs";
   }
 
   Outcome propose(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate) const override {
@@ -28,6 +32,7 @@ public:
     Candidate current = candidate;
     std::string reasons;
     const auto note = [&](const std::string& reason) { reasons += (reasons.empty() ? "" : "; ") + reason; };
+    std::map<std::string, std::string> values;
     const TemplateParameterList* parameters = described->getTemplateParameters();
     for (unsigned i = 0; i < parameters->size(); ++i) {
       const auto* parameter = dyn_cast<NonTypeTemplateParmDecl>(parameters->getParam(i));
@@ -46,6 +51,7 @@ public:
         note(name + ": the value in use, '" + argument + "', is not a constant");
         continue;
       }
+      values[name] = *value;
       const Expression expression = make_expression(*value);
       const bool of_problem =
           std::any_of(expression.names().begin(), expression.names().end(),
@@ -59,7 +65,8 @@ public:
           parameter, name,
           parameter->getType().getUnqualifiedType().getAsString(view.context().getPrintingPolicy()), *value,
           "template parameter at " + view.at_line(parameter->getLocation())};
-      auto studied = study_constant(source, kernel, current, constant);
+      auto studied = tiles_ ? study_tile(source, kernel, current, constant)
+                            : study_constant(source, kernel, current, constant);
       if (const auto* reason = std::get_if<std::string>(&studied)) {
         note(*reason);
         continue;
@@ -74,14 +81,22 @@ public:
     if (all.knobs.empty())
       return Refusal{reasons.empty() ? "no integer template parameter is free to change" : reasons};
     all.launch = current.launch;
+    settle_names(candidate, values, all);
     return all;
   }
+
+private:
+  bool tiles_;
 };
 
 } // namespace
 
 std::unique_ptr<Rule> make_adopt_template_parameter() {
-  return std::make_unique<AdoptTemplateParameter>();
+  return std::make_unique<AdoptTemplateParameter>(false);
+}
+
+std::unique_ptr<Rule> make_adopt_tile() {
+  return std::make_unique<AdoptTemplateParameter>(true);
 }
 
 } // namespace lathe::refactor

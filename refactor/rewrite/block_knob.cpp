@@ -102,6 +102,13 @@ std::optional<std::string> follow_block(const BlockKnob& block, const ThreadMode
       launch.shared_bytes = std::move(shared).value();
   }
   const auto shared_constant = constant_of(candidate.launch.shared_bytes);
+  // A number of bytes: in proportion for more threads, whatever part of it is theirs, and never less.
+  if (model.dynamic_by_thread && constant && shared_constant.value_or(0) > 0) {
+    const std::string bytes = std::to_string(*shared_constant);
+    launch.shared_bytes = make_expression("max(" + bytes + ", ceil_div(" + bytes + " * (" + block.text +
+                                          "), " + std::to_string(*constant) + "))");
+    ++in_shared;
+  }
   if (model.dynamic_by_thread && in_shared == 0 && shared_constant != 0)
     return "dynamic shared memory is addressed by the thread, but its size " +
            candidate.launch.shared_bytes.text() + " does not show how it follows the block size";

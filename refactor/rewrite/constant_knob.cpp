@@ -71,6 +71,10 @@ std::variant<std::string, Proposal> as_vector(ParsedSource& source, const Kernel
   if (const auto* refusal = std::get_if<VectorRefusal>(&analysed))
     return refusal->reason;
   const VectorModel& model = std::get<VectorModel>(analysed);
+  for (const Expression& size : candidate.launch.block)
+    if (const auto threads = constant_of(size);
+        threads && *threads > 1 && threads == constant_of(make_expression(constant.default_text)))
+      return "the block has as many threads, which would have to follow";
   Proposal proposal;
   LaunchGeometry launch = candidate.launch;
   const Expression raw = make_expression(constant.default_text);
@@ -106,8 +110,10 @@ std::variant<std::string, Proposal> as_vector(ParsedSource& source, const Kernel
   const bool typed = std::any_of(candidate.types.begin(), candidate.types.end(),
                                  [&](const TypeParameter& type) { return type.name == element; });
   if (typed)
-    proposal.conditions.push_back(make_condition(constant.name + " * sizeof_" + element + " <= 32",
-                                                 "at most two 16-byte accesses a pack"));
+    proposal.conditions.push_back(
+        make_condition(constant.name + " * sizeof_" + element + " <= 32" +
+                           (constant_of(raw) ? " || " + constant.name + " == " + constant.default_text : ""),
+                       "at most two 16-byte accesses a pack, or as in the raw kernel"));
   if (!model.pack_types.empty()) {
     for (const TextRange& range : model.pack_types)
       proposal.edits.push_back(

@@ -137,6 +137,8 @@ std::string describe(const Proposal& proposal) {
   for (const Knob& knob : proposal.knobs)
     text += (text.empty() ? "" : "; ") + knob.name + " (" + std::string(to_string(knob.kind)) + ", default " +
             knob.default_value.text() + "): " + knob.why;
+  if (!proposal.detail.empty())
+    text = text.empty() ? proposal.detail : proposal.detail + "; " + text;
   return text;
 }
 
@@ -184,8 +186,11 @@ std::variant<std::string, Candidate> apply(const Parsed& parsed, const Candidate
 const std::vector<std::unique_ptr<Rule>>& all_rules() {
   static const std::vector<std::unique_ptr<Rule>> rules = [] {
     std::vector<std::unique_ptr<Rule>> list;
+    list.push_back(make_name_macros());
     list.push_back(make_adopt_template_parameter());
     list.push_back(make_expose_constant());
+    list.push_back(make_adopt_tile());
+    list.push_back(make_expose_tile());
     list.push_back(make_expose_block_size());
     list.push_back(make_split_block());
     list.push_back(make_keep_in_registers());

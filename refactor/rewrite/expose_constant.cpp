@@ -1,6 +1,7 @@
 // expose-constant: a named constant that means threads or elements becomes a template parameter of the same
 // name.
 #include "refactor/rewrite/constant_knob.h"
+#include "refactor/rewrite/tile_knob.h"
 
 #include "refactor/knobs/geometry.h"
 
@@ -18,9 +19,12 @@ namespace {
 
 class ExposeConstant : public Rule {
 public:
-  std::string_view name() const override { return "expose-constant"; }
+  // `tiles`: the constants by which blocks or loops cover the work, instead of threads and packs.
+  explicit ExposeConstant(bool tiles) : tiles_(tiles) {}
+  std::string_view name() const override { return tiles_ ? "expose-tile" : "expose-constant"; }
   std::string_view summary() const override {
-    return "turns named constants that mean threads or elements a thread into template parameters";
+    return tiles_ ? "turns named constants by which blocks or loops cover the work into template parameters"
+                  : "turns named constants that mean threads or elements a thread into template parameters";
   }
 
   Outcome propose(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate) const override {
@@ -31,11 +35,13 @@ public:
     Candidate current = candidate;
     std::string reasons;
     const auto note = [&](const std::string& reason) { reasons += (reasons.empty() ? "" : "; ") + reason; };
+    std::map<std::string, std::string> values;
     for (const VarDecl* variable : constants(view)) {
       const std::string where = view.at_line(variable->getLocation());
       const auto value = value_of(view, variable, candidate);
       if (!value)
         continue; // not a constant, or one that follows others
+      values[variable->getNameAsString()] = *value;
       const std::string type =
           variable->getType().getUnqualifiedType().getAsString(view.context().getPrintingPolicy());
       const ConstantUnderStudy constant{variable, variable->getNameAsString(),
@@ -45,7 +51,8 @@ public:
         note(constant.name + " (" + where + "): " + *reason);
         continue;
       }
-      auto studied = study_constant(source, kernel, current, constant);
+      auto studied = tiles_ ? study_tile(source, kernel, current, constant)
+                            : study_constant(source, kernel, current, constant);
       if (const auto* reason = std::get_if<std::string>(&studied)) {
         note(*reason);
         continue;
@@ -59,12 +66,17 @@ public:
         current.launch = *proposal.launch;
     }
     if (all.knobs.empty())
-      return Refusal{reasons.empty() ? "no named constant means threads or elements a thread" : reasons};
+      return Refusal{!reasons.empty() ? reasons
+                     : tiles_         ? "no named constant is a tile"
+                                      : "no named constant means threads or elements a thread"};
     all.launch = current.launch;
+    settle_names(candidate, values, all);
     return all;
   }
 
 private:
+  bool tiles_;
+
   // Integer constants of the kernel's body and of namespaces, in the order of their first use.
   static std::vector<const VarDecl*> constants(const KernelView& view) {
     std::vector<const VarDecl*> found;
@@ -191,7 +203,11 @@ private:
 } // namespace
 
 std::unique_ptr<Rule> make_expose_constant() {
-  return std::make_unique<ExposeConstant>();
+  return std::make_unique<ExposeConstant>(false);
+}
+
+std::unique_ptr<Rule> make_expose_tile() {
+  return std::make_unique<ExposeConstant>(true);
 }
 
 } // namespace lathe::refactor

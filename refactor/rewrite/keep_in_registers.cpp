@@ -2,6 +2,7 @@
 #include "refactor/knobs/geometry.h"
 #include "refactor/knobs/kept_elements.h"
 #include "refactor/rewrite/constant_knob.h"
+#include "refactor/rewrite/launch_facts.h"
 #include "refactor/rewrite/loop_hint.h"
 
 #include <clang/AST/DeclTemplate.h>
@@ -31,7 +32,7 @@ public:
       if (constant_of(knob.default_value) == 0)
         zeros[knob.name] = 0;
     KernelView view(source, kernel, zeros);
-    auto found = find_kept_elements(view, launch_facts(kernel, candidate));
+    auto found = find_kept_elements(view, launch_facts_of(kernel, candidate));
     if (const auto* reason = std::get_if<std::string>(&found))
       return Refusal{*reason};
     const KeptElements& kept = std::get<KeptElements>(found);
@@ -69,44 +70,6 @@ private:
   struct Names {
     std::string knob, array, round;
   };
-
-  static LaunchFacts launch_facts(const KernelInfo& kernel, const Candidate& candidate) {
-    LaunchFacts facts;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      facts.grid[axis] = canonical(candidate.launch.grid[axis]);
-      facts.block[axis] = canonical(candidate.launch.block[axis]);
-      facts.constant_block[axis] = constant_of(candidate.launch.block[axis]);
-    }
-    facts.parameter = [&](const std::string& parameter) { return value_of_parameter(candidate, parameter); };
-    facts.template_parameter = [&](const std::string& parameter) -> std::optional<std::string> {
-      const InstanceName instance = split_instance(candidate.instance);
-      for (std::size_t i = 0; i < kernel.template_parameters.size() && i < instance.arguments.size(); ++i) {
-        if (kernel.template_parameters[i].name != parameter)
-          continue;
-        const std::string& argument = instance.arguments[i];
-        if (argument.size() > 2 && argument.front() == '{')
-          return argument.substr(1, argument.size() - 2);
-        const auto value = to_expression(argument, candidate); // 16 / sizeof({T})
-        return value ? std::optional("(" + *value + ")") : std::nullopt;
-      }
-      return std::nullopt;
-    };
-    facts.size_of = [&](const std::string& type) { return size_of(candidate, type); };
-    return facts;
-  }
-
-  static std::optional<std::string> size_of(const Candidate& candidate, const std::string& type) {
-    for (const TypeParameter& parameter : candidate.types)
-      if (parameter.name == type)
-        return "sizeof_" + type;
-    static const std::map<std::string, std::string> sizes{
-        {"char", "1"},   {"unsigned char", "1"},  {"__half", "2"},  {"__nv_bfloat16", "2"}, {"int", "4"},
-        {"float", "4"},  {"unsigned int", "4"},   {"float2", "8"},  {"uint2", "8"},         {"int2", "8"},
-        {"double", "8"}, {"__nv_bfloat162", "4"}, {"float4", "16"}, {"uint4", "16"},        {"int4", "16"},
-        {"half", "2"},   {"__half2", "4"},        {"half2", "4"}};
-    const auto found = sizes.find(type);
-    return found == sizes.end() ? std::nullopt : std::optional(found->second);
-  }
 
   static std::string type_text(const KernelView& view, QualType type) {
     return type.getAsString(view.context().getPrintingPolicy());
@@ -259,7 +222,7 @@ private:
     proposal.conditions.push_back(
         make_condition(knob + " <= 1 || (" + knob + " - 1)" + covers + " < " + kept.bound,
                        "no round that is kept lies behind the loop's end"));
-    const auto size = size_of(candidate, kept.element.getAsString());
+    const auto size = size_of_type(candidate, kept.element.getAsString());
     if (size && !kept.each_at_launch.empty())
       proposal.conditions.push_back(
           make_condition(knob + " * " + kept.each_at_launch + " * " + *size + " <= 512",

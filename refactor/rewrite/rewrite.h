@@ -48,6 +48,7 @@ struct Proposal {
   std::optional<LaunchGeometry> launch; // changed geometry
   std::vector<std::string> raw_preconditions;
   std::string raw_launch_bounds;
+  std::string detail; // what was done besides the knobs, for the report
 };
 
 class Rule {

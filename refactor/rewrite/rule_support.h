@@ -63,8 +63,11 @@ std::optional<std::string> value_of_parameter(const Candidate& candidate, const 
 // Why no template parameter can be added to the kernel; nothing when one can.
 std::optional<std::string> cannot_add_parameters(const KernelInfo& kernel);
 
+std::unique_ptr<Rule> make_name_macros();
 std::unique_ptr<Rule> make_adopt_template_parameter();
 std::unique_ptr<Rule> make_expose_constant();
+std::unique_ptr<Rule> make_adopt_tile();
+std::unique_ptr<Rule> make_expose_tile();
 std::unique_ptr<Rule> make_expose_block_size();
 std::unique_ptr<Rule> make_split_block();
 std::unique_ptr<Rule> make_keep_in_registers();

@@ -43,6 +43,54 @@ std::int64_t value_of(const std::string& expression, const std::map<std::string,
   return value.ok() ? *value : -1;
 }
 
+TEST(Launch, LoopsThatDoubleAreChoices) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+void launch(float* x, int rows, int n) {
+  int threads = 32;
+  while (threads < n && threads < 1024) threads *= 2;
+  int parts = 1;
+  for (int i = 0; i < 3; ++i) parts += 2;
+  k<<<dim3(rows, parts), threads>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(sites[0].grid[1], "7");
+  for (const auto& [n, threads] :
+       std::map<std::int64_t, std::int64_t>{{1, 32}, {33, 64}, {900, 1024}, {9000, 1024}})
+    EXPECT_EQ(value_of(sites[0].block[0], {{"n", n}}), threads);
+}
+
+TEST(Launch, LoopsWithoutAKnownEndStayUnreadable) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+void launch(float* x, int n) {
+  int threads = 32;
+  while (threads < n) threads *= 2;
+  k<<<n, threads>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, Contains(HasSubstr("block")));
+}
+
+TEST(Launch, SwitchOverAConstantTakesOneWay) {
+  const auto sites = launches(R"(
+template <int N> __global__ void k(float* x) {}
+void launch(float* x, int n) {
+  const int threads = 256;
+  switch (threads) {
+  case 512: k<512><<<n, 512>>>(x); break;
+  case 256: k<256><<<n, 256>>>(x); break;
+  default: k<64><<<n, 64>>>(x); break;
+  }
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(sites[0].block[0], "256");
+}
+
 TEST(Launch, LocalsHelpersAndDim3AreInlined) {
   const auto sites = launches(R"(
 #include <algorithm>

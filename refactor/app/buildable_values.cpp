@@ -1,0 +1,123 @@
+#include "refactor/app/buildable_values.h"
+
+#include "tuner/compile/compile.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+using Names = std::map<std::string, Value>;
+
+std::optional<Value> look_up(const Names& names, std::string_view name) {
+  const auto found = names.find(std::string(name));
+  return found == names.end() ? std::nullopt : std::optional(found->second);
+}
+
+class Trials {
+public:
+  explicit Trials(const Candidate& candidate) : candidate_(candidate) {}
+
+  // An instance for one element type, the others as first in their lists; nothing where a name in it is a
+  // size of the problem, or where a condition on types and knobs alone excludes it.
+  std::optional<std::string> instance(const TypeParameter* varied, const std::string& dtype, const Knob* knob,
+                                      const Value& value) const {
+    Names names;
+    std::string text = candidate_.instance;
+    for (const TypeParameter& type : candidate_.types) {
+      const std::string& used = &type == varied ? dtype : type.dtypes.front();
+      names["sizeof_" + type.name] = std::int64_t{dtype_size(used)};
+      fill(text, type.name, dtype_cxx(used));
+    }
+    for (const Knob& other : candidate_.knobs) {
+      Value chosen = value;
+      if (&other != knob) {
+        const auto given =
+            other.default_value.evaluate([&](std::string_view name) { return look_up(names, name); });
+        if (!given.ok())
+          return std::nullopt;
+        chosen = *given;
+      }
+      names[other.name] = chosen;
+      fill(text, other.name, to_string(chosen));
+    }
+    for (const Condition& condition : candidate_.conditions) {
+      const auto holds = condition.expression.evaluate_condition(
+          [&](std::string_view name) { return look_up(names, name); });
+      if (holds.ok() && !*holds)
+        return std::nullopt;
+    }
+    return text.find('{') == std::string::npos ? std::optional(text) : std::nullopt;
+  }
+
+private:
+  static void fill(std::string& text, const std::string& name, const std::string& value) {
+    const std::string placeholder = "{" + name + "}";
+    for (std::size_t at; (at = text.find(placeholder)) != std::string::npos;)
+      text.replace(at, placeholder.size(), value);
+  }
+
+  const Candidate& candidate_;
+};
+
+} // namespace
+
+Status keep_buildable_values(Candidate& candidate, const std::string& architecture,
+                             std::vector<std::string>& notes) {
+  struct Trial {
+    Knob* knob;
+    Value value;
+  };
+  std::vector<Trial> trials;
+  CompileRequest request;
+  request.source = candidate.text;
+  request.options = {"-std=c++17"};
+  request.architecture = architecture;
+  const Trials make(candidate);
+  const std::vector<TypeParameter> none{{"", {""}}};
+  for (Knob& knob : candidate.knobs) {
+    if (knob.kind != KnobKind::vector && knob.kind != KnobKind::tile)
+      continue;
+    for (const TypeParameter& type : candidate.types.empty() ? none : candidate.types)
+      for (const std::string& dtype : type.dtypes)
+        for (const Value& value : knob.values)
+          if (auto instance = make.instance(&type, dtype, &knob, value);
+              instance && std::find(request.instances.begin(), request.instances.end(), *instance) ==
+                              request.instances.end()) {
+            request.instances.push_back(std::move(*instance));
+            trials.push_back({&knob, value});
+          }
+  }
+  if (trials.empty())
+    return Done{};
+  LATHE_TRY(std::unique_ptr<Compiler> compiler, Compiler::create());
+  const std::vector<CompileOutcome> outcomes = compiler->compile(std::move(request));
+  for (Knob& knob : candidate.knobs) {
+    std::set<std::string> dropped;
+    bool some_build = false;
+    for (std::size_t i = 0; i < trials.size(); ++i)
+      if (trials[i].knob == &knob) {
+        some_build |= outcomes[i].ok();
+        if (outcomes[i].kind == CompileOutcome::Kind::error)
+          dropped.insert(to_string(trials[i].value));
+      }
+    // The default is the raw kernel: where it does not compile, leaving values out would only hide that.
+    dropped.erase(knob.default_value.text());
+    if (dropped.empty() || !some_build)
+      continue;
+    std::string list;
+    std::erase_if(knob.values, [&](const Value& value) {
+      if (!dropped.contains(to_string(value)))
+        return false;
+      list += (list.empty() ? "" : ", ") + to_string(value);
+      return true;
+    });
+    notes.push_back(fmt::format("{} cannot be {}: the kernel does not compile with it", knob.name, list));
+  }
+  return Done{};
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,142 @@
+// name-macros: #define TILE 32 becomes a constant of that name, which the rules for constants can take.
+#include "refactor/rewrite/rule_support.h"
+
+#include <algorithm>
+#include <cctype>
+#include <regex>
+
+namespace lathe::refactor {
+
+namespace {
+
+struct Line {
+  std::size_t begin = 0, end = 0; // without the newline
+  std::string text;
+  bool continued = false, continues = false;
+};
+
+std::vector<Line> lines_of(const std::string& text) {
+  std::vector<Line> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    Line line{begin, end, text.substr(begin, end - begin), false, false};
+    line.continued = !lines.empty() && lines.back().continues;
+    line.continues = !line.text.empty() && line.text.back() == '\\';
+    lines.push_back(std::move(line));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+class NameMacros : public Rule {
+public:
+  std::string_view name() const override { return "name-macros"; }
+  std::string_view summary() const override {
+    return "turns macros that are whole numbers into constants, which other rules can take as knobs";
+  }
+
+  Outcome propose(ParsedSource&, const KernelInfo&, const Candidate& candidate) const override {
+    const std::vector<Line> lines = lines_of(candidate.text);
+    static const std::regex object(R"(^\s*#\s*define\s+([A-Za-z_]\w*)\s+(.*?)\s*(//.*)?$)");
+    static const std::regex number(R"((0[xX][0-9a-fA-F]+|[0-9]+)([uU]?[lL]{0,2}|[lL]{1,2}[uU])?)");
+    std::map<std::string, int> definitions;
+    std::vector<std::pair<const Line*, std::string>> numbers; // what defines a number, and its name
+    std::map<std::string, std::string> values;
+    for (const Line& line : lines) {
+      std::smatch parts;
+      if (!std::regex_match(line.text, parts, object)) {
+        static const std::regex other(R"(^\s*#\s*(define|undef)\s+([A-Za-z_]\w*).*)");
+        if (std::regex_match(line.text, parts, other))
+          ++definitions[parts[2]];
+        continue;
+      }
+      const std::string macro = parts[1], body = parts[2];
+      ++definitions[macro];
+      if (line.continued || line.continues || !is_number(body, values))
+        continue;
+      values[macro] = body;
+      numbers.emplace_back(&line, macro);
+    }
+    Proposal proposal;
+    std::string named, reasons;
+    for (const auto& [line, macro] : numbers) {
+      if (definitions[macro] != 1) {
+        reasons += (reasons.empty() ? "" : "; ") + macro + " is defined more than once";
+        continue;
+      }
+      if (const std::string reason = needs_macro(lines, *line, macro, values); !reason.empty()) {
+        reasons += (reasons.empty() ? "" : "; ") + macro + " " + reason;
+        continue;
+      }
+      const bool plain = std::regex_match(values[macro], std::regex(R"([\s()]*[0-9]+[\s()]*)"));
+      std::smatch parts;
+      std::regex_match(line->text, parts, object);
+      proposal.edits.push_back({line->begin, line->end - line->begin,
+                                std::string("constexpr ") + (plain ? "int " : "auto ") + macro + " = " +
+                                    values[macro] + ";" +
+                                    (parts[3].matched ? " " + parts[3].str() : std::string())});
+      named += (named.empty() ? "" : ", ") + macro;
+    }
+    if (proposal.edits.empty())
+      return Refusal{reasons.empty() ? "no macro is a whole number" : reasons};
+    proposal.detail = named + " named as constants";
+    return proposal;
+  }
+
+private:
+  // Whole numbers, operators, and macros that are such numbers themselves.
+  static bool is_number(const std::string& body, const std::map<std::string, std::string>& values) {
+    static const std::regex token(R"(\s+|[-+*/%()]|<<|>>|[0-9]\w*|[A-Za-z_]\w*)");
+    bool any = false;
+    std::size_t at = 0;
+    for (std::sregex_iterator found(body.begin(), body.end(), token), none; found != none; ++found) {
+      const std::string word = found->str();
+      if (static_cast<std::size_t>(found->position()) != at)
+        return false;
+      at += word.size();
+      if (std::isdigit(static_cast<unsigned char>(word.front()))) {
+        if (!std::regex_match(word, std::regex(R"((0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*)")))
+          return false;
+        any = true;
+      } else if (std::isalpha(static_cast<unsigned char>(word.front())) || word.front() == '_') {
+        if (!values.contains(word))
+          return false;
+        any = true;
+      }
+    }
+    return any && at == body.size();
+  }
+
+  // Why the preprocessor must go on knowing the name; "" when it need not.
+  static std::string needs_macro(const std::vector<Line>& lines, const Line& own, const std::string& macro,
+                                 const std::map<std::string, std::string>& values) {
+    static const std::regex conditional(R"(^\s*#\s*(if|ifdef|ifndef|elif)\b.*)");
+    static const std::regex definition(R"(^\s*#\s*define\s+([A-Za-z_]\w*).*)");
+    bool in_definition = false;
+    for (const Line& line : lines) {
+      const bool defines = std::regex_match(line.text, definition);
+      in_definition = line.continued ? in_definition : defines;
+      if (&line == &own || !has_word(line.text, macro))
+        continue;
+      if (line.begin < own.begin && !in_definition)
+        return "is used before it is defined";
+      if (std::regex_match(line.text, conditional))
+        return "is asked for by #if";
+      std::smatch parts;
+      const bool is_value = std::regex_match(line.text, parts, definition) && values.contains(parts[1]);
+      if (in_definition && !is_value && line.text.find('#', line.text.find('#') + 1) != std::string::npos)
+        return "is pasted or quoted by another macro";
+      if (line.text.find("asm") != std::string::npos)
+        return "is used in inline assembly";
+    }
+    return "";
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Rule> make_name_macros() {
+  return std::make_unique<NameMacros>();
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,81 @@
+// Element counts from what was touched: exact products, sums, grids, and bounds where nothing fits.
+#include "refactor/app/extent_guess.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace lathe::refactor {
+namespace {
+
+using Sizes = std::map<std::string, std::int64_t>;
+
+// Runs as the tracer makes them: each set of dimensions doubled, then all tripled.
+ExtentGuess guess(const Sizes& base, const std::function<std::int64_t(const Sizes&)>& touched,
+                  const std::string& grid = "",
+                  const std::function<std::int64_t(const Sizes&)>& blocks = nullptr) {
+  std::vector<Sizes> sizes;
+  for (std::size_t set = 0; set < std::size_t{1} << base.size(); ++set) {
+    Sizes next = base;
+    std::size_t bit = 0;
+    for (auto& [name, size] : next)
+      size *= set >> bit++ & 1 ? 2 : 1;
+    sizes.push_back(next);
+  }
+  sizes.push_back(base);
+  for (auto& [name, size] : sizes.back())
+    size *= 3;
+  std::vector<std::int64_t> counts, values;
+  for (const Sizes& run : sizes) {
+    counts.push_back(touched(run));
+    if (blocks)
+      values.push_back(blocks(run));
+  }
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> geometry;
+  if (blocks)
+    geometry.emplace_back(grid, values);
+  return guess_extent(sizes, counts, geometry);
+}
+
+const Sizes plane{{"nx", 64}, {"ny", 32}};
+
+TEST(ExtentGuess, Products) {
+  EXPECT_EQ(guess(plane, [](const Sizes& s) { return s.at("nx") * s.at("ny"); }).count, "nx * ny");
+  EXPECT_EQ(guess(plane, [](const Sizes& s) { return 2 * s.at("nx"); }).count, "2 * nx");
+  EXPECT_EQ(guess(plane, [](const Sizes& s) { return s.at("ny") / 8; }).count, "ny / 8");
+  EXPECT_EQ(guess(plane, [](const Sizes&) { return std::int64_t{256}; }).count, "256");
+}
+
+TEST(ExtentGuess, StencilTouchesLessThanThePlane) {
+  EXPECT_EQ(guess(plane, [](const Sizes& s) { return s.at("nx") * s.at("ny") - 1; }).count, "nx * ny");
+  EXPECT_EQ(guess(plane, [](const Sizes& s) { return s.at("nx") * (s.at("ny") - 1) - 1; }).count, "nx * ny");
+}
+
+TEST(ExtentGuess, SumsStaySums) {
+  EXPECT_EQ(guess(plane, [](const Sizes& s) { return s.at("nx") + 1; }).count, "1 + nx");
+  // A row that is wider than it is written to: the last token's last head ends early.
+  EXPECT_EQ(
+      guess({{"heads", 4}, {"size", 64}, {"tokens", 2}},
+            [](const Sizes& s) { return s.at("tokens") * s.at("heads") * s.at("size") - s.at("size") / 2; })
+          .count,
+      "heads * size * tokens");
+}
+
+TEST(ExtentGuess, FollowsTheGrid) {
+  const auto blocks = [](const Sizes& s) { return (s.at("nx") + 47) / 48; };
+  EXPECT_EQ(guess({{"nx", 100}}, blocks, "ceil_div(nx, 48)", blocks).count, "ceil_div(nx, 48)");
+}
+
+TEST(ExtentGuess, BoundsWhatDoesNotGrowEvenly) {
+  const ExtentGuess bound = guess({{"nx", 100}}, [](const Sizes& s) { return (s.at("nx") + 63) / 64 * 64; });
+  EXPECT_EQ(bound.count, "2 * nx"); // 128 of 100 at the base
+  EXPECT_NE(bound.why.find("guessed"), std::string::npos);
+}
+
+TEST(ExtentGuess, UntouchedIsSaid) {
+  EXPECT_NE(guess(plane, [](const Sizes&) { return std::int64_t{0}; }).why.find("not touched"),
+            std::string::npos);
+}
+
+} // namespace
+} // namespace lathe::refactor
