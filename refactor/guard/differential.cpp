@@ -117,6 +117,7 @@ private:
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       if (trials[i].runs) {
         order_seen_ |= trials[i].runs->depends_on_order;
+        race_seen_ |= !trials[i].runs->accepts_warps_in_turn;
         clean_[types].push_back(std::move(trials[i].runs));
       } else if (!trials[i].problem.empty()) {
         ++unclean;
@@ -212,6 +213,8 @@ private:
     other_poison.schedule = HostSchedule::reverse;
     demand(&shape.raw[0], reordered, true).schedule = HostSchedule::random;
     demand(&shape.raw[0], reordered, true).schedule = HostSchedule::interleaved;
+    if (shape.accepts_warps_in_turn)
+      demand(&shape.raw[0], " with one warp after the other", true).schedule = HostSchedule::warps;
     if (shape.infinities)
       demand(&*shape.infinities, " on data with infinities and zeros", true).data = Data::infinities;
     if (shape.nans)
@@ -355,6 +358,10 @@ private:
     if (order_seen_)
       findings_.report(
           "the raw kernel's result depends on the order of its threads; such buffers are compared as sets");
+    if (race_seen_ && !order_seen_)
+      findings_.report(
+          "the raw kernel gives something else when one warp runs after the other (a race of its "
+          "own); templates are not compared in that order");
     for (const std::string& sentence : notes_)
       findings_.report(sentence);
     if (left_out_)
@@ -385,7 +392,7 @@ private:
   std::vector<Task> tasks_;
   std::mutex mutex_;
   std::atomic<std::size_t> runs_{0};
-  bool order_seen_ = false;
+  bool order_seen_ = false, race_seen_ = false;
   std::size_t identical_ = 0, left_out_ = 0, configurations_ = 0;
   double worst_error_ = 0;
   std::vector<std::string> notes_;

@@ -10,9 +10,10 @@ namespace {
 
 constexpr std::size_t SIZES_PER_CHILD = 5;
 
-// Under either poison, with threads in reverse, on special values, and on buffers that start one element off.
+// Under either poison, with threads in reverse, on special values, on buffers that start one element off, and
+// with one warp after the other.
 std::vector<TrialSettings> settings_of(std::uint64_t seed) {
-  std::vector<TrialSettings> all(6);
+  std::vector<TrialSettings> all(7);
   for (TrialSettings& settings : all)
     settings.seed = seed;
   all[0].record_accesses = true;
@@ -21,6 +22,7 @@ std::vector<TrialSettings> settings_of(std::uint64_t seed) {
   all[3].data = Data::infinities;
   all[4].data = Data::nans;
   all[5].misalignment = 1;
+  all[6].schedule = HostSchedule::warps;
   return all;
 }
 
@@ -41,13 +43,16 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
       return {nullptr, "its result depends on the order in which threads run"};
     runs->depends_on_order = true;
   }
-  runs->raw[0] = std::move(results[0]);
-  runs->raw[1] = std::move(results[1]);
   if (results[3].clean)
     runs->infinities = std::move(results[3]);
   if (results[4].clean)
     runs->nans = std::move(results[4]);
   runs->accepts_misalignment = results[5].clean;
+  runs->accepts_warps_in_turn =
+      results[6].clean &&
+      compare_trials(workload, results[6], results[0], settings[6], runs->unordered).problem.empty();
+  runs->raw[0] = std::move(results[0]);
+  runs->raw[1] = std::move(results[1]);
   return {std::move(runs), {}};
 }
 

@@ -19,6 +19,8 @@ struct ReferenceRuns {
   std::optional<TrialResult> infinities, nans;
   std::vector<bool> unordered; // buffers that depend on the order of threads
   bool depends_on_order = false;
+  bool accepts_warps_in_turn =
+      false; // gives the same with one warp after the other: has no race of its own there
   bool accepts_misalignment = false;
 };
 

@@ -37,10 +37,23 @@ BlockRunner::BlockRunner(Arena arena, BlockTask task)
   block.runner = this;
 }
 
+void BlockRunner::rank_warps() {
+  rank_.resize(warps_.size());
+  for (unsigned w = 0; w < rank_.size(); ++w)
+    rank_[w] = w;
+  std::shuffle(rank_.begin(), rank_.end(), random_);
+}
+
 void BlockRunner::start_block(Index3 index) {
   arena_.block().block = index;
   if (task_.schedule == HostSchedule::random)
     std::shuffle(order_.begin(), order_.end(), random_);
+  if (task_.schedule == HostSchedule::warps) {
+    rank_warps();
+    std::sort(order_.begin(), order_.end(), [this](unsigned a, unsigned b) {
+      return std::pair(rank_[a / WARP], a) < std::pair(rank_[b / WARP], b);
+    });
+  }
   started_ = 0;
   live_ = threads_;
   for (unsigned w = 0; w < warps_.size(); ++w) {
@@ -176,7 +189,11 @@ void BlockRunner::wait() {
 
 void BlockRunner::wake(unsigned carrier) {
   ++warps_[arena_.thread(carrier).linear / WARP].runnable;
-  ready_.push_back(carrier);
+  // A warp that goes on after one of its own primitives goes before every other.
+  if (task_.schedule == HostSchedule::warps && arena_.thread(carrier).wait_kind != WaitKind::barrier)
+    ready_.push_front(carrier);
+  else
+    ready_.push_back(carrier);
 }
 
 void BlockRunner::yield() {
@@ -237,6 +254,12 @@ void BlockRunner::release(Barrier& barrier) {
                                                       : barrier.count != 0;
   if (task_.schedule == HostSchedule::reverse)
     std::reverse(barrier.waiting.begin(), barrier.waiting.end());
+  if (task_.schedule == HostSchedule::warps) {
+    rank_warps();
+    std::stable_sort(barrier.waiting.begin(), barrier.waiting.end(), [this](unsigned a, unsigned b) {
+      return rank_[arena_.thread(a).linear / WARP] < rank_[arena_.thread(b).linear / WARP];
+    });
+  }
   for (const unsigned carrier : barrier.waiting) {
     arena_.thread(carrier).result = result;
     wake(carrier);

@@ -139,6 +139,8 @@ private:
   BlockTask task_;
   unsigned threads_ = 0;
   std::vector<unsigned> order_; // in which threads start
+  std::vector<unsigned> rank_;  // of each warp, for HostSchedule::warps
+  void rank_warps();
   std::size_t started_ = 0;
   unsigned live_ = 0;
   unsigned current_ = MAIN;

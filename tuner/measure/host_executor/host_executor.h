@@ -91,6 +91,7 @@ enum class HostSchedule {
   reverse,     // last thread first
   random,      // any runnable thread, by the seed
   interleaved, // one thread of each warp in turn
+  warps,       // one warp after the other, each as far as it goes, in an order by the seed
 };
 
 struct HostRunOptions {

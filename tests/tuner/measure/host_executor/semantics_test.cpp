@@ -40,8 +40,8 @@ __global__ void k(int* out, const int* in, int n) {
 })";
 
 TEST(Barriers, TreeReductionUnderEverySchedule) {
-  for (const HostSchedule schedule :
-       {HostSchedule::forward, HostSchedule::reverse, HostSchedule::random, HostSchedule::interleaved}) {
+  for (const HostSchedule schedule : {HostSchedule::forward, HostSchedule::reverse, HostSchedule::random,
+                                      HostSchedule::interleaved, HostSchedule::warps}) {
     HostRunOptions options;
     options.schedule = schedule;
     const auto out = run<int>(block_sum, shape(2, 256), 2, counted(512), options);
@@ -180,6 +180,24 @@ __global__ void k(int* out, const int* in, int n) {
   reverse.schedule = HostSchedule::reverse;
   EXPECT_NE(run<int>(racy, shape(1, 64), 64, counted(64, 1), forward),
             run<int>(racy, shape(1, 64), 64, counted(64, 1), reverse));
+}
+
+TEST(Races, AWarpThatRunsAheadShowsWhenOneGoesAfterTheOther) {
+  // The first warp may overwrite its sum before the second has read it.
+  const std::string racy = R"(
+__global__ void k(int* out, const int* in, int n) {
+  __shared__ int sums[2];
+  const int warp = threadIdx.x / 32;
+  if (threadIdx.x % 32 == 0) sums[warp] = in[warp];
+  __syncthreads();
+  const int total = __shfl_sync(0xffffffffu, sums[0] + sums[1], 0);
+  if (threadIdx.x % 32 == 0) sums[warp] = 100;
+  out[threadIdx.x] = total;
+})";
+  HostRunOptions forward, warps;
+  warps.schedule = HostSchedule::warps;
+  EXPECT_EQ(run<int>(racy, shape(1, 64), 64, {1, 2}, forward), std::vector<int>(64, 3));
+  EXPECT_NE(run<int>(racy, shape(1, 64), 64, {1, 2}, warps), std::vector<int>(64, 3));
 }
 
 TEST(Output, OfPrintf) {
