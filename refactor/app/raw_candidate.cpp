@@ -152,8 +152,17 @@ Status Builder::override_template_arguments() {
   site_.template_arguments.resize(
       std::max(site_.template_arguments.size(), kernel_.template_parameters.size()));
   for (const auto& [name, value] : launch_.template_arguments) {
+    // A name of the launcher's: what it stands for in the arguments that mention it.
+    bool is_mentioned = false;
+    for (std::string& argument : site_.template_arguments) {
+      std::string with_value = substitute(argument, {{name, "(" + value + ")"}});
+      is_mentioned |= with_value != argument;
+      argument = std::move(with_value);
+    }
     const auto found = std::ranges::find(kernel_.template_parameters, name,
                                          [](const TemplateParameter& p) { return p.name; });
+    if (found == kernel_.template_parameters.end() && is_mentioned)
+      continue;
     if (found == kernel_.template_parameters.end()) {
       std::string known;
       for (const TemplateParameter& parameter : kernel_.template_parameters)
@@ -320,6 +329,16 @@ Result<std::vector<std::string>> Builder::compiling_dtypes(const TypeParameter& 
       else if (first_error.empty())
         first_error = compiled.error().sentence();
     }
+  static const std::regex undefined(R"re(identifier "(\w+)" is undefined)re");
+  std::smatch open;
+  if (compiling.empty() && std::regex_search(first_error, open, undefined) &&
+      std::ranges::any_of(site_.template_arguments, [&](const std::string& argument) {
+        return substitute(argument, {{open[1].str(), ""}}) != argument;
+      }))
+    return Error{"cannot tell which " + kernel_.name + " is meant",
+                 fmt::format("its template arguments depend on {} where it is launched ({})", open[1].str(),
+                             site_.location),
+                 fmt::format("give it with --template-argument {}=...", open[1].str())};
   if (compiling.empty())
     return Error{"cannot find types for " + type.name + " of " + kernel_.name,
                  "none of bf16, f16, f32, i32 and i64 compiles: " + first_error,
@@ -469,6 +488,11 @@ std::string dtype_of_type(std::string type) {
                                                         {"nv_bfloat16", "bf16"},
                                                         {"__nv_fp8_e4m3", "e4m3"},
                                                         {"__nv_fp8_e5m2", "e5m2"},
+                                                        {"__nv_fp8_storage_t", "u8"},
+                                                        {"at::Half", "f16"},
+                                                        {"c10::Half", "f16"},
+                                                        {"at::BFloat16", "bf16"},
+                                                        {"c10::BFloat16", "bf16"},
                                                         {"bool", "bool"},
                                                         {"char", "i8"},
                                                         {"signed char", "i8"},

@@ -59,8 +59,19 @@ std::optional<Operator> operator_of(BinaryOperatorKind kind) {
   }
 }
 
+// Longer expressions come from loops that are read round by round; nobody wants them as a launch geometry,
+// and each round would double them.
+constexpr std::size_t LONGEST = 4000;
+
+HostValue limited(HostValue value) {
+  return value.text.size() <= LONGEST ? std::move(value)
+                                      : HostValue::unknown("its expression grows too long");
+}
+
 // A constant expression becomes its number or truth value.
 HostValue folded(HostValue value) {
+  if (value.text.size() > LONGEST)
+    return limited(std::move(value));
   const auto parsed = Expression::parse(value.text);
   if (!parsed.ok() || !parsed->names().empty())
     return value;
@@ -159,7 +170,7 @@ HostValue choose(const HostValue& condition, const HostValue& yes, const HostVal
                                         BIND_CONDITIONAL);
   if (yes.kind == HostValue::Kind::real || no.kind == HostValue::Kind::real)
     result.kind = HostValue::Kind::real;
-  return result;
+  return limited(std::move(result));
 }
 
 HostValue call(const std::string& function, const std::vector<HostValue>& arguments) {
