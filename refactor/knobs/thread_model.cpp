@@ -20,6 +20,8 @@ public:
   std::variant<ThreadRefusal, ThreadModel> run() {
     keep_index_variables();
     check_expressions();
+    if (model_.free_grid)
+      check_block_results();
     if (!refusal_.empty())
       return ThreadRefusal{refusal_};
     for (const auto& [name, location] : indices_)
@@ -337,6 +339,24 @@ private:
     model_.strided = true;
     model_.free_grid |= !share->spread.is_zero();
     note_evidence(variable->getLocation());
+  }
+
+  // Which elements a block takes of a loop over the whole grid follows the number of threads, and so would a
+  // result that each block leaves behind on its own.
+  void check_block_results() {
+    view_.visit([&](const Stmt* statement) {
+      const auto* binary = dyn_cast<BinaryOperator>(statement);
+      const auto* target = binary && binary->isAssignmentOp()
+                               ? dyn_cast<ArraySubscriptExpr>(binary->getLHS()->IgnoreParenImpCasts())
+                               : nullptr;
+      if (!target || view_.is_on_chip(target->getBase()))
+        return;
+      const Polynomial index = view_.evaluate(target->getIdx());
+      if (index.mentions("blockIdx.") && !index.mentions(thread_))
+        refuse(target->getBeginLoc(),
+               "each block leaves a result of its own, of elements that the block size "
+               "decides,");
+    });
   }
 
   void check_expressions() {

@@ -4,6 +4,7 @@
 #include "refactor/knobs/vector_model.h"
 
 #include <clang/AST/Decl.h>
+#include <clang/AST/Stmt.h>
 
 #include <algorithm>
 #include <regex>
@@ -20,6 +21,35 @@ template <unsigned BYTES> struct alignas(BYTES < 16 ? BYTES : 16) lathe_pack {
   unsigned words[BYTES / 4];
 };
 )";
+
+// `if (THREADS > 32)` decides what is compiled at all: the branch that the raw kernel has stays.
+void keep_branches(const KernelView& view, const std::string& count, const ConstantUnderStudy& constant,
+                   std::int64_t value, std::vector<Condition>& conditions) {
+  view.visit([&](const Stmt* statement) {
+    const auto* branch = dyn_cast<IfStmt>(statement);
+    const auto parts = branch ? binary_parts(branch->getCond()->IgnoreParenImpCasts()) : std::nullopt;
+    if (!parts || !BinaryOperator::isRelationalOp(parts->operation))
+      return;
+    const bool left = view.evaluate(parts->left) == Polynomial::atom(count);
+    const bool right = view.evaluate(parts->right) == Polynomial::atom(count);
+    const auto against = view.evaluate(left ? parts->right : parts->left).as_constant();
+    if (left == right || !against)
+      return;
+    const std::string sign = " " + BinaryOperator::getOpcodeStr(parts->operation).str() + " ";
+    const auto compared = [&](const std::string& threads) {
+      const std::string number = std::to_string(*against);
+      return left ? threads + sign + number : number + sign + threads;
+    };
+    const auto taken =
+        make_expression(compared(std::to_string(value))).evaluate_condition([](std::string_view) {
+          return std::nullopt;
+        });
+    if (taken.ok())
+      conditions.push_back(make_condition(
+          *taken ? compared(constant.name) : "!(" + compared(constant.name) + ")",
+          "the branch at " + view.at_line(branch->getBeginLoc()) + " is the one that the raw kernel takes"));
+  });
+}
 
 std::variant<std::string, Proposal> as_block(ParsedSource& source, const KernelInfo& kernel,
                                              const Candidate& candidate, const ConstantUnderStudy& constant,
@@ -52,6 +82,7 @@ std::variant<std::string, Proposal> as_block(ParsedSource& source, const KernelI
       continue;
     }
     add_block_conditions(block, model, false, proposal.conditions);
+    keep_branches(view, thread_axis.count, constant, value, proposal.conditions);
     proposal.conditions.push_back(make_condition(block_threads(launch) + " <= device.max_threads_per_block",
                                                  "a block has no more threads than the device allows"));
     proposal.launch = launch;

@@ -209,6 +209,12 @@ INSTANTIATE_TEST_SUITE_P(
                          "blockDim.x];\n  }\n  atomicAdd(out, sum);"),
                   {"256"}, {"132"}),
             "BLOCK", ""},
+        Row{"PartialResultsOfBlocks", "expose-block-size",
+            plain(
+                kernel("  float sum = 0;\n  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += "
+                       "blockDim.x * gridDim.x)\n    sum += in[i];\n  out[blockIdx.x] = sum;"),
+                {"256"}, {"132"}),
+            "", "each block leaves a result of its own"},
         Row{"BeyondItsRounds", "expose-block-size",
             plain(kernel("  float sum = 0;\n  for (int i = blockIdx.x * (blockDim.x * 2) + threadIdx.x; i < "
                          "n; i += "
@@ -235,6 +241,17 @@ TEST(BlockSize, SharedBytesThatAreANumberGrowWithTheBlock) {
   EXPECT_EQ(bytes(0), 1024);
   EXPECT_EQ(bytes(64), 1024);
   EXPECT_EQ(bytes(512), 2048);
+}
+
+TEST(BlockSize, BranchesThatItDecidesStay) {
+  Facts facts = plain("template <int THREADS> __global__ void k(float* out, const float* in, int d) {\n"
+                      "  for (int i = threadIdx.x; i < d; i += THREADS) out[i] = in[i];\n"
+                      "  if (THREADS > 32) __syncthreads();\n}\n",
+                      {"128"});
+  facts.instance = "k<128>";
+  const Outcome outcome = apply_rule("adopt-template-parameter", facts);
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_TRUE(outcome.has_condition("THREADS > 32"));
 }
 
 } // namespace
