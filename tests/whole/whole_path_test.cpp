@@ -75,6 +75,41 @@ INSTANTIATE_TEST_SUITE_P(
                                  "num_tokens=3,num_heads=4,head_size=64"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
+// The rest of the shipped kernels: accepted, with knobs, and what was proved of their defaults.
+struct TemplateCase {
+  const char* name;
+  const char* kernel;
+  std::size_t knobs;
+  const char* identity;
+};
+
+class Templatized : public CommandTest, public ::testing::WithParamInterface<TemplateCase> {};
+
+TEST_P(Templatized, IsAccepted) {
+  const auto source = source_folder() / "sglang_kernels" / (std::string(GetParam().name) + ".cu");
+  const auto made = lathe(
+      {"templatize", source.string(), "--kernel", GetParam().kernel, "--name", GetParam().name, "--json"});
+  ASSERT_EQ(made.exit_code, 0) << made.errors << made.output;
+  const Json product = Json::parse(made.output);
+  EXPECT_TRUE(product["Accepted"].get<bool>()) << product;
+  EXPECT_GE(product["Knobs"].size(), GetParam().knobs) << product;
+  EXPECT_EQ(product["IdentityLevel"], GetParam().identity) << product;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ShippedKernels, Templatized,
+    ::testing::Values(TemplateCase{"gelu_and_mul", "act_and_mul_kernel", 8, "L0"},
+                      TemplateCase{"rmsnorm", "rmsnorm_kernel", 7, "L0"},
+                      TemplateCase{"per_token_quant_fp8", "per_token_quant_fp8_kernel", 7, "L0"},
+                      TemplateCase{"per_token_group_quant_fp8", "per_token_group_quant_fp8_kernel", 6, "L0"},
+                      TemplateCase{"per_tensor_quant_fp8", "per_tensor_quant_fp8_kernel", 6, "L0"},
+                      TemplateCase{"rotary_embedding", "rotary_embedding_kernel", 6, "L0"},
+                      TemplateCase{"store_kv_cache", "store_kv_cache_kernel", 5, "L0"},
+                      TemplateCase{"apply_token_bitmask", "apply_token_bitmask_kernel", 5, "L0"},
+                      TemplateCase{"concat_mla_k", "concat_mla_k_kernel", 4, "L0"},
+                      TemplateCase{"topk_softmax", "topk_softmax_kernel", 5, "L3"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
 // A tuning that is stopped in the middle: what was recorded is still there, and the same command goes on.
 class Interrupted : public CommandTest {
 protected:

@@ -1,0 +1,97 @@
+#include <cstdint>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+template <unsigned BYTES> struct chunk_of;
+
+template <> struct chunk_of<2> {
+  using type = unsigned short;
+};
+
+template <> struct chunk_of<4> {
+  using type = unsigned;
+};
+
+template <> struct chunk_of<8> {
+  using type = uint2;
+};
+
+template <> struct chunk_of<16> {
+  using type = uint4;
+};
+
+// N elements of T in registers. `load` and `store` need a pointer aligned to min(16, N * sizeof(T)) bytes.
+template <typename T, unsigned N> struct aligned_vector {
+  static constexpr unsigned BYTES = N * sizeof(T);
+  static constexpr unsigned CHUNK_BYTES = BYTES < 16 ? BYTES : 16;
+  static constexpr unsigned CHUNKS = BYTES / CHUNK_BYTES;
+  using chunk = typename chunk_of<CHUNK_BYTES>::type;
+
+  chunk bits[CHUNKS];
+
+  __device__ __forceinline__ void load(const T* source) {
+#pragma unroll
+    for (unsigned i = 0; i < CHUNKS; ++i)
+      bits[i] = reinterpret_cast<const chunk*>(source)[i];
+  }
+  __device__ __forceinline__ void store(T* target) const {
+#pragma unroll
+    for (unsigned i = 0; i < CHUNKS; ++i)
+      reinterpret_cast<chunk*>(target)[i] = bits[i];
+  }
+  __device__ __forceinline__ T& operator[](unsigned i) { return reinterpret_cast<T*>(bits)[i]; }
+  __device__ __forceinline__ const T& operator[](unsigned i) const {
+    return reinterpret_cast<const T*>(bits)[i];
+  }
+};
+
+constexpr int THREADS_PER_GROUP = 16;
+
+// Over the half of the warp that the thread is in.
+__device__ __forceinline__ float group_max(float value) {
+  const unsigned mask = threadIdx.x % 32 >= 16 ? 0xffff0000u : 0x0000ffffu;
+#pragma unroll
+  for (int offset = THREADS_PER_GROUP / 2; offset > 0; offset /= 2)
+    value = fmaxf(value, __shfl_xor_sync(mask, value, offset));
+  return value;
+}
+
+template <typename T>
+__global__ void
+per_token_group_quant_fp8_kernel(const T* __restrict__ input, __nv_fp8_e4m3* __restrict__ output,
+                                 float* __restrict__ scales, const int group_size, const int groups_per_block,
+                                 const float eps, const float min_8bit, const float max_8bit) {
+  const int64_t local_group = threadIdx.x / THREADS_PER_GROUP;
+  const int lane = threadIdx.x % THREADS_PER_GROUP;
+  const int64_t block_group = blockIdx.x * groups_per_block;
+  const int64_t group = block_group + local_group;
+  const T* group_input = input + group * group_size;
+  __nv_fp8_e4m3* group_output = output + group * group_size;
+  constexpr uint32_t vec_size = 16 / sizeof(T);
+  const int32_t packs = group_size / vec_size;
+
+  float maximum = eps;
+  for (int32_t i = lane; i < packs; i += THREADS_PER_GROUP) {
+    aligned_vector<T, vec_size> x;
+    x.load(group_input + i * vec_size);
+#pragma unroll
+    for (uint32_t j = 0; j < vec_size; ++j)
+      maximum = fmaxf(maximum, fabsf(static_cast<float>(x[j])));
+  }
+  maximum = group_max(maximum);
+
+  const float scale = maximum / max_8bit;
+  if (lane == 0)
+    scales[group] = scale;
+
+  for (int32_t i = lane; i < packs; i += THREADS_PER_GROUP) {
+    aligned_vector<T, vec_size> x;
+    x.load(group_input + i * vec_size);
+#pragma unroll
+    for (uint32_t j = 0; j < vec_size; ++j) {
+      const float quotient = fminf(fmaxf(static_cast<float>(x[j]) / scale, min_8bit), max_8bit);
+      group_output[i * vec_size + j] = static_cast<__nv_fp8_e4m3>(quotient);
+    }
+  }
+}
