@@ -10,7 +10,8 @@ namespace lathe::refactor {
 
 struct ShapeLimits {
   std::uint64_t bytes = 1u << 19;   // of all buffers together
-  std::uint64_t threads = 1u << 14; // of the raw launch, and of the template's where one is looked at
+  // Of the raw launch, and of the template's where one is looked at: 32 blocks of 1024 at least.
+  std::uint64_t threads = 1u << 15;
 };
 
 // Workloads of small size around boundaries: 1, primes, tile-1, tile, tile+1 and non-multiples for tiles made
