@@ -9,7 +9,7 @@
 namespace lathe::refactor {
 
 struct ShapeLimits {
-  std::uint64_t bytes = 1u << 19;   // of all buffers together
+  std::uint64_t bytes = 1u << 19; // of all buffers together
   // Of the raw launch, and of the template's where one is looked at: 32 blocks of 1024 at least.
   std::uint64_t threads = 1u << 15;
 };
