@@ -44,6 +44,26 @@ KernelParameter describe(const ParmVarDecl& parameter, ASTContext& context) {
   return result;
 }
 
+// A number whose type is computed from template parameters (opmath_t<T>): the type that it has in every
+// instance that the file itself makes; null where they differ or are none.
+QualType type_in_instances(const FunctionDecl& kernel, unsigned index) {
+  const FunctionTemplateDecl* described = kernel.getDescribedFunctionTemplate();
+  const QualType written = kernel.getParamDecl(index)->getType();
+  if (!described || !written->isDependentType() || isa<TemplateTypeParmType>(written.getCanonicalType()))
+    return {};
+  std::map<const clang::Type*, int> votes;
+  for (const FunctionDecl* instance : described->specializations()) {
+    if (index >= instance->getNumParams())
+      continue;
+    const QualType type = instance->getParamDecl(index)->getType().getCanonicalType().getUnqualifiedType();
+    if (type->isBuiltinType())
+      ++votes[type.getTypePtr()];
+  }
+  const auto most = std::max_element(votes.begin(), votes.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == votes.end() ? QualType() : QualType(most->first, 0);
+}
+
 class Unresolved : public RecursiveASTVisitor<Unresolved> {
 public:
   Unresolved(ASTContext& context, std::vector<std::string>& names) : context_(context), names_(names) {}
@@ -103,8 +123,16 @@ private:
     if (const FunctionTemplateDecl* described = function->getDescribedFunctionTemplate())
       for (const NamedDecl* parameter : *described->getTemplateParameters())
         kernel.template_parameters.push_back(describe_template(*parameter, *described));
-    for (const ParmVarDecl* parameter : function->parameters())
+    for (const ParmVarDecl* parameter : function->parameters()) {
       kernel.parameters.push_back(describe(*parameter, context_));
+      if (const QualType type = type_in_instances(*function, parameter->getFunctionScopeIndex());
+          !type.isNull()) {
+        KernelParameter& described_parameter = kernel.parameters.back();
+        described_parameter.type = text_of(type, context_);
+        described_parameter.is_integer = type->isIntegralOrEnumerationType();
+        described_parameter.is_real = type->isRealFloatingType();
+      }
+    }
     find_unresolved(*function, kernel.unresolved);
     kernels.push_back(std::move(kernel));
   }

@@ -188,5 +188,19 @@ TEST(FindKernel, DeclarationThenDefinitionIsOneKernelAndMacrosMakeKernels) {
   EXPECT_THAT(kernels[2].location, testing::EndsWith(":5"));
 }
 
+TEST(Kernels, NumbersOfComputedTypeAreThoseOfTheInstances) {
+  const auto source = parse_text(R"(
+template <class T> struct wide { using type = float; };
+template <> struct wide<double> { using type = double; };
+template <class T> __global__ void k(T* out, const typename wide<T>::type scale) { out[0] = scale; }
+template __global__ void k<float>(float*, float);
+)");
+  ASSERT_NE(source, nullptr);
+  const auto kernel = find_kernel(*source, "k");
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_EQ(kernel->parameters[1].type, "float");
+  EXPECT_TRUE(kernel->parameters[1].is_real);
+}
+
 } // namespace
 } // namespace lathe::refactor
