@@ -58,6 +58,8 @@ CommandLine make_command_line() {
       "shared", po::value<std::string>(),
       "dynamic shared memory in bytes")("site", po::value<int>()->default_value(0),
                                         "which launch of --list to take (default: the first readable one)")(
+      "template-argument", po::value<std::vector<std::string>>(),
+      "a template argument of the kernel: NAME=VALUE, over the launch's (repeatable)")(
       "rules", po::value<std::string>(), "only these rules, such as expose-block-size,expose-unroll")(
       "arch", po::value<std::string>()->default_value("sm_90"),
       "architecture to check for")("seed", po::value<std::uint64_t>()->default_value(0),
@@ -236,7 +238,8 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
             make_raw_candidate(kernel, extracted, facts, request.launch, request.architecture));
   Product outcome;
   outcome.notes = std::move(raw.assumptions);
-  if (facts.problems.empty())
+  const bool guessed_problems = facts.problems.empty();
+  if (guessed_problems)
     facts.problems = usual_problems(raw.candidate, outcome.notes);
   LATHE_CHECK(check_problems(facts.problems, raw.candidate.dimensions));
 
@@ -276,6 +279,8 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
       from_spec(outcome.paths.certificate_file)};
   LATHE_TRY(outcome.spec, assemble_spec(name, raw.candidate, outcome.rewritten.candidate, facts,
                                         outcome.paths, provenance));
+  if (guessed_problems)
+    drop_excluded_problems(outcome.spec, outcome.notes);
   LATHE_CHECK(write_file(outcome.paths.raw_file, raw.candidate.text));
   LATHE_CHECK(write_file(outcome.paths.template_file, outcome.rewritten.candidate.text));
   LATHE_CHECK(write_spec(outcome.spec, outcome.paths.spec_file));
@@ -320,6 +325,13 @@ int templatize_command(const Arguments& arguments) {
   request.launch.grid = text("grid");
   request.launch.block = text("block");
   request.launch.shared = text("shared");
+  if (line.has("template-argument"))
+    for (const std::string& given : line.get<std::vector<std::string>>("template-argument")) {
+      const std::size_t equals = given.find('=');
+      if (equals == std::string::npos || equals == 0 || equals + 1 == given.size())
+        return fail(usage_error("cannot read --template-argument " + given, "expected NAME=VALUE"));
+      request.launch.template_arguments[given.substr(0, equals)] = given.substr(equals + 1);
+    }
   request.rules = split(text("rules"), ',');
   request.parse.compile_database = text("-p");
   if (line.has("problem"))
