@@ -153,10 +153,11 @@ private:
           shapes.empty() ? 0 : element::mix(subject_.seed + tasks_.size()) % shapes.size();
       // The list begins with a problem's own size and the smallest sizes: every configuration sees those and
       // a different stretch of the rest.
+      const std::size_t large = add_largest(configuration, shapes, add);
       const std::size_t common = std::min<std::size_t>(3, 1 + subject_.spec.dimensions.size());
-      for (std::size_t i = 0; i < shapes.size() && taken < SHAPES_PER_CONFIGURATION; ++i)
+      for (std::size_t i = 0; i < shapes.size() && taken + large < SHAPES_PER_CONFIGURATION; ++i)
         taken += add(configuration, *shapes[i < common ? i : (start + i) % shapes.size()]);
-      if (taken == 0 && !add_own_sizes(configuration, add))
+      if (taken + large == 0 && !add_own_sizes(configuration, add))
         findings_.undecided("no size at which the raw kernel runs clean is admitted at " +
                             configuration.text());
     }
@@ -177,6 +178,28 @@ private:
       }
     }
     templated_.compile(more, jobs_);
+  }
+
+  // The largest size that the configuration admits: its loops make more than one round where any does. Returns
+  // how many were added.
+  template <class Shapes, class Add>
+  std::size_t add_largest(const Configuration& configuration, const Shapes& shapes, const Add& add) {
+    std::vector<const ReferenceRuns*> ordered;
+    for (const auto& shape : shapes)
+      ordered.push_back(shape.get());
+    const auto elements = [](const ReferenceRuns* shape) {
+      std::uint64_t most = 0; // of one dimension alone: many rows of one element make no rounds
+      for (const auto& [name, size] : shape->workload->problem.dimensions)
+        most = std::max(most, static_cast<std::uint64_t>(size));
+      return most;
+    };
+    std::stable_sort(ordered.begin(), ordered.end(), [&](const ReferenceRuns* a, const ReferenceRuns* b) {
+      return elements(a) > elements(b);
+    });
+    for (const ReferenceRuns* shape : ordered)
+      if (add(configuration, *shape))
+        return 1;
+    return 0;
   }
 
   // Sizes looked for on behalf of one configuration, whose conditions admit none of those that all share.

@@ -86,7 +86,7 @@ std::vector<KnobValues> draw(const TuningSpec& spec, const Workload& workload, R
   std::vector<KnobValues> drawn;
   if (!space)
     return drawn;
-  for (int i = 0; i < 96; ++i) {
+  for (int i = 0; i < 384; ++i) {
     KnobValues values = space->values(space->sample(random));
     if (!(defaults && values == *defaults) && std::find(drawn.begin(), drawn.end(), values) == drawn.end())
       drawn.push_back(std::move(values));
@@ -103,6 +103,7 @@ void collect_samples(Subject& subject) {
   const auto wanted = static_cast<std::size_t>(subject.options.sampled_configurations);
   const std::vector<Problem> problems = problems_of(subject.spec);
   std::set<std::pair<std::size_t, std::string>> covered;
+  std::set<std::tuple<std::size_t, std::size_t, bool, bool>> covered_pairs;
   std::map<std::pair<std::size_t, std::size_t>,
            std::pair<std::shared_ptr<const Workload>, std::vector<KnobValues>>>
       pools;
@@ -122,10 +123,19 @@ void collect_samples(Subject& subject) {
       workload = *owned;
       pool = draw(subject.spec, *workload, random);
     }
+    const auto usual = default_knobs(*workload);
+    const auto is_usual = [&](const KnobValues& values, std::size_t k) {
+      return usual && (*usual)[k] == values[k];
+    };
+    // New values of knobs count most; then new pairs of knobs at and away from their defaults, where a mistake
+    // in how two of them work together shows.
     const auto gain = [&](const KnobValues& values) {
       std::size_t fresh = 0;
-      for (std::size_t k = 0; k < values.size(); ++k)
-        fresh += !covered.contains({k, lathe::to_string(values[k])});
+      for (std::size_t k = 0; k < values.size(); ++k) {
+        fresh += 2 * !covered.contains({k, lathe::to_string(values[k])});
+        for (std::size_t other = 0; other < k; ++other)
+          fresh += !covered_pairs.contains({other, k, is_usual(values, other), is_usual(values, k)});
+      }
       return fresh;
     };
     const auto best =
@@ -150,6 +160,9 @@ void collect_samples(Subject& subject) {
     }
     for (std::size_t k = 0; k < values.size(); ++k)
       covered.insert({k, lathe::to_string(values[k])});
+    for (std::size_t k = 0; k < values.size(); ++k)
+      for (std::size_t other = 0; other < k; ++other)
+        covered_pairs.insert({other, k, is_usual(values, other), is_usual(values, k)});
     fruitless = 0;
     subject.sampled.push_back(std::move(*bound));
   }
