@@ -180,8 +180,8 @@ private:
     templated_.compile(more, jobs_);
   }
 
-  // The largest size that the configuration admits: its loops make more than one round where any does. Returns
-  // how many were added.
+  // The largest size that the configuration admits: its loops make more than one round where any does.
+  // Returns how many were added.
   template <class Shapes, class Add>
   std::size_t add_largest(const Configuration& configuration, const Shapes& shapes, const Add& add) {
     std::vector<const ReferenceRuns*> ordered;

@@ -127,8 +127,8 @@ void collect_samples(Subject& subject) {
     const auto is_usual = [&](const KnobValues& values, std::size_t k) {
       return usual && (*usual)[k] == values[k];
     };
-    // New values of knobs count most; then new pairs of knobs at and away from their defaults, where a mistake
-    // in how two of them work together shows.
+    // New values of knobs count most; then new pairs of knobs at and away from their defaults, where a
+    // mistake in how two of them work together shows.
     const auto gain = [&](const KnobValues& values) {
       std::size_t fresh = 0;
       for (std::size_t k = 0; k < values.size(); ++k) {
