@@ -64,8 +64,15 @@ OutputPaths OutputPaths::under(const std::filesystem::path& folder, const std::s
 std::vector<Problem> usual_problems(const Candidate& raw, std::vector<std::string>& assumptions) {
   const std::vector<std::string>& dimensions = raw.dimensions;
   std::vector<Problem> problems(1);
+  // Names that say nothing: the more of them are multiplied, the smaller each has to be.
+  const auto says_nothing = [](const std::string& name) {
+    return !contains_any(name, {"head", "group", "token", "batch", "row", "num_", "seq"}) && name != "n" &&
+           name != "m";
+  };
+  const auto nameless = std::count_if(dimensions.begin(), dimensions.end(), says_nothing);
+  const std::int64_t common = nameless <= 2 ? 4096 : nameless == 3 ? 256 : 64;
   for (const std::string& name : dimensions) {
-    std::vector<std::int64_t> sizes{4096};
+    std::vector<std::int64_t> sizes{common};
     if (contains_any(name, {"head_size", "head_dim", "headdim"}))
       sizes = {128};
     else if (contains_any(name, {"head"}))

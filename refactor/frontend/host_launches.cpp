@@ -179,7 +179,7 @@ bool HostReader::record_launch(const CallExpr* call) {
   std::vector<HostValue> given;
   for (const Expr* argument : call->arguments())
     given.push_back(evaluate(argument));
-  const auto resolve = [&](HostValue value) {
+  const auto resolve = [&](const HostValue& value) {
     return value.kind == HostValue::Kind::address ? variable(value.variable) : value;
   };
   // The arguments of the C interfaces are an array of addresses.
@@ -191,7 +191,7 @@ bool HostReader::record_launch(const CallExpr* call) {
   };
   if (extended && given.size() >= 2) {
     HostValue configuration = resolve(given[0]);
-    const auto part = [&](const char* member, HostValue otherwise) {
+    const auto part = [&](const char* member, const HostValue& otherwise) {
       const auto found = configuration.members.find(member);
       return found == configuration.members.end() ? otherwise : found->second;
     };

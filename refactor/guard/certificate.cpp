@@ -35,7 +35,7 @@ bool Certificate::accepted() const {
   return std::all_of(std::begin(CHECKS), std::end(CHECKS), passed);
 }
 
-void Findings::add(Verdict verdict, std::string sentence) {
+void Findings::add(Verdict verdict, const std::string& sentence) {
   const auto rank = [](Verdict v) {
     return v == Verdict::failed ? 3 : v == Verdict::undecided ? 2 : v == Verdict::reported ? 1 : 0;
   };
@@ -48,7 +48,7 @@ void Findings::add(Verdict verdict, std::string sentence) {
     result_.evidence.push_back(line);
 }
 
-CheckResult Findings::conclude(Verdict otherwise, std::string detail) {
+CheckResult Findings::conclude(Verdict otherwise, const std::string& detail) {
   const bool bad = worst_ == Verdict::failed || worst_ == Verdict::undecided;
   result_.verdict = bad                                                           ? worst_
                     : worst_ == Verdict::reported && otherwise == Verdict::proved ? Verdict::reported

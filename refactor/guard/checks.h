@@ -31,16 +31,16 @@ CheckResult check_differential(const Subject& subject, const std::string& identi
 class Findings {
 public:
   explicit Findings(std::string check) { result_.check = std::move(check); }
-  void fail(std::string sentence) { add(Verdict::failed, std::move(sentence)); }
-  void undecided(std::string sentence) { add(Verdict::undecided, std::move(sentence)); }
-  void report(std::string sentence) { add(Verdict::reported, std::move(sentence)); }
+  void fail(const std::string& sentence) { add(Verdict::failed, sentence); }
+  void undecided(const std::string& sentence) { add(Verdict::undecided, sentence); }
+  void report(const std::string& sentence) { add(Verdict::reported, sentence); }
   void evidence(std::string line) { result_.evidence.push_back(std::move(line)); }
   bool failed() const { return worst_ == Verdict::failed; }
   // `otherwise` and `detail`: the conclusion when nothing was found to fail or to be undecided.
-  CheckResult conclude(Verdict otherwise, std::string detail);
+  CheckResult conclude(Verdict otherwise, const std::string& detail);
 
 private:
-  void add(Verdict verdict, std::string sentence);
+  void add(Verdict verdict, const std::string& sentence);
   CheckResult result_;
   Verdict worst_ = Verdict::proved;
   std::string lead_;

@@ -109,7 +109,13 @@ private:
                const std::vector<const Configuration*>& configurations) {
     const std::size_t most =
         std::max(FEWEST_SHAPES, CANDIDATE_SHAPES / std::max<std::size_t>(1, subject_.type_choices.size()));
-    const auto shapes = boundary_shapes(subject_, types, configurations, limits_, most);
+    auto shapes = boundary_shapes(subject_, types, configurations, limits_, most);
+    if (shapes.empty()) { // a launch of many blocks whatever the size
+      constexpr std::uint64_t MORE = 16;
+      limits_.threads *= MORE;
+      limits_.bytes *= MORE;
+      shapes = boundary_shapes(subject_, types, configurations, limits_, FEWEST_SHAPES);
+    }
     const Clock::time_point deadline = std::min(deadline_, Clock::now() + std::chrono::seconds(20));
     std::string first_problem;
     std::size_t unclean = 0;

@@ -277,7 +277,7 @@ Result<std::shared_ptr<const Workload>> own_workload(const TuningSpec& spec, con
                                                      const std::map<std::string, std::string>& types,
                                                      const DeviceInfo& device) {
   LATHE_TRY(Workload workload, bind_workload(spec, problem, types, device.limits()));
-  return std::shared_ptr<const Workload>(std::make_shared<Workload>(std::move(workload)));
+  return std::make_shared<const Workload>(std::move(workload));
 }
 
 Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options, std::uint64_t seed) {

@@ -104,7 +104,7 @@ std::string print(const ExpressionNode& node, const std::vector<std::string>& na
       text += (i ? std::string(separator) : "") + child(i);
     return text;
   };
-  const auto wrapped = [&](std::string text) { return outer ? text : "(" + text + ")"; };
+  const auto wrapped = [&](const std::string& text) { return outer ? text : "(" + text + ")"; };
   switch (node.operation) {
   case Operation::constant:
     return to_string(node.value);

@@ -395,7 +395,7 @@ private:
     // A bound on the group that an index is in (row = index / 32) is one on the index.
     for (const std::string& atom : value.atoms())
       for (const auto& [index, where] : indices_)
-        if (atom == index || (atom.find("%") == std::string::npos && atom.find("(" + index + "/") == 0))
+        if (atom == index || (atom.find('%') == std::string::npos && atom.find("(" + index + "/") == 0))
           note_guard(expression, index);
     const bool has_thread = mentions_thread(value), has_count = value.mentions(count_);
     if (!has_thread && !has_count)

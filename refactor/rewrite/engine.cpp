@@ -109,7 +109,7 @@ std::optional<std::string> add_parameters(const Parsed& parsed, const std::vecto
     const SourceManager& manager = view.context().getSourceManager();
     if (const FunctionTemplateDecl* described = function->getDescribedFunctionTemplate()) {
       const TemplateParameterList* list = described->getTemplateParameters();
-      std::string text = (list->size() ? ", " : "") + added;
+      std::string text = (list->empty() ? "" : ", ") + added;
       // A parameter behind one with a default needs one too: its own default is never used by an instance.
       edits.push_back(insert(manager.getFileOffset(list->getRAngleLoc()), text));
     } else {

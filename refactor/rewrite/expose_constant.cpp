@@ -177,7 +177,7 @@ private:
         if (mentions > 1)
           return "it is also used outside the kernel, where it would stay as it is";
         if (auto reason = pass_knob_down(view, constant.type, constant.name, users, edits))
-          return *reason;
+          return reason;
       }
     }
     if (!bytes)

@@ -36,7 +36,7 @@ LoopHint loop_hint_of(const KernelView& view, const Stmt* loop) {
     const std::string& text = view.file_text();
     const SourceManager& manager = view.context().getSourceManager();
     const std::size_t at = manager.getFileOffset(manager.getExpansionLoc(loop_hint->getLocation()));
-    std::size_t begin = text.find("#", line_start(text, at));
+    std::size_t begin = text.find('#', line_start(text, at));
     std::size_t end = text.find('\n', at);
     const std::size_t comment = text.find("//", begin);
     if (comment < end)

@@ -135,7 +135,7 @@ std::size_t prelude_position(const std::string& text) {
       --conditionals;
       if (conditionals == 0)
         position = end;
-    } else if (body.rfind("#", 0) == 0) {
+    } else if (body.starts_with('#')) {
       if (conditionals == 0 && (body.rfind("#include", 0) == 0 || body.rfind("#pragma once", 0) == 0))
         position = end;
       while (end < text.size() && body.size() > 1 && text[end - 1] == '\n' && end >= 2 &&
