@@ -286,7 +286,7 @@ Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options,
     return Error{"nothing to judge against", "the specification names no raw kernel",
                  "add Lathe.reference with the raw kernel's file, instance and launch"};
   Preparation result;
-  result.subject = std::unique_ptr<Subject>(new Subject(spec, options, std::move(device)));
+  result.subject = std::make_unique<Subject>(spec, options, std::move(device));
   Subject& subject = *result.subject;
   subject.seed = seed;
   LATHE_TRY(subject.raw_text, read_file(spec.reference.file));

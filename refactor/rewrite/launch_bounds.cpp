@@ -54,6 +54,11 @@ public:
                                       "__launch_bounds__(" + name +
                                           " == 0 ? 0 : " + block_bound(candidate).text + ", " + name + ") "));
     }
+    // Several axes may have become knobs, each within the bounds by itself.
+    if (!bounds.arguments.empty() && bounds.values[0] && !candidate.knobs.empty())
+      proposal.conditions.push_back(
+          make_condition(block_threads(candidate.launch) + " <= " + std::to_string(*bounds.values[0]),
+                         "the kernel's launch bounds"));
     std::vector<std::int64_t> values{0, 1, 2, 3, 4, 6, 8, 12, 16};
     if (std::find(values.begin(), values.end(), raw) == values.end())
       values.push_back(raw);
