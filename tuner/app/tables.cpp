@@ -150,6 +150,27 @@ std::string summary_line(const std::string& workload, ProblemRole role, const Se
   return line;
 }
 
+std::string details(const SessionResult& result) {
+  std::string text;
+  const auto add = [&](const std::string& line) { text += "    " + line + "\n"; };
+  if (!result.reference_check.empty())
+    add("reference: " + result.reference_check);
+  const auto verdict = [&](const char* name, const std::optional<Profile>& profile) {
+    if (!profile)
+      return;
+    const Bottleneck bottleneck = find_bottleneck(*profile);
+    add(fmt::format("{} is limited by {}: {}", name, to_string(bottleneck.kind), bottleneck.words));
+    add(fmt::format("{} counters: {}", name, describe(*profile)));
+  };
+  verdict("raw kernel", result.raw_profile);
+  verdict("winner", result.winner_profile);
+  if (!result.profile_problem.empty())
+    add("no counters: " + result.profile_problem);
+  for (const std::string& reason : result.rejected)
+    add("finalist refused: " + reason);
+  return text;
+}
+
 std::string sessions_json(const std::vector<const SessionResult*>& results) {
   Json rows = Json::array();
   for (const SessionResult* result : results) {
@@ -159,6 +180,14 @@ std::string sessions_json(const std::vector<const SessionResult*>& results) {
       failures[std::string(to_string(outcome))] = {{"Count", count},
                                                    {"Example", result->failure_example.at(outcome)}};
     row["Failures"] = failures;
+    row["ReferenceCheck"] = result->reference_check;
+    row["RejectedFinalists"] = result->rejected;
+    for (const auto& [name, profile] :
+         {std::pair{"RawProfile", &result->raw_profile}, std::pair{"WinnerProfile", &result->winner_profile}})
+      row[name] = *profile ? Json{{"Counters", Json::parse(profile_json(**profile))},
+                                  {"Bottleneck", std::string(to_string(find_bottleneck(**profile).kind))},
+                                  {"Verdict", find_bottleneck(**profile).words}}
+                           : Json();
     row["Interrupted"] = result->interrupted;
     row["Exhausted"] = result->exhausted;
     row["Plateaued"] = result->plateaued;

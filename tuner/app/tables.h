@@ -15,6 +15,10 @@ std::string describe(const std::vector<std::string>& names, const KnobValues& va
 std::string summary_line(const std::string& workload, ProblemRole role, const SessionResult& result,
                          bool is_host);
 
+// What `lathe tune -v` adds: the CPU reference, what limits the raw kernel and the winner, finalists that
+// failed.
+std::string details(const SessionResult& result);
+
 // Every field of a winner; the schema's version is in "Schema".
 std::string sessions_json(const std::vector<const SessionResult*>& results);
 std::string winners_json(const std::vector<StoredWinner>& winners);

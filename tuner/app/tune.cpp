@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <iostream>
+#include <utility>
 
 namespace lathe {
 namespace {
@@ -33,7 +34,7 @@ struct TunePlan {
   SessionOptions session;
   double seconds = 1e9; // all workloads together
   std::string results;
-  bool json = false;
+  bool json = false, verbose = false;
 };
 
 struct Row {
@@ -85,6 +86,7 @@ private:
   Status assess(const TuningSpec& spec, const Workload& workload);
   void say(const Row& row);
 
+  bool counters_missed_ = false; // said once
   TunePlan plan_;
   Backend& backend_;
   Store& store_;
@@ -95,6 +97,11 @@ void Tuning::say(const Row& row) {
   if (plan_.json)
     return;
   std::cout << summary_line(row.workload, row.role, row.result, backend_.device().is_host) << std::endl;
+  if (plan_.verbose)
+    std::cout << details(row.result) << std::flush;
+  else if (!row.result.profile_problem.empty() && !std::exchange(counters_missed_, true))
+    std::fprintf(stderr, "lathe: note: the search goes on without the GPU's counters: %s\n",
+                 row.result.profile_problem.c_str());
 }
 
 Status Tuning::search(const TuningSpec& spec, const Workload& workload) {
@@ -177,8 +184,17 @@ CommandLine make_command_line() {
       "time-limit", po::value<double>()->default_value(10), "seconds for one configuration")(
       "results", po::value<std::string>(),
       "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)")(
+      "no-profile", "do not read the GPU's counters of the raw kernel and of the winners")(
+      "verbose,v", "also what limits the kernels, by the GPU's counters, and how busy the pipeline was")(
       "json", "print the results as JSON");
   return line;
+}
+
+std::string pipeline_line(const PipelineLoad& load) {
+  const auto share = [](double part, double whole) { return whole > 0 ? 100 * part / whole : 0; };
+  return fmt::format("pipeline: {:.1f} s of evaluating; compile workers {:.0f} % busy, device {:.0f} %",
+                     load.evaluate_s, share(load.compile_busy_s, load.compile_available_s),
+                     share(load.device_busy_s, load.evaluate_s));
 }
 
 int finish(const Tuning& tuning, const TunePlan& plan, const Backend& backend, const std::string& results) {
@@ -192,6 +208,8 @@ int finish(const Tuning& tuning, const TunePlan& plan, const Backend& backend, c
       std::cout << "stopped; the same command goes on from here\n";
     if (backend.device().is_host)
       std::cout << "these are host-executor times, not GPU times\n";
+    if (plan.verbose)
+      std::cout << pipeline_line(backend.load()) << "\n";
     std::cout << "results: " << results << "\n";
   }
   constexpr int interrupted = 130; // as shells report a command that Ctrl-C ended
@@ -212,6 +230,8 @@ int tune_command(const Arguments& arguments) {
   TunePlan plan;
   plan.specs = line.positionals;
   plan.json = line.has("json");
+  plan.verbose = line.has("verbose");
+  plan.session.profile = !line.has("no-profile");
   plan.session.technique = line.get<std::string>("technique");
   plan.session.seed = plan.session.measure.seed = line.get<std::uint64_t>("seed");
   plan.session.finalists = line.get<int>("finalists");
@@ -245,7 +265,7 @@ int tune_command(const Arguments& arguments) {
   const bool is_host = (*backend)->device().is_host;
   if (const Status budget = read_budget(line, plan, is_host); !budget.ok())
     return fail(budget.error());
-  plan.session.batch = is_host ? 4 : 32;
+  plan.session.batch = is_host ? 4 : 16;
 
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     std::signal(signal, request_stop);

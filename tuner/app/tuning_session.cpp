@@ -1,5 +1,6 @@
 #include "tuner/app/tuning_session.h"
 
+#include "tuner/app/tables.h"
 #include "tuner/app/transfer.h"
 #include "tuner/compile/compile.h"
 #include "tuner/measure/host_executor/host_executor.h"
@@ -11,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace lathe {
 namespace {
@@ -53,6 +55,7 @@ public:
   Status start(Search& search, const Space& space);
   Status evaluate(Search& search, const Space& space, const std::vector<Point>& points);
   Status finish(const KnobValues& defaults, bool with_defaults);
+  Status profile();
 
   SessionResult result;
   std::vector<Ranked> ranked;
@@ -150,10 +153,13 @@ std::optional<std::pair<KnobValues, Comparison>> Session::confirmed_gain(double 
       finalists.push_back(candidate.knobs);
   }
   std::vector<std::pair<double, KnobValues>> gains;
-  for (const KnobValues& knobs : finalists)
-    // A finalist ran before; where something stops it now, it is not a configuration to ship.
-    if (const auto compared = compare(knobs, code_band); compared.ok() && is_gain(*compared))
+  for (const KnobValues& knobs : finalists) {
+    const auto compared = compare(knobs, code_band);
+    if (!compared.ok()) // it ran before; where something stops it now, it is not a configuration to ship
+      result.rejected.push_back(describe(names_, knobs) + ": " + compared.error().sentence());
+    else if (is_gain(*compared))
       gains.emplace_back(compared->ratio, knobs);
+  }
   std::stable_sort(gains.begin(), gains.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   for (const auto& [ratio, knobs] : gains)
@@ -201,6 +207,23 @@ Status Session::finish(const KnobValues& defaults, bool with_defaults) {
   winner.problem = workload_.problem;
   winner.types = workload_.types;
   return store_.record_winner(winner);
+}
+
+// Counters of the raw kernel and of what beat it. Where the device denies them, tuning is none the worse.
+Status Session::profile() {
+  const auto take = [&](const std::optional<KnobValues>& knobs, std::optional<Profile>& place) -> Status {
+    const Result<Profile> seen = backend_.profile(knobs);
+    if (!seen.ok()) {
+      result.profile_problem = seen.error().sentence();
+      return Done{};
+    }
+    place = *seen;
+    return store_.record_profile(key_, {knobs, names_, *seen, utc_now()});
+  };
+  LATHE_CHECK(take(std::nullopt, result.raw_profile));
+  if (result.raw_profile && !result.winner.knobs.empty() && !result.default_kept)
+    LATHE_CHECK(take(result.winner.knobs, result.winner_profile));
+  return Done{};
 }
 
 } // namespace
@@ -268,22 +291,29 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
     session.result.default_problem =
         "the default configuration does not satisfy the conditions for this problem";
   bool default_pending = default_valid && now.evaluated == 0;
+  std::vector<Point> next; // asked for while the batch before it was on its way
   while (now.evaluated < now.planned && now.seconds < options.seconds && !stop) {
     if (options.plateau_confidence > 0 && has_plateaued(session.observations, options.plateau_confidence)) {
       session.result.plateaued = true;
       break;
     }
     const std::size_t room = static_cast<std::size_t>(now.planned - now.evaluated);
-    std::vector<Point> points;
+    std::vector<Point> points = std::exchange(next, {});
     if (default_pending) // first, so that everything later is seen against it
       points = {*default_point};
-    else
+    else if (points.empty())
       points = search->ask(std::min(options.batch, room));
     default_pending = false;
     if (points.empty()) {
       session.result.exhausted = true;
       break;
     }
+    if (room > points.size() && !backend.device().is_host) // the host executor has nothing to overlap
+      next = search->ask(std::min(options.batch, room - points.size()));
+    std::vector<KnobValues> coming;
+    for (const Point& point : next)
+      coming.push_back(space.values(point));
+    backend.announce(coming);
     LATHE_CHECK(session.evaluate(*search, space, points));
     if (progress)
       progress(now);
@@ -291,8 +321,11 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
   session.result.interrupted = stop;
   session.result.exhausted |= now.evaluated >= valid;
   session.result.remaining_gap = estimate_remaining_gap(session.observations, valid);
+  session.result.reference_check = backend.reference_check();
   if (!stop)
     LATHE_CHECK(session.finish(defaults, default_valid));
+  if (!stop && options.profile && !backend.device().is_host)
+    LATHE_CHECK(session.profile());
   return std::move(session.result);
 }
 

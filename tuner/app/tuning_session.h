@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct SessionOptions {
   std::string technique = "ensemble";
   std::uint64_t seed = 1;
   int finalists = 5;      // re-measured, interleaved with the raw kernel
-  std::size_t batch = 16; // configurations proposed at once
+  std::size_t batch = 16; // configurations proposed at once; the next ones compile while these are measured
+  bool profile = true;    // counters of the raw kernel and of the winner, where the device gives them
   // The default configuration compiles to the raw kernel's machine code: what it differs by is noise.
   bool default_is_raw_code = false;
   MeasureOptions measure;
@@ -47,6 +49,11 @@ struct SessionResult {
   std::string guided_by;       // whose earlier results guided the search, or empty
   bool default_kept = false;   // no configuration beat the raw kernel beyond the noise band
   std::string default_problem; // why the default configuration could not be used, or empty
+  std::vector<std::string>
+      rejected;                // finalists that failed when they were measured beside the raw kernel: why
+  std::string reference_check; // what came of the CPU reference
+  std::optional<Profile> raw_profile, winner_profile;
+  std::string profile_problem; // why there are no counters, or empty
 };
 
 using ProgressCallback = std::function<void(const SessionProgress&)>;

@@ -3,14 +3,19 @@
 #include "tuner/base/files.h"
 #include "tuner/base/hash.h"
 #include "tuner/compile/toolkit.h"
+#include "tuner/measure/cpu_reference.h"
 #include "tuner/measure/cuda_protocol.h"
 #include "tuner/measure/fill.h"
 #include "tuner/measure/runner_process.h"
+#include "tuner/measure/side_runner.h"
 #include "tuner/measure/verify.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
+#include <set>
+#include <tuple>
 
 namespace lathe {
 namespace {
@@ -22,7 +27,7 @@ constexpr double SETUP_LIMIT_S = 300; // context creation, filling many gigabyte
 class CudaBackend final : public Backend {
 public:
   CudaBackend(DeviceInfo device, std::vector<std::string> runner_command)
-      : device_(std::move(device)), runner_(std::move(runner_command)) {}
+      : device_(std::move(device)), runner_(runner_command), side_runner_(std::move(runner_command)) {}
 
   const DeviceInfo& device() const override { return device_; }
   std::string_view protocol() const override {
@@ -32,11 +37,15 @@ public:
   }
   const Timing& raw_timing() const override { return state_.raw; }
   double copy_floor_us() const override { return state_.copy_floor_us; }
+  const std::string& reference_check() const override { return reference_check_; }
 
   Status prepare(const Workload& workload, const MeasureOptions& options) override;
   Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations,
                                             double incumbent_us) override;
+  void announce(std::span<const KnobValues> configurations) override;
   Result<Comparison> compare(const KnobValues& configuration) override;
+  Result<Profile> profile(const std::optional<KnobValues>& configuration) override;
+  PipelineLoad load() const override;
 
 private:
   // What a configuration becomes before it is compiled.
@@ -44,12 +53,26 @@ private:
     std::string instance;
     Launch launch;
     std::vector<std::string> options; // macros
+
+    // Equal for configurations that are the same code.
+    std::string code() const {
+      std::string text = instance;
+      for (const std::string& option : options)
+        text += '\n' + option;
+      return text;
+    }
   };
 
   Result<Plan> plan(const KernelSource& source, const KnobValues& knobs) const;
   CompileRequest request_for(const KernelSource& source, const std::string& text,
                              std::vector<std::string> options) const;
   Result<CompiledKernel> compile_one(CompileRequest request);
+  Result<RunnerKernel> compile_configuration(const KnobValues& configuration);
+  // Queues what is neither compiled nor queued.
+  void submit(const std::vector<Plan>& plans);
+  // The code of a finished compilation, with its outcome; nothing when nothing is queued.
+  std::optional<std::pair<std::string, CompileOutcome>> next_compiled();
+  Status check_raw_kernel();
   RunnerTiming timing(double incumbent_us) const;
   Status start_runner(bool measure);
   // False when the kernel cannot launch; then the measurement says why.
@@ -59,13 +82,24 @@ private:
 
   DeviceInfo device_;
   RunnerProcess runner_;
+  SideRunner side_runner_;
+  CpuReferences references_;
+  std::string reference_check_;
   std::unique_ptr<Compiler> compiler_;
   const Workload* workload_ = nullptr;
   MeasureOptions options_;
   std::string kernel_text_; // the template's source
   SetupRequest setup_;
   SetupReply state_;
+  // Of plans by their code: queued (by ticket and place in the request), and compiled but not yet asked for.
+  std::map<std::pair<std::uint64_t, std::size_t>, std::string> queued_;
+  std::map<std::string, CompileOutcome> compiled_;
+  PipelineLoad load_;
 };
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 RunnerKernel runner_kernel(const CompiledKernel& kernel, const Launch& launch) {
   return {*kernel.cubin, kernel.cubin_hash, kernel.entry, launch};
@@ -112,6 +146,7 @@ CompileRequest CudaBackend::request_for(const KernelSource& source, const std::s
 
 Result<CompiledKernel> CudaBackend::compile_one(CompileRequest request) {
   std::vector<CompileOutcome> outcomes = compiler_->compile(std::move(request));
+  queued_.clear(); // it waited for everything, and what was compiled meanwhile is in the cache
   if (!outcomes[0].ok())
     return Error{outcomes[0].message, "", ""};
   return std::move(outcomes[0].kernel);
@@ -130,10 +165,25 @@ RunnerTiming CudaBackend::timing(double incumbent_us) const {
   return result;
 }
 
+Result<RunnerKernel> CudaBackend::compile_configuration(const KnobValues& configuration) {
+  if (!workload_ || !compiler_)
+    return Error{"cannot measure", "no problem was prepared", ""};
+  LATHE_TRY(const Plan wanted, plan(workload_->spec->kernel, configuration));
+  CompileRequest request = request_for(workload_->spec->kernel, kernel_text_, wanted.options);
+  request.instances = {wanted.instance};
+  LATHE_TRY(const CompiledKernel kernel, compile_one(std::move(request)));
+  Measurement refused;
+  if (!fits(kernel, wanted.launch, refused))
+    return Error{"cannot launch " + wanted.instance, refused.reason, ""};
+  return runner_kernel(kernel, wanted.launch);
+}
+
 Status CudaBackend::start_runner(bool measure) {
   if (!runner_.running()) // a second problem needs no new context
     LATHE_CHECK(runner_.start());
   setup_.measure = measure;
+  setup_.return_outputs =
+      measure && !workload_->spec->cpu_reference.empty() && CpuReferences::is_small_enough(*workload_);
   const RunnerProcess::Answer answer = runner_.ask(encode(setup_), SETUP_LIMIT_S);
   if (answer.kind != RunnerProcess::Answer::Kind::reply)
     return Error{"cannot prepare " + device_.name,
@@ -159,6 +209,9 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   workload_ = &workload;
   options_ = options;
   state_ = {};
+  side_runner_.forget();
+  queued_.clear();
+  compiled_.clear();
   if (!same_compiler) {
     CompilerOptions compiler_options;
     compiler_options.jobs = options.jobs;
@@ -227,7 +280,19 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
     setup_.parameters.push_back(wanted);
   }
   setup_.timing = timing(0);
-  return start_runner(true);
+  LATHE_CHECK(start_runner(true));
+  return check_raw_kernel();
+}
+
+Status CudaBackend::check_raw_kernel() {
+  std::vector<std::vector<std::byte>> outputs(workload_->buffers.size());
+  for (std::size_t i = 0; i < state_.outputs.size() && i < outputs.size(); ++i) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(state_.outputs[i].data());
+    outputs[i].assign(bytes, bytes + state_.outputs[i].size());
+  }
+  state_.outputs.clear();
+  LATHE_TRY(reference_check_, references_.check(*workload_, options_.seed, outputs));
+  return Done{};
 }
 
 bool CudaBackend::fits(const CompiledKernel& kernel, const Launch& launch, Measurement& measurement) const {
@@ -263,7 +328,9 @@ Status CudaBackend::run(const CompiledKernel& kernel, const Launch& launch, doub
   EvaluateRequest request{runner_kernel(kernel, launch), timing(incumbent_us), state_.floor_us};
   // The runner ends its own waiting first: several waits of one limit each.
   const double limit_s = 6 * request.timing.time_limit_s + 10;
+  const auto start = std::chrono::steady_clock::now();
   const RunnerProcess::Answer answer = runner_.ask(encode(request), limit_s);
+  load_.device_busy_s += seconds_since(start);
   std::optional<EvaluateReply> reply;
   if (answer.kind == RunnerProcess::Answer::Kind::reply)
     reply = decode_evaluate_reply(answer.reply);
@@ -292,11 +359,11 @@ Result<std::vector<Measurement>> CudaBackend::evaluate(std::span<const KnobValue
                                                        double incumbent_us) {
   if (!workload_ || !compiler_)
     return Error{"cannot measure", "no problem was prepared", ""};
+  const auto start = std::chrono::steady_clock::now();
   std::vector<Measurement> measurements(configurations.size());
-  std::vector<Plan> plans(configurations.size());
-  // One program for all configurations that differ in template arguments alone; macros make programs of their
-  // own.
-  std::map<std::vector<std::string>, std::vector<std::size_t>> programs;
+  std::vector<Plan> plans;
+  std::map<std::string, std::vector<std::size_t>> members; // of `plans`, by their code
+  std::vector<std::size_t> place;                          // of a plan in `configurations`
   for (std::size_t i = 0; i < configurations.size(); ++i) {
     Result<Plan> planned = plan(workload_->spec->kernel, configurations[i]);
     if (!planned.ok()) {
@@ -304,55 +371,120 @@ Result<std::vector<Measurement>> CudaBackend::evaluate(std::span<const KnobValue
       measurements[i].reason = planned.error().sentence();
       continue;
     }
-    plans[i] = std::move(*planned);
-    programs[plans[i].options].push_back(i);
+    members[planned->code()].push_back(plans.size());
+    plans.push_back(std::move(*planned));
+    place.push_back(i);
   }
-  std::map<std::uint64_t, std::vector<std::size_t>> members; // by ticket
-  for (const auto& [options, indices] : programs) {
-    CompileRequest request = request_for(workload_->spec->kernel, kernel_text_, options);
-    for (const std::size_t i : indices)
-      request.instances.push_back(plans[i].instance);
-    members[compiler_->submit(std::move(request))] = indices;
-  }
-  // The compilers work on while the device measures what is ready.
-  while (std::optional<Compiler::Finished> finished = compiler_->next()) {
-    const std::size_t i = members.at(finished->ticket)[finished->instance];
-    Measurement& measurement = measurements[i];
-    if (!finished->outcome.ok()) {
-      measurement.outcome = finished->outcome.kind == CompileOutcome::Kind::error     ? Outcome::compile_error
-                            : finished->outcome.kind == CompileOutcome::Kind::timeout ? Outcome::timeout
-                                                                                      : Outcome::crashed;
-      measurement.reason = finished->outcome.message;
-      continue;
+  submit(plans);
+
+  const auto take = [&](const std::string& code, const CompileOutcome& outcome) -> Status {
+    for (const std::size_t p : members.at(code)) {
+      Measurement& measurement = measurements[place[p]];
+      if (!outcome.ok()) {
+        measurement.outcome = outcome.kind == CompileOutcome::Kind::error     ? Outcome::compile_error
+                              : outcome.kind == CompileOutcome::Kind::timeout ? Outcome::timeout
+                                                                              : Outcome::crashed;
+        measurement.reason = outcome.message;
+        continue;
+      }
+      measurement.compile_seconds = outcome.kernel.seconds;
+      if (!fits(outcome.kernel, plans[p].launch, measurement))
+        continue;
+      LATHE_CHECK(run(outcome.kernel, plans[p].launch, incumbent_us, measurement));
+      if (measurement.outcome == Outcome::ok &&
+          (incumbent_us <= 0 || measurement.timing.median_us < incumbent_us))
+        incumbent_us = measurement.timing.median_us;
     }
-    const CompiledKernel& kernel = finished->outcome.kernel;
-    measurement.compile_seconds = kernel.seconds;
-    if (!fits(kernel, plans[i].launch, measurement))
-      continue;
-    if (Status status = run(kernel, plans[i].launch, incumbent_us, measurement); !status.ok()) {
+    members.erase(code);
+    return Done{};
+  };
+  // The compilers work on, also on what was announced, while the device measures what is ready.
+  while (!members.empty()) {
+    const auto ready = std::find_if(members.begin(), members.end(),
+                                    [&](const auto& member) { return compiled_.contains(member.first); });
+    std::string code;
+    CompileOutcome outcome;
+    if (ready != members.end()) {
+      code = ready->first;
+      outcome = std::move(compiled_.extract(code).mapped());
+    } else if (auto finished = next_compiled()) {
+      std::tie(code, outcome) = std::move(*finished);
+      if (!members.contains(code)) { // announced
+        compiled_[code] = std::move(outcome);
+        continue;
+      }
+    } else {
+      return Error{"cannot measure", "the compile workers lost a configuration", ""};
+    }
+    if (Status status = take(code, outcome); !status.ok()) {
       compiler_->cancel();
+      queued_.clear();
       return status.error();
     }
-    if (measurement.outcome == Outcome::ok &&
-        (incumbent_us <= 0 || measurement.timing.median_us < incumbent_us))
-      incumbent_us = measurement.timing.median_us;
   }
+  load_.evaluate_s += seconds_since(start);
   return measurements;
 }
 
-Result<Comparison> CudaBackend::compare(const KnobValues& configuration) {
+void CudaBackend::submit(const std::vector<Plan>& plans) {
+  std::set<std::string> known;
+  for (const auto& [place, code] : queued_)
+    known.insert(code);
+  // One program for all configurations that differ in template arguments alone; macros make programs of their
+  // own.
+  std::map<std::vector<std::string>, std::vector<const Plan*>> programs;
+  for (const Plan& one : plans)
+    if (!compiled_.contains(one.code()) && known.insert(one.code()).second)
+      programs[one.options].push_back(&one);
+  for (const auto& [options, wanted] : programs) {
+    CompileRequest request = request_for(workload_->spec->kernel, kernel_text_, options);
+    for (const Plan* one : wanted)
+      request.instances.push_back(one->instance);
+    const std::uint64_t ticket = compiler_->submit(std::move(request));
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      queued_[{ticket, i}] = wanted[i]->code();
+  }
+}
+
+std::optional<std::pair<std::string, CompileOutcome>> CudaBackend::next_compiled() {
+  while (std::optional<Compiler::Finished> finished = compiler_->next())
+    if (const auto found = queued_.find({finished->ticket, finished->instance}); found != queued_.end()) {
+      std::pair result(std::move(found->second), std::move(finished->outcome));
+      queued_.erase(found);
+      return result;
+    }
+  return std::nullopt;
+}
+
+void CudaBackend::announce(std::span<const KnobValues> configurations) {
   if (!workload_ || !compiler_)
-    return Error{"cannot measure", "no problem was prepared", ""};
-  LATHE_TRY(const Plan wanted, plan(workload_->spec->kernel, configuration));
-  CompileRequest request = request_for(workload_->spec->kernel, kernel_text_, wanted.options);
-  request.instances = {wanted.instance};
-  LATHE_TRY(const CompiledKernel kernel, compile_one(std::move(request)));
-  Measurement refused;
-  if (!fits(kernel, wanted.launch, refused))
-    return Error{"cannot launch " + wanted.instance, refused.reason, ""};
+    return;
+  std::vector<Plan> plans;
+  for (const KnobValues& knobs : configurations)
+    if (Result<Plan> planned = plan(workload_->spec->kernel, knobs); planned.ok())
+      plans.push_back(std::move(*planned));
+  submit(plans);
+}
+
+PipelineLoad CudaBackend::load() const {
+  PipelineLoad result = load_;
+  if (compiler_) {
+    const Compiler::Load compile = compiler_->load();
+    result.compile_busy_s = compile.busy_s;
+    result.compile_available_s = compile.available_s;
+  }
+  return result;
+}
+
+Result<Comparison> CudaBackend::compare(const KnobValues& configuration) {
+  LATHE_TRY(RunnerKernel kernel, compile_configuration(configuration));
+  std::string subject = workload_->spec->path.string();
+  for (const auto& [name, dtype] : workload_->types)
+    subject += " " + name + "=" + dtype;
+  LATHE_CHECK(side_runner_.check_views(setup_, subject, kernel, options_.time_limit_s));
   if (!runner_.running())
     LATHE_CHECK(start_runner(false));
-  CompareRequest comparison{runner_kernel(kernel, wanted.launch), timing(0)};
+  CompareRequest comparison{std::move(kernel), timing(0)};
   comparison.timing.time_limit_s = options_.time_limit_s;
   const RunnerProcess::Answer answer = runner_.ask(encode(comparison), 6 * options_.time_limit_s + 10);
   std::optional<CompareReply> reply;
@@ -360,13 +492,23 @@ Result<Comparison> CudaBackend::compare(const KnobValues& configuration) {
     reply = decode_compare_reply(answer.reply);
   if (!reply || reply->last_words)
     runner_.stop();
+  constexpr const char* FAILED = "cannot compare the configuration with the raw kernel";
   if (!reply)
     return Error{
-        "cannot compare " + wanted.instance + " with the raw kernel",
+        FAILED,
         answer.ending.empty() ? "the runner did not answer" : "the runner ended with " + answer.ending, ""};
   if (!reply->ok)
-    return Error{"cannot compare " + wanted.instance + " with the raw kernel", reply->error, ""};
+    return Error{FAILED, reply->error, ""};
   return reply->comparison;
+}
+
+Result<Profile> CudaBackend::profile(const std::optional<KnobValues>& configuration) {
+  if (!workload_)
+    return Error{"cannot profile", "no problem was prepared", ""};
+  if (!configuration)
+    return side_runner_.profile(setup_, setup_.reference, options_.time_limit_s);
+  LATHE_TRY(const RunnerKernel kernel, compile_configuration(*configuration));
+  return side_runner_.profile(setup_, kernel, options_.time_limit_s);
 }
 
 } // namespace

@@ -44,6 +44,8 @@ std::string encode(const SetupRequest& request) {
       .put(request.operations)
       .put(request.seed)
       .put(request.measure)
+      .put(request.shifted_elements)
+      .put(request.return_outputs)
       .put(request.timing);
   return message.bytes();
 }
@@ -71,6 +73,8 @@ std::optional<SetupRequest> decode_setup(std::string_view bytes) {
   request.operations = message.get<double>();
   request.seed = message.get<std::uint64_t>();
   request.measure = message.get<bool>();
+  request.shifted_elements = message.get<std::uint64_t>();
+  request.return_outputs = message.get<bool>();
   request.timing = message.get<RunnerTiming>();
   return checked(message, std::move(request));
 }
@@ -79,7 +83,7 @@ std::string encode(const EvaluateRequest& request) {
   MessageWriter message;
   message.put(RunnerCommand::evaluate);
   put_kernel(message, request.kernel);
-  message.put(request.timing).put(request.floor_us);
+  message.put(request.timing).put(request.floor_us).put(request.verify_only);
   return message.bytes();
 }
 
@@ -90,6 +94,7 @@ std::optional<EvaluateRequest> decode_evaluate(std::string_view bytes) {
   request.kernel = get_kernel(message);
   request.timing = message.get<RunnerTiming>();
   request.floor_us = message.get<double>();
+  request.verify_only = message.get<bool>();
   return checked(message, std::move(request));
 }
 
@@ -110,10 +115,30 @@ std::optional<CompareRequest> decode_compare(std::string_view bytes) {
   return checked(message, std::move(request));
 }
 
+std::string encode(const ProfileRequest& request) {
+  MessageWriter message;
+  message.put(RunnerCommand::profile);
+  put_kernel(message, request.kernel);
+  message.put(request.time_limit_s);
+  return message.bytes();
+}
+
+std::optional<ProfileRequest> decode_profile(std::string_view bytes) {
+  MessageReader message(bytes);
+  message.get<RunnerCommand>();
+  ProfileRequest request;
+  request.kernel = get_kernel(message);
+  request.time_limit_s = message.get<double>();
+  return checked(message, std::move(request));
+}
+
 std::string encode(const SetupReply& reply) {
   MessageWriter message;
   message.put(reply.ok).put_text(reply.error).put(reply.raw).put(reply.copy_floor_us);
   message.put(reply.copy_bytes_per_second).put(reply.floor_us);
+  message.put(static_cast<std::uint32_t>(reply.outputs.size()));
+  for (const std::string& output : reply.outputs)
+    message.put_text(output);
   return message.bytes();
 }
 
@@ -126,6 +151,8 @@ std::optional<SetupReply> decode_setup_reply(std::string_view bytes) {
   reply.copy_floor_us = message.get<double>();
   reply.copy_bytes_per_second = message.get<double>();
   reply.floor_us = message.get<double>();
+  for (auto left = message.get<std::uint32_t>(); left > 0 && message.ok(); --left)
+    reply.outputs.push_back(message.get_text());
   return checked(message, std::move(reply));
 }
 
@@ -160,6 +187,31 @@ std::optional<CompareReply> decode_compare_reply(std::string_view bytes) {
   reply.ok = message.get<bool>();
   reply.error = message.get_text();
   reply.comparison = message.get<Comparison>();
+  reply.last_words = message.get<bool>();
+  return checked(message, std::move(reply));
+}
+
+std::string encode(const ProfileReply& reply) {
+  MessageWriter message;
+  message.put(reply.ok).put(reply.denied).put_text(reply.error);
+  message.put(static_cast<std::uint32_t>(reply.metrics.size()));
+  for (std::size_t i = 0; i < reply.metrics.size(); ++i)
+    message.put_text(reply.metrics[i]).put(i < reply.values.size() ? reply.values[i] : 0.0);
+  message.put(reply.run_seconds).put(reply.last_words);
+  return message.bytes();
+}
+
+std::optional<ProfileReply> decode_profile_reply(std::string_view bytes) {
+  MessageReader message(bytes);
+  ProfileReply reply;
+  reply.ok = message.get<bool>();
+  reply.denied = message.get<bool>();
+  reply.error = message.get_text();
+  for (auto left = message.get<std::uint32_t>(); left > 0 && message.ok(); --left) {
+    reply.metrics.push_back(message.get_text());
+    reply.values.push_back(message.get<double>());
+  }
+  reply.run_seconds = message.get<double>();
   reply.last_words = message.get<bool>();
   return checked(message, std::move(reply));
 }

@@ -54,6 +54,8 @@ struct SetupRequest {
   double bytes = 0, operations = 0; // of the cost model; 0: not given
   std::uint64_t seed = 1;
   bool measure = true; // time the reference and the copy floor; false after a runner was replaced
+  std::uint64_t shifted_elements = 0; // every buffer begins this many elements behind an aligned address
+  bool return_outputs = false;        // what the reference wrote to the first set
   RunnerTiming timing;
 };
 
@@ -64,12 +66,14 @@ struct SetupReply {
   double copy_floor_us = 0;         // of the cost model's bytes
   double copy_bytes_per_second = 0; // read and written, of a large copy
   double floor_us = 0;              // physics: no honest kernel is faster; 0: not known
+  std::vector<std::string> outputs; // when asked for: the bytes of each buffer, empty for inputs
 };
 
 struct EvaluateRequest {
   RunnerKernel kernel;
   RunnerTiming timing;
   double floor_us = 0;
+  bool verify_only = false;
 };
 
 struct EvaluateReply {
@@ -93,20 +97,40 @@ struct CompareReply {
   bool last_words = false;
 };
 
-enum class RunnerCommand : std::uint8_t { setup, evaluate, compare };
+// Counters of one launch with a cold L2. For a runner that is asked for nothing else: see range_profiler.h.
+struct ProfileRequest {
+  RunnerKernel kernel;
+  double time_limit_s = 10; // of one launch
+};
+
+struct ProfileReply {
+  bool ok = false;
+  bool denied = false; // no counters here at all: asking again is in vain
+  std::string error;
+  std::vector<std::string> metrics;
+  std::vector<double> values;
+  double run_seconds = 0;
+  bool last_words = false;
+};
+
+enum class RunnerCommand : std::uint8_t { setup, evaluate, compare, profile };
 
 std::string encode(const SetupRequest& request);
 std::string encode(const EvaluateRequest& request);
 std::string encode(const CompareRequest& request);
+std::string encode(const ProfileRequest& request);
 std::string encode(const SetupReply& reply);
 std::string encode(const EvaluateReply& reply);
 std::string encode(const CompareReply& reply);
+std::string encode(const ProfileReply& reply);
 // The command is the first byte of every request; these decode the rest.
 std::optional<SetupRequest> decode_setup(std::string_view bytes);
 std::optional<EvaluateRequest> decode_evaluate(std::string_view bytes);
 std::optional<CompareRequest> decode_compare(std::string_view bytes);
+std::optional<ProfileRequest> decode_profile(std::string_view bytes);
 std::optional<SetupReply> decode_setup_reply(std::string_view bytes);
 std::optional<EvaluateReply> decode_evaluate_reply(std::string_view bytes);
 std::optional<CompareReply> decode_compare_reply(std::string_view bytes);
+std::optional<ProfileReply> decode_profile_reply(std::string_view bytes);
 
 } // namespace lathe

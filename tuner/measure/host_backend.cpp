@@ -1,5 +1,6 @@
 // The backend for machines without a GPU: configurations run on the host executor. Its times say nothing
 // about a GPU.
+#include "tuner/measure/cpu_reference.h"
 #include "tuner/measure/fill.h"
 #include "tuner/measure/host_executor/host_executor.h"
 #include "tuner/measure/measure.h"
@@ -51,9 +52,13 @@ public:
   Status prepare(const Workload& workload, const MeasureOptions& options) override;
   const Timing& raw_timing() const override { return raw_timing_; }
   double copy_floor_us() const override { return 0; } // a CPU copy says nothing about the kernel's floor
+  const std::string& reference_check() const override { return reference_check_; }
   Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations,
                                             double incumbent_us) override;
   Result<Comparison> compare(const KnobValues& configuration) override;
+  Result<Profile> profile(const std::optional<KnobValues>& /*configuration*/) override {
+    return Error{"cannot profile", "the host executor has no counters", "run on a GPU"};
+  }
 
 private:
   // The outputs of one run under one poison, one entry a buffer; empty for inputs.
@@ -86,6 +91,8 @@ private:
   Launch raw_launch_;
   Outputs reference_[2];
   Timing raw_timing_;
+  CpuReferences references_;
+  std::string reference_check_;
 };
 
 HostCompileOptions HostBackend::compile_options(const KernelSource& source, bool sanitize) const {
@@ -277,6 +284,7 @@ Status HostBackend::prepare(const Workload& workload, const MeasureOptions& opti
   if (!run_verified(*raw_, raw_launch_, 0, reference_, measurement))
     return Error{"the raw kernel of " + spec.name + " does not run for " + workload.key(), measurement.reason,
                  "check its launch, its buffers' sizes and the problem in the specification"};
+  LATHE_TRY(reference_check_, references_.check(workload, options_.seed, reference_[0]));
   time(*raw_, raw_launch_, 0, measurement);
   if (measurement.outcome != Outcome::ok)
     return Error{"cannot time the raw kernel of " + spec.name, measurement.reason, ""};

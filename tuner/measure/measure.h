@@ -3,6 +3,7 @@
 
 #include "tuner/base/result.h"
 #include "tuner/device/device.h"
+#include "tuner/profile/profile.h"
 #include "tuner/spec/spec.h"
 
 #include <cstdint>
@@ -68,6 +69,12 @@ struct Comparison {
   double noise_band = 0; // A/A: half width of the raw kernel's ratio against itself in the same run
 };
 
+// How busy the stages were since the backend was made: seconds of work, and seconds that were there for it.
+struct PipelineLoad {
+  double compile_busy_s = 0, compile_available_s = 0; // over all compile workers
+  double device_busy_s = 0, evaluate_s = 0;           // the runner; and the wall time of evaluate()
+};
+
 // One problem on one device. Not thread-safe: one user at a time.
 class Backend {
 public:
@@ -75,19 +82,29 @@ public:
   virtual const DeviceInfo& device() const = 0;
   virtual std::string_view protocol() const = 0; // one line, stored beside every number
 
-  // Fills the buffers, compiles and runs the reference, keeps its outputs, times it, measures the copy floor.
-  // `workload` must outlive the backend's use of it.
+  // Fills the buffers, compiles and runs the reference, keeps its outputs, checks them by the specification's
+  // CPU reference where there is one, times it, measures the copy floor. `workload` must outlive the
+  // backend's use of it.
   virtual Status prepare(const Workload& workload, const MeasureOptions& options) = 0;
   virtual const Timing& raw_timing() const = 0;
   // Microseconds of a device-to-device copy that moves the cost model's bytes; 0: unknown.
   virtual double copy_floor_us() const = 0;
+  // What came of the CPU reference when the problem was prepared: that the raw kernel agrees, or why it was
+  // not asked. A disagreement fails prepare().
+  virtual const std::string& reference_check() const = 0;
 
   // Compiles (in parallel), verifies and times each configuration. Never fails as a whole for one
   // configuration's fault. `incumbent_us`: best so far, 0 for none; clearly slower ones stop early.
   virtual Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations,
                                                     double incumbent_us) = 0;
+  // These will be evaluated next: compiling them may begin while other work runs. A hint, without results.
+  virtual void announce(std::span<const KnobValues> /*configurations*/) {}
   // Interleaved with the raw kernel, with an A/A band.
   virtual Result<Comparison> compare(const KnobValues& configuration) = 0;
+  // Counters of one launch of a configuration, or of the raw kernel. An error where there are none; where it
+  // says that they are denied, it is the same for every configuration.
+  virtual Result<Profile> profile(const std::optional<KnobValues>& configuration) = 0;
+  virtual PipelineLoad load() const { return {}; }
 };
 
 // Fails with Failure::no_device where there is none. `index` counts the visible devices.

@@ -22,6 +22,7 @@ Result<std::unique_ptr<RunnerDevice>> RunnerDevice::open(int index) {
   LATHE_TRY(const CudaDriver* cuda, CudaDriver::load());
   std::unique_ptr<RunnerDevice> device(new RunnerDevice());
   device->cuda_ = cuda;
+  device->index_ = index;
   const auto failed = [&](const char* what, CUresult code) {
     return Error{std::string("cannot ") + what, cuda->describe(code), "check nvidia-smi"};
   };

@@ -30,6 +30,8 @@ public:
 
   const CudaDriver& cuda() const { return *cuda_; }
   CUstream stream() const { return stream_; }
+  CUcontext context() const { return context_; }
+  int index() const { return index_; }
   ClockReading clocks() const { return nvml_ ? nvml_->read(pci_bus_id_) : ClockReading{}; }
   std::uint64_t l2_bytes() const { return l2_bytes_; }
   int multiprocessors() const { return multiprocessors_; }
@@ -49,6 +51,7 @@ private:
   RunnerDevice() = default;
   const CudaDriver* cuda_ = nullptr;
   std::shared_ptr<const Nvml> nvml_;
+  int index_ = 0;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;

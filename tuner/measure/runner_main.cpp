@@ -79,6 +79,15 @@ int main(int count, char** arguments) {
       answer = encode(reply);
       break;
     }
+    case RunnerCommand::profile: {
+      const std::optional<ProfileRequest> request = decode_profile(*frame);
+      if (!request || !session)
+        return 1;
+      const ProfileReply reply = session->profile(*request);
+      last = reply.last_words;
+      answer = encode(reply);
+      break;
+    }
     }
     if (!send_frame(RUNNER_SOCKET, answer) || last)
       break;

@@ -35,6 +35,8 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
       LATHE_STEP(session->measure_copies(reply));
     LATHE_STEP(session->fill_sets());
     LATHE_STEP(session->run_reference());
+    if (wanted.return_outputs)
+      LATHE_STEP(session->read_outputs(reply.outputs));
     if (!wanted.measure)
       return {};
     CUfunction function = nullptr;
@@ -110,9 +112,9 @@ DeviceStatus RunnerSession::allocate() {
   std::uint64_t reference_bytes = 0;
   for (std::size_t i = 0; i < request_.buffers.size(); ++i) {
     const RunnerBuffer& buffer = request_.buffers[i];
-    set_bytes_ += GUARD_BYTES;
-    offsets.push_back(
-        set_bytes_); // a multiple of the alignment; the band behind follows the last byte at once
+    set_bytes_ += GUARD_BYTES; // a multiple of the alignment; the band behind follows the last byte at once
+    set_bytes_ += request_.shifted_elements * static_cast<std::uint64_t>(element::size_of(buffer.dtype));
+    offsets.push_back(set_bytes_);
     set_bytes_ = round_up(set_bytes_ + bytes_of(i) + GUARD_BYTES, ALIGNMENT);
     moved_bytes_ += bytes_of(i) * (buffer.direction == Direction::inout ? 2 : 1);
     restores_ |= buffer.direction == Direction::inout;
@@ -252,6 +254,17 @@ DeviceStatus RunnerSession::run_reference() {
         magnitudes_[i] =
             std::max(magnitudes_[i], std::sqrt(found_[i].sum / static_cast<double>(found_[i].used)));
   }
+  return {};
+}
+
+DeviceStatus RunnerSession::read_outputs(std::vector<std::string>& outputs) {
+  outputs.assign(request_.buffers.size(), {});
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (const DeviceMemory& kept = reference_[0][i]; kept.address()) {
+      outputs[i].resize(bytes_of(i));
+      LATHE_DEVICE(device_.cuda().cuMemcpyDtoH(outputs[i].data(), kept.address(), outputs[i].size()),
+                   "copying failed");
+    }
   return {};
 }
 

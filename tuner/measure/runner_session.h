@@ -4,6 +4,7 @@
 
 #include "tuner/measure/fill.h"
 #include "tuner/measure/runner_device.h"
+#include "tuner/profile/range_profiler.h"
 
 #include <functional>
 
@@ -35,6 +36,7 @@ public:
 
   EvaluateReply evaluate(const EvaluateRequest& request);
   CompareReply compare(const CompareRequest& request);
+  ProfileReply profile(const ProfileRequest& request);
 
 private:
   // A replay should last this long: short enough for ten thousand configurations, long against an event's
@@ -63,6 +65,7 @@ private:
   DeviceStatus allocate();
   DeviceStatus fill_sets();
   DeviceStatus run_reference();
+  DeviceStatus read_outputs(std::vector<std::string>& outputs); // of the reference, check 0
   DeviceStatus utility(const char* name, std::uint64_t elements, std::vector<void*> arguments);
   DeviceStatus fill(std::size_t set, std::size_t buffer);
   DeviceStatus clear_findings();
@@ -114,6 +117,7 @@ private:
   std::vector<Finding> found_;
   Replay restore_; // fills every inout buffer again
   CUevent begin_ = nullptr, end_ = nullptr;
+  std::unique_ptr<RangeProfiler> profiler_; // once a profile was asked for
 };
 
 } // namespace lathe

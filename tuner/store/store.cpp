@@ -1,6 +1,7 @@
 #include "tuner/store/store.h"
 
 #include "tuner/store/database.h"
+#include "tuner/store/schema.h"
 
 #include <nlohmann/json.hpp>
 
@@ -21,78 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t schema_version = 1;
-constexpr std::int64_t application = 0x4c617468; // "Lath": what file(1) and other tools see
-
-constexpr std::string_view schema[] = {
-    R"(CREATE TABLE keys (
-  id INTEGER PRIMARY KEY,
-  kernel TEXT NOT NULL,
-  template_hash TEXT NOT NULL,
-  workload TEXT NOT NULL,
-  device TEXT NOT NULL,
-  driver TEXT NOT NULL,
-  toolkit TEXT NOT NULL,
-  UNIQUE (kernel, template_hash, workload, device, driver, toolkit)
-))",
-    R"(CREATE TABLE evaluations (
-  id INTEGER PRIMARY KEY,
-  key INTEGER NOT NULL REFERENCES keys (id),
-  knob_names TEXT NOT NULL,
-  knobs TEXT NOT NULL,
-  outcome TEXT NOT NULL,
-  reason TEXT NOT NULL,
-  median_us REAL,
-  low_us REAL,
-  high_us REAL,
-  samples INTEGER NOT NULL,
-  stopped_early INTEGER NOT NULL,
-  registers INTEGER NOT NULL,
-  spill_bytes INTEGER NOT NULL,
-  stack_bytes INTEGER NOT NULL,
-  static_shared INTEGER NOT NULL,
-  constant_bytes INTEGER NOT NULL,
-  max_threads INTEGER NOT NULL,
-  occupancy REAL,
-  error REAL,
-  compile_seconds REAL,
-  run_seconds REAL,
-  author TEXT NOT NULL,
-  timestamp TEXT NOT NULL
-))",
-    "CREATE INDEX evaluations_of_key ON evaluations (key)",
-    R"(CREATE TABLE winners (
-  key INTEGER PRIMARY KEY REFERENCES keys (id),
-  knob_names TEXT NOT NULL,
-  knobs TEXT NOT NULL,
-  raw_median_us REAL,
-  raw_low_us REAL,
-  raw_high_us REAL,
-  raw_samples INTEGER NOT NULL,
-  raw_stopped_early INTEGER NOT NULL,
-  tuned_median_us REAL,
-  tuned_low_us REAL,
-  tuned_high_us REAL,
-  tuned_samples INTEGER NOT NULL,
-  tuned_stopped_early INTEGER NOT NULL,
-  ratio REAL,
-  ratio_low REAL,
-  ratio_high REAL,
-  noise_band REAL,
-  copy_floor_us REAL,
-  evaluations INTEGER NOT NULL,
-  seconds REAL,
-  protocol TEXT NOT NULL,
-  timestamp TEXT NOT NULL,
-  lathe_version TEXT NOT NULL,
-  is_host INTEGER NOT NULL,
-  dimensions TEXT NOT NULL,
-  role TEXT NOT NULL,
-  label TEXT NOT NULL,
-  types TEXT NOT NULL,
-  architecture TEXT NOT NULL
-))",
-};
+constexpr const char* RAW_KERNEL = "raw"; // in the place of a profile's knobs
 
 std::string utc_now() {
   const auto now = std::chrono::system_clock::now();
@@ -292,6 +222,47 @@ public:
     }
   }
 
+  Status record_profile(const StoreKey& key, const StoredProfile& profile) override {
+    const std::lock_guard lock(mutex_);
+    LATHE_TRY(Transaction transaction, Transaction::begin(database_));
+    LATHE_TRY(const std::int64_t id, key_id(key));
+    LATHE_TRY(Statement insert, database_.prepare("INSERT INTO profiles (key, knob_names, knobs, profile, "
+                                                  "timestamp) VALUES (?,?,?,?,?)"));
+    insert.integer(id).text(dump(json(profile.knob_names)));
+    insert.text(profile.knobs ? knobs_text(*profile.knobs) : RAW_KERNEL).text(profile_json(profile.profile));
+    insert.text(profile.timestamp.empty() ? utc_now() : profile.timestamp);
+    LATHE_CHECK(insert.run());
+    return transaction.commit();
+  }
+
+  Result<std::vector<StoredProfile>> profiles(const StoreKey& key) override {
+    const std::lock_guard lock(mutex_);
+    LATHE_TRY(Statement select,
+              database_.prepare(
+                  "SELECT knob_names, knobs, profile, timestamp FROM profiles WHERE key = (SELECT id FROM "
+                  "keys WHERE kernel = ? AND template_hash = ? AND workload = ? AND device = ? AND "
+                  "driver = ? AND toolkit = ?) ORDER BY id"));
+    bind(select, key);
+    std::vector<StoredProfile> profiles;
+    while (true) {
+      LATHE_TRY(const bool row, select.step());
+      if (!row)
+        return profiles;
+      StoredProfile profile;
+      LATHE_TRY(profile.knob_names, reader_.as<std::vector<std::string>>(select.next_text()));
+      if (const std::string knobs = select.next_text(); knobs != RAW_KERNEL) {
+        LATHE_TRY(profile.knobs, reader_.knobs(knobs));
+      }
+      const std::string text = select.next_text();
+      const std::optional<Profile> parsed = parse_profile_json(text);
+      if (!parsed)
+        return reader_.unexpected(text);
+      profile.profile = *parsed;
+      profile.timestamp = select.next_text();
+      profiles.push_back(std::move(profile));
+    }
+  }
+
   Result<std::vector<StoreKey>> keys(const std::string& kernel) override {
     const std::lock_guard lock(mutex_);
     LATHE_TRY(Statement select,
@@ -379,40 +350,6 @@ private:
   TextReader reader_;
 };
 
-// Finds what is wrong with an existing file before anything is written to it.
-Status check_content(const Database& database) {
-  LATHE_TRY(Statement check, database.prepare("PRAGMA quick_check(1)"));
-  LATHE_TRY(const bool row, check.step());
-  if (const std::string verdict = row ? check.next_text() : "ok"; verdict != "ok") {
-    Error error = database.error(SQLITE_CORRUPT);
-    error.why = "it is corrupted (" + verdict + ")";
-    return error;
-  }
-  return Done{};
-}
-
-Status create_or_check_schema(const Database& database) {
-  const std::string what = "the results store " + database.path().string();
-  LATHE_TRY(Transaction transaction, Transaction::begin(database));
-  LATHE_TRY(const std::int64_t version, database.query_integer("PRAGMA user_version"));
-  LATHE_TRY(const std::int64_t owner, database.query_integer("PRAGMA application_id"));
-  LATHE_TRY(const std::int64_t tables, database.query_integer("SELECT count(*) FROM sqlite_schema"));
-  if (owner != application && (owner != 0 || version != 0 || tables != 0))
-    return Error{what, "it is a database of another program", "give another path (LATHE_RESULTS)"};
-  if (version > schema_version)
-    return Error{what,
-                 "it was written by a newer Lathe (version " + std::to_string(version) + ", this one reads " +
-                     std::to_string(schema_version) + ")",
-                 "use that Lathe or give another path (LATHE_RESULTS)"};
-  if (version == schema_version)
-    return Done{};
-  for (const std::string_view statement : schema)
-    LATHE_CHECK(database.execute(statement));
-  LATHE_CHECK(database.execute("PRAGMA application_id = " + std::to_string(application)));
-  LATHE_CHECK(database.execute("PRAGMA user_version = " + std::to_string(schema_version)));
-  return transaction.commit();
-}
-
 } // namespace
 
 Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& path) {
@@ -432,12 +369,12 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& path) {
   if (database.is_read_only() || ::access(folder.c_str(), W_OK) != 0)
     return Error{what, "it is read-only",
                  "make the file and its folder writable, or copy it and set LATHE_RESULTS"};
-  LATHE_CHECK(check_content(database));
+  LATHE_CHECK(store::check_content(database));
   // Both are the defaults; but a file that another tool gave a write-ahead log keeps it until told otherwise.
   LATHE_CHECK(database.execute("PRAGMA journal_mode = DELETE"));
   LATHE_CHECK(database.execute("PRAGMA synchronous = FULL"));
   LATHE_CHECK(database.execute("PRAGMA foreign_keys = ON"));
-  LATHE_CHECK(create_or_check_schema(database));
+  LATHE_CHECK(store::create_or_check_schema(database));
   return std::unique_ptr<Store>(std::make_unique<SqliteStore>(std::move(database)));
 }
 

@@ -52,6 +52,14 @@ struct StoredWinner {
   std::map<std::string, std::string> types;
 };
 
+// Counters of one launch.
+struct StoredProfile {
+  std::optional<KnobValues> knobs; // nothing: the raw kernel
+  std::vector<std::string> knob_names;
+  Profile profile;
+  std::string timestamp; // as in StoredEvaluation
+};
+
 // One file in SQLite's format with a rollback journal and full synchronisation: a transaction that record()
 // returned from is on the disk, a killed writer's half-written one is undone by the next to open the file,
 // and the file alone is the whole store (it can be copied, and lies on network folders, where write-ahead
@@ -67,6 +75,8 @@ public:
   virtual Status record(const StoreKey& key, const std::vector<std::string>& knob_names,
                         const StoredEvaluation& evaluation) = 0;
   virtual Result<std::vector<StoredEvaluation>> evaluations(const StoreKey& key) = 0;
+  virtual Status record_profile(const StoreKey& key, const StoredProfile& profile) = 0;
+  virtual Result<std::vector<StoredProfile>> profiles(const StoreKey& key) = 0; // oldest first
   virtual Status record_winner(const StoredWinner& winner) = 0; // replaces the key's previous one
   virtual Result<std::vector<StoredWinner>>
   winners(const std::string& kernel) = 0; // every device and problem

@@ -1,7 +1,8 @@
 // A runner without a device. What it does with a configuration is the configuration's block size: 32 measures
 // (at a made-up time, which nothing reports), 64 never answers, 96 dies of a signal, 128 answers with noise,
-// 160 loses its context, 192 ends in the middle of an answer, 224 exits. Argument: "setup-fails" refuses
-// every problem.
+// 160 loses its context, 192 ends in the middle of an answer, 224 exits. Counters: 32 has some, 96 dies,
+// others are denied. Argument: "setup-fails" refuses every problem, "aligned-only" those with shifted
+// buffers.
 #include "tuner/compile/message.h"
 #include "tuner/measure/cuda_protocol.h"
 
@@ -12,12 +13,30 @@
 
 int main(int count, char** arguments) {
   using namespace lathe;
+  const std::string manner = count < 2 ? "" : arguments[1];
   while (const auto frame = receive_frame(RUNNER_SOCKET)) {
     if (static_cast<RunnerCommand>(frame->front()) == RunnerCommand::setup) {
+      const auto wanted = decode_setup(*frame);
+      if (!wanted)
+        return 1;
       SetupReply reply;
-      reply.ok = count < 2 || std::string(arguments[1]) != "setup-fails";
+      reply.ok = manner != "setup-fails" && (manner != "aligned-only" || wanted->shifted_elements == 0);
       reply.error = "the raw kernel cannot be run on this device: made up";
       reply.raw.median_us = 10;
+      if (!send_frame(RUNNER_SOCKET, encode(reply)))
+        return 1;
+      continue;
+    }
+    if (static_cast<RunnerCommand>(frame->front()) == RunnerCommand::profile) {
+      const auto wanted = decode_profile(*frame);
+      if (!wanted || wanted->kernel.launch.block[0] == 96)
+        return 1;
+      ProfileReply reply;
+      reply.ok = wanted->kernel.launch.block[0] == 32;
+      reply.denied = !reply.ok;
+      reply.error = "not allowed";
+      reply.metrics = {"dram__bytes.sum.pct_of_peak_sustained_elapsed"};
+      reply.values = {50};
       if (!send_frame(RUNNER_SOCKET, encode(reply)))
         return 1;
       continue;

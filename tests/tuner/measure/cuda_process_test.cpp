@@ -3,6 +3,7 @@
 #include "tuner/measure/cuda_backend.h"
 #include "tuner/measure/cuda_protocol.h"
 #include "tuner/measure/runner_process.h"
+#include "tuner/measure/side_runner.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -114,6 +115,71 @@ TEST_F(FakeDevice, NothingIsMeasuredBeforeAProblemIsPrepared) {
   const std::vector<KnobValues> one{block(32)};
   EXPECT_FALSE(backend->evaluate(one, 0).ok());
   EXPECT_FALSE(backend->compare(one[0]).ok());
+}
+
+TEST_F(FakeDevice, WhatWasAnnouncedIsMeasuredWhenItIsAskedFor) {
+  const auto backend = make_backend_with_runner(known_device("sm_90").value(), {fake_runner()});
+  ASSERT_TRUE(backend->prepare(workload_, options_).ok());
+  const std::vector<KnobValues> first{block(32), block(512)}, later{block(1024), block(288), block(32)};
+  backend->announce(later);
+  for (const std::vector<KnobValues>& batch : {first, later, first}) {
+    const auto measured = backend->evaluate(batch, 0);
+    ASSERT_TRUE(measured.ok()) << measured.error().sentence();
+    ASSERT_EQ(measured->size(), batch.size());
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      EXPECT_EQ(to_string((*measured)[i].outcome),
+                batch[i] == block(288) ? to_string(Outcome::compile_error) : to_string(Outcome::ok))
+          << (*measured)[i].reason;
+  }
+  // Compiling one kernel by itself waits for all that is queued, and loses none of it.
+  backend->announce(std::vector<KnobValues>{block(64 * 3 + 448), block(768)});
+  EXPECT_FALSE(backend->compare(block(32)).ok()); // the fake answers no comparison
+  const auto measured = backend->evaluate(std::vector<KnobValues>{block(768)}, 0);
+  ASSERT_TRUE(measured.ok()) << measured.error().sentence();
+  EXPECT_EQ((*measured)[0].outcome, Outcome::ok);
+  EXPECT_GT(backend->load().evaluate_s, 0);
+}
+
+SetupRequest some_setup() {
+  SetupRequest setup;
+  setup.timing.time_limit_s = 1;
+  return setup;
+}
+
+RunnerKernel some_kernel(std::uint32_t threads) {
+  RunnerKernel kernel;
+  kernel.launch.block[0] = threads;
+  return kernel;
+}
+
+TEST(SideRunner, CountersThatAreDeniedOnceAreDeniedEverAfter) {
+  SideRunner runner({fake_runner()});
+  const auto seen = runner.profile(some_setup(), some_kernel(32), 1);
+  ASSERT_TRUE(seen.ok()) << seen.error().sentence();
+  EXPECT_DOUBLE_EQ(seen->dram, 0.5);
+  EXPECT_FALSE(
+      runner.profile(some_setup(), some_kernel(96), 1).ok()); // the process ended: the next is asked anew
+  EXPECT_TRUE(runner.profile(some_setup(), some_kernel(32), 1).ok());
+  const auto denied = runner.profile(some_setup(), some_kernel(128), 1);
+  ASSERT_FALSE(denied.ok());
+  EXPECT_NE(denied.error().sentence().find("not allowed"), std::string::npos) << denied.error().sentence();
+  EXPECT_FALSE(runner.profile(some_setup(), some_kernel(32), 1).ok());
+}
+
+TEST(SideRunner, ViewsAreJudgedWhereTheRawKernelRunsOnThem) {
+  SideRunner runner({fake_runner()});
+  EXPECT_TRUE(runner.check_views(some_setup(), "kernel", some_kernel(32), 1).ok());
+  for (const std::uint32_t threads : {96u, 160u, 224u}) {
+    const Status status = runner.check_views(some_setup(), "kernel", some_kernel(threads), 1);
+    ASSERT_FALSE(status.ok()) << threads;
+    EXPECT_NE(status.error().sentence().find("one element behind"), std::string::npos);
+  }
+  EXPECT_TRUE(runner.check_views(some_setup(), "kernel", some_kernel(32), 1).ok());
+
+  SideRunner aligned({fake_runner(), "aligned-only"});
+  EXPECT_TRUE(
+      aligned.check_views(some_setup(), "kernel", some_kernel(96), 1).ok()); // nothing to hold it against
+  EXPECT_TRUE(aligned.profile(some_setup(), some_kernel(32), 1).ok());
 }
 
 EvaluateRequest request(std::uint32_t threads) {

@@ -194,9 +194,25 @@ TEST_F(StoreTest, ANewerSchemaIsRefused) {
   open();
   {
     auto database = store::Database::open(path_);
-    ASSERT_TRUE(database->execute("PRAGMA user_version = 2").ok());
+    ASSERT_TRUE(database->execute("PRAGMA user_version = 3").ok());
   }
-  EXPECT_THAT(open_error(), HasSubstr("written by a newer Lathe (version 2, this one reads 1)"));
+  EXPECT_THAT(open_error(), HasSubstr("written by a newer Lathe (version 3, this one reads 2)"));
+}
+
+TEST_F(StoreTest, AnOlderFileKeepsWhatItHoldsAndTakesProfiles) {
+  {
+    const auto store = open();
+    ASSERT_TRUE(store->record(test_key(), {"a"}, {{Value{true}}, {}, "", "", {}}).ok());
+  }
+  {
+    auto database = store::Database::open(path_);
+    ASSERT_TRUE(database->execute("DROP TABLE profiles").ok());
+    ASSERT_TRUE(database->execute("PRAGMA user_version = 1").ok());
+  }
+  const auto store = open();
+  EXPECT_EQ(store->evaluations(test_key())->size(), 1u);
+  ASSERT_TRUE(store->record_profile(test_key(), {}).ok());
+  EXPECT_EQ(store->profiles(test_key())->size(), 1u);
 }
 
 TEST_F(StoreTest, PlacesThatCannotBeWrittenAreSentences) {

@@ -193,6 +193,27 @@ TEST_F(StoreTest, AWinnerReplacesTheOneBefore) {
   EXPECT_EQ(back.architecture, "sm_90");
 }
 
+TEST_F(StoreTest, ProfilesComeBackAsTheyWereRecorded) {
+  const auto store = open();
+  StoredProfile of_raw, of_configuration;
+  of_raw.profile.dram = 0.75;
+  of_raw.profile.stall = {{"barrier", 0.25}};
+  of_configuration.knobs = {Value{std::int64_t{128}}};
+  of_configuration.knob_names = {"BLOCK"};
+  of_configuration.timestamp = "2025-01-02T03:04:05Z";
+  ASSERT_TRUE(store->record_profile(test_key(), of_raw).ok());
+  ASSERT_TRUE(store->record_profile(test_key(), of_configuration).ok());
+  const auto profiles = store->profiles(test_key());
+  ASSERT_TRUE(profiles.ok()) << profiles.error().sentence();
+  ASSERT_EQ(profiles->size(), 2u);
+  EXPECT_FALSE((*profiles)[0].knobs);
+  EXPECT_EQ((*profiles)[0].profile, of_raw.profile);
+  EXPECT_FALSE((*profiles)[0].timestamp.empty());
+  EXPECT_EQ((*profiles)[1].knobs, of_configuration.knobs);
+  EXPECT_EQ((*profiles)[1].knob_names, of_configuration.knob_names);
+  EXPECT_EQ((*profiles)[1].timestamp, of_configuration.timestamp);
+}
+
 TEST(KnobsInOrder, FollowsNamesAndRefusesOtherKnobs) {
   StoredEvaluation evaluation = test_evaluation(128);
   evaluation.knob_names = test_names;
