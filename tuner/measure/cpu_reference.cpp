@@ -85,9 +85,8 @@ public:
     const std::filesystem::path library = folder_->path() / "reference.so";
     std::string complaint;
     for (const char* compiler : {"c++", "g++", "clang++", "clang++-19"}) {
-      const auto built = run_subprocess({compiler, "-std=c++20", "-O2", "-shared", "-fPIC", "-o",
-                                         library.string(), source.string()},
-                                        {});
+      const auto built = run_subprocess(
+          {compiler, "-std=c++20", "-O2", "-shared", "-fPIC", "-o", library.string(), source.string()}, {});
       if (!built.ok())
         continue;
       if (built->exit_code != 0) {

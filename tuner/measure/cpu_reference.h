@@ -16,7 +16,8 @@ namespace lathe {
 
 // A C++ source file with
 //
-//   extern "C" void lathe_reference(const int64_t* dimensions, const double* scalars, double* const* buffers);
+//   extern "C" void lathe_reference(const int64_t* dimensions, const double* scalars, double* const*
+//   buffers);
 //
 // where the dimensions are in the specification's order, scalars and buffers in parameter order, and every
 // element is a double: it reads the inputs and writes the outputs. Compiled once by the machine's C++

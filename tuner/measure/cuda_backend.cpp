@@ -31,9 +31,10 @@ public:
 
   const DeviceInfo& device() const override { return device_; }
   std::string_view protocol() const override {
-    return "CUDA graph replay over rotating buffers, L2 cold by rotation or a read flush, inputs restored "
-           "before every "
-           "sample, device events inside the graph, median with its 95 % interval";
+    return "CUDA graph replay over rotating buffers, L2 cold by rotation and a read flush, other input "
+           "values "
+           "and poisoned outputs before every sample, device events inside the graph, median with its 95 % "
+           "interval";
   }
   const Timing& raw_timing() const override { return state_.raw; }
   double copy_floor_us() const override { return state_.copy_floor_us; }

@@ -48,7 +48,7 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
     LATHE_STEP(session->capture(
         session->nodes_for(first_us),
         [&](std::size_t set) { return session->launch(function, wanted.reference.launch, set); }, replay));
-    const DeviceStatus timed = session->time(replay, wanted.timing, reply.raw);
+    const DeviceStatus timed = session->time(replay, wanted.timing, reply.raw, &error);
     session->release(replay);
     LATHE_STEP(timed);
     reply.floor_us = session->physics_floor_us(reply.copy_bytes_per_second, reply.raw.median_us);
@@ -61,7 +61,8 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
 }
 
 RunnerSession::~RunnerSession() {
-  release(restore_);
+  for (Replay& refresh : refresh_)
+    release(refresh);
   for (CUevent event : {begin_, end_})
     if (event)
       device_.cuda().cuEventDestroy(event);
@@ -76,8 +77,9 @@ std::uint64_t RunnerSession::bytes_of(std::size_t buffer) const {
 
 element::FillPlan RunnerSession::plan(std::size_t set, std::size_t buffer) const {
   element::FillPlan result = request_.buffers[buffer].fill;
-  if (set > 0) // the first set holds what the host executor would
-    result.key = element::mix(result.key ^ element::mix(set));
+  // The first set of version 0 holds what the host executor would.
+  if (const std::uint64_t other = set + MOST_SETS * static_cast<std::uint64_t>(version_); other > 0)
+    result.key = element::mix(result.key ^ element::mix(other));
   return result;
 }
 
@@ -117,9 +119,8 @@ DeviceStatus RunnerSession::allocate() {
     offsets.push_back(set_bytes_);
     set_bytes_ = round_up(set_bytes_ + bytes_of(i) + GUARD_BYTES, ALIGNMENT);
     moved_bytes_ += bytes_of(i) * (buffer.direction == Direction::inout ? 2 : 1);
-    restores_ |= buffer.direction == Direction::inout;
     if (buffer.direction != Direction::in)
-      reference_bytes += 2 * bytes_of(i);
+      reference_bytes += 4 * bytes_of(i);
   }
   flush_bytes_ = round_up(2 * l2, ALIGNMENT);
   LATHE_DEVICE(flush_.allocate(device_.cuda(), flush_bytes_), "allocating memory failed");
@@ -173,27 +174,25 @@ DeviceStatus RunnerSession::fill_sets() {
   CUdeviceptr address = bands_.address();
   unsigned band_bytes = GUARD_BYTES;
   LATHE_STEP(utility("lathe_set_guards", band_count_ * GUARD_BYTES, {&address, &band_count_, &band_bytes}));
-  for (std::size_t s = 0; s < sets_.size(); ++s)
-    for (std::size_t i = 0; i < request_.buffers.size(); ++i)
-      LATHE_STEP(fill(s, i));
-  const auto refill = [&](std::size_t set) -> DeviceStatus {
-    for (std::size_t i = 0; i < request_.buffers.size(); ++i)
-      if (request_.buffers[i].direction == Direction::inout)
-        LATHE_STEP(fill(set, i));
-    return {};
-  };
-  if (restores_)
-    LATHE_STEP(capture(static_cast<int>(sets_.size()), refill, restore_));
+  for (const int version : {1, 0}) {
+    version_ = version;
+    LATHE_STEP(capture(
+        static_cast<int>(sets_.size()), [&](std::size_t set) { return refresh(set); }, refresh_[version]));
+    LATHE_DEVICE(device_.cuda().cuGraphLaunch(refresh_[version].graph, device_.stream()), "filling failed");
+  }
   filled_ = true;
   return device_.wait(60);
 }
 
+DeviceStatus RunnerSession::refresh(std::size_t set) {
+  return reset(set, poison_of_check(sets_.size() > 1 && set + 1 == sets_.size() ? 1 : 0));
+}
+
 DeviceStatus RunnerSession::reset(std::size_t set, std::byte poison) {
   for (std::size_t i = 0; i < request_.buffers.size(); ++i) {
-    const RunnerBuffer& buffer = request_.buffers[i];
-    if (buffer.direction == Direction::inout)
+    if (request_.buffers[i].direction != Direction::out)
       LATHE_STEP(fill(set, i));
-    if (buffer.direction == Direction::out)
+    else
       LATHE_DEVICE(device_.cuda().cuMemsetD8Async(sets_[set].data[i], std::to_integer<unsigned char>(poison),
                                                   bytes_of(i), device_.stream()),
                    "poisoning an output failed");
@@ -228,39 +227,48 @@ DeviceStatus RunnerSession::run_reference() {
   CUfunction function = nullptr;
   LATHE_STEP(device_.load(request_.reference, function));
   magnitudes_.assign(request_.buffers.size(), 0);
-  for (std::size_t check = 0; check < 2; ++check) {
-    const std::size_t set = check_set(check);
-    LATHE_STEP(reset(set, POISONS[check]));
-    LATHE_STEP(launch(function, request_.reference.launch, set));
-    LATHE_STEP(device_.wait(request_.timing.time_limit_s));
-    LATHE_STEP(clear_findings());
-    reference_[check].resize(request_.buffers.size());
-    for (std::size_t i = 0; i < request_.buffers.size(); ++i) {
-      const RunnerBuffer& buffer = request_.buffers[i];
-      if (buffer.direction == Direction::in)
-        continue;
-      LATHE_DEVICE(reference_[check][i].allocate(device_.cuda(), bytes_of(i)), "allocating memory failed");
-      CUdeviceptr kept = reference_[check][i].address();
-      LATHE_DEVICE(device_.cuda().cuMemcpyDtoDAsync(kept, sets_[set].data[i], bytes_of(i), device_.stream()),
-                   "copying failed");
-      int dtype = buffer.dtype;
-      std::uint64_t poison = poison_of(dtype, POISONS[check]), count = buffer.count;
-      CUdeviceptr finding = findings_.address() + i * sizeof(Finding);
-      LATHE_STEP(utility("lathe_magnitude", count, {&dtype, &kept, &poison, &count, &finding}));
+  for (const int version : {1, 0}) // the sets hold version 0 afterwards
+    for (std::size_t check = 0; check < 2; ++check) {
+      version_ = version;
+      LATHE_STEP(run_reference_once(function, check));
     }
-    LATHE_STEP(read_findings(request_.buffers.size()));
-    for (std::size_t i = 0; i < request_.buffers.size(); ++i)
-      if (found_[i].used > 0)
-        magnitudes_[i] =
-            std::max(magnitudes_[i], std::sqrt(found_[i].sum / static_cast<double>(found_[i].used)));
+  return {};
+}
+
+DeviceStatus RunnerSession::run_reference_once(CUfunction function, std::size_t check) {
+  const std::size_t set = check_set(check);
+  const std::byte pattern = poison_of_check(check);
+  LATHE_STEP(reset(set, pattern));
+  LATHE_STEP(launch(function, request_.reference.launch, set));
+  LATHE_STEP(device_.wait(request_.timing.time_limit_s));
+  LATHE_STEP(clear_findings());
+  std::vector<DeviceMemory>& reference = reference_[version_][check];
+  reference.resize(request_.buffers.size());
+  for (std::size_t i = 0; i < request_.buffers.size(); ++i) {
+    const RunnerBuffer& buffer = request_.buffers[i];
+    if (buffer.direction == Direction::in)
+      continue;
+    LATHE_DEVICE(reference[i].allocate(device_.cuda(), bytes_of(i)), "allocating memory failed");
+    CUdeviceptr kept = reference[i].address();
+    LATHE_DEVICE(device_.cuda().cuMemcpyDtoDAsync(kept, sets_[set].data[i], bytes_of(i), device_.stream()),
+                 "copying failed");
+    int dtype = buffer.dtype;
+    std::uint64_t poison = poison_of(dtype, pattern), count = buffer.count;
+    CUdeviceptr finding = findings_.address() + i * sizeof(Finding);
+    LATHE_STEP(utility("lathe_magnitude", count, {&dtype, &kept, &poison, &count, &finding}));
   }
+  LATHE_STEP(read_findings(request_.buffers.size()));
+  for (std::size_t i = 0; i < request_.buffers.size(); ++i)
+    if (found_[i].used > 0)
+      magnitudes_[i] =
+          std::max(magnitudes_[i], std::sqrt(found_[i].sum / static_cast<double>(found_[i].used)));
   return {};
 }
 
 DeviceStatus RunnerSession::read_outputs(std::vector<std::string>& outputs) {
   outputs.assign(request_.buffers.size(), {});
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (const DeviceMemory& kept = reference_[0][i]; kept.address()) {
+    if (const DeviceMemory& kept = reference_[0][0][i]; kept.address()) {
       outputs[i].resize(bytes_of(i));
       LATHE_DEVICE(device_.cuda().cuMemcpyDtoH(outputs[i].data(), kept.address(), outputs[i].size()),
                    "copying failed");

@@ -65,32 +65,42 @@ private:
   DeviceStatus allocate();
   DeviceStatus fill_sets();
   DeviceStatus run_reference();
+  DeviceStatus run_reference_once(CUfunction function, std::size_t check);
   DeviceStatus read_outputs(std::vector<std::string>& outputs); // of the reference, check 0
   DeviceStatus utility(const char* name, std::uint64_t elements, std::vector<void*> arguments);
   DeviceStatus fill(std::size_t set, std::size_t buffer);
+  // Fills and poisons every buffer of a set anew, with the values of the present version.
+  DeviceStatus refresh(std::size_t set);
   DeviceStatus clear_findings();
   DeviceStatus read_findings(std::size_t count);
   DeviceStatus flush();
 
-  // Restores the set's inout buffers and poisons its outputs.
+  // Writes the set's inputs and poisons its outputs.
   DeviceStatus reset(std::size_t set, std::byte poison);
   DeviceStatus launch(CUfunction function, const Launch& geometry, std::size_t set);
-  // Compares the set's outputs with the reference's of check number `check`, and looks at inputs and guards.
+  // Compares the outputs of check number `check` with the reference's of the present version, and looks at
+  // inputs and guards.
   DeviceStatus judge(std::size_t check, double& error);
   // Two runs, poisoned differently, of different data; `first_us` is the time of the first, roughly.
   DeviceStatus verify(CUfunction function, const Launch& geometry, double limit_s, double& error,
                       double& first_us);
-  // After timing: the calls that were timed are judged too.
+  // The launches of a replay as it is timed are judged.
   DeviceStatus verify_replay(const Replay& replay, CUfunction function, const Launch& geometry,
                              double limit_s, double& error);
+  // What a replay that just ended left in the sets that it reached.
+  DeviceStatus judge_replay(const Replay& replay, double& error);
 
   int nodes_for(double estimate_us) const;
   DeviceStatus capture(int nodes, const std::function<DeviceStatus(std::size_t set)>& enqueue,
                        Replay& replay);
   void release(Replay& replay);
-  // Microseconds a launch of one replay.
+  // Microseconds a launch of one replay. Before it, every buffer gets the values of the other version and
+  // every output its poison: a kernel can tell a timed call neither from a verified one nor from the one
+  // before.
   DeviceStatus sample(const Replay& replay, double limit_s, double& us);
-  DeviceStatus time(const Replay& replay, const RunnerTiming& timing, Timing& result);
+  // `error`: where a timed call, chosen at random, is judged as well.
+  DeviceStatus time(const Replay& replay, const RunnerTiming& timing, Timing& result,
+                    double* error = nullptr);
   // In the sets' memory, before they are filled.
   DeviceStatus measure_copies(SetupReply& reply);
   DeviceStatus time_copies(std::uint64_t bytes, std::uint64_t chunk, double& us);
@@ -98,6 +108,9 @@ private:
 
   element::FillPlan plan(std::size_t set, std::size_t buffer) const;
   std::size_t check_set(std::size_t check) const { return check == 0 ? 0 : sets_.size() - 1; }
+  std::byte poison_of_check(std::size_t check) const {
+    return POISONS[(static_cast<std::size_t>(version_) + check) % 2];
+  }
   std::uint64_t bytes_of(std::size_t buffer) const;
 
   RunnerDevice& device_;
@@ -105,17 +118,17 @@ private:
   CUmodule utilities_ = nullptr;
   std::vector<Set> sets_;
   std::uint64_t set_bytes_ = 0, moved_bytes_ = 0;
-  bool restores_ = false; // there are inout buffers
+  int version_ = 0; // of the values that the sets hold
   bool sets_exceed_l2_ = false;
   bool filled_ = false;
   DeviceMemory arena_; // the sets, side by side
   std::uint64_t arena_bytes_ = 0;
   DeviceMemory flush_, findings_, bands_;
   std::uint64_t flush_bytes_ = 0, band_count_ = 0;
-  std::vector<DeviceMemory> reference_[2]; // by check; a buffer each, empty for inputs
-  std::vector<double> magnitudes_;         // a buffer each
+  std::vector<DeviceMemory> reference_[2][2]; // by version and check; a buffer each, empty for inputs
+  std::vector<double> magnitudes_;            // a buffer each
   std::vector<Finding> found_;
-  Replay restore_; // fills every inout buffer again
+  Replay refresh_[2]; // all sets, by version
   CUevent begin_ = nullptr, end_ = nullptr;
   std::unique_ptr<RangeProfiler> profiler_; // once a profile was asked for
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <thread>
 
 namespace lathe {
@@ -19,12 +20,10 @@ constexpr double MOST_OPERATIONS = 65536;
 } // namespace
 
 int RunnerSession::nodes_for(double estimate_us) const {
+  // A second visit to a set would find its outputs there and its in-place inputs changed.
   const auto sets = static_cast<double>(sets_.size());
-  const double wanted = std::ceil(REPLAY_US / std::max(0.5, estimate_us));
-  if (restores_) // a second visit to a set would find its inputs changed
-    return static_cast<int>(std::clamp(wanted, std::min(2.0, sets), sets));
-  const double rounds = std::clamp(std::ceil(wanted / sets), 1.0, 8.0);
-  return static_cast<int>(rounds * sets);
+  return static_cast<int>(
+      std::clamp(std::ceil(REPLAY_US / std::max(0.5, estimate_us)), std::min(2.0, sets), sets));
 }
 
 DeviceStatus RunnerSession::capture(int nodes, const std::function<DeviceStatus(std::size_t set)>& enqueue,
@@ -75,9 +74,11 @@ DeviceStatus RunnerSession::flush() {
 
 DeviceStatus RunnerSession::sample(const Replay& replay, double limit_s, double& us) {
   const CudaDriver& cuda = device_.cuda();
-  if (restores_ && filled_) {
-    LATHE_DEVICE(cuda.cuGraphLaunch(restore_.graph, device_.stream()), "restoring the buffers failed");
-    if (sets_exceed_l2_) // what the restoring left in the L2, much of it dirty, goes
+  if (filled_) {
+    version_ = 1 - version_;
+    LATHE_DEVICE(cuda.cuGraphLaunch(refresh_[version_].graph, device_.stream()),
+                 "refreshing the buffers failed");
+    if (sets_exceed_l2_) // what the refreshing left in the L2, much of it dirty, goes
       LATHE_STEP(flush());
   }
   LATHE_DEVICE(cuda.cuGraphLaunch(replay.graph, device_.stream()), "the launch failed");
@@ -88,7 +89,8 @@ DeviceStatus RunnerSession::sample(const Replay& replay, double limit_s, double&
   return {};
 }
 
-DeviceStatus RunnerSession::time(const Replay& replay, const RunnerTiming& timing, Timing& result) {
+DeviceStatus RunnerSession::time(const Replay& replay, const RunnerTiming& timing, Timing& result,
+                                 double* error) {
   LATHE_DEVICE(device_.cuda().cuCtxResetPersistingL2Cache(), "resetting the L2 cache failed");
   const RunnerDevice::Clock::time_point start = RunnerDevice::Clock::now();
   const auto spent = [&] {
@@ -98,6 +100,7 @@ DeviceStatus RunnerSession::time(const Replay& replay, const RunnerTiming& timin
   LATHE_STEP(sample(replay, timing.time_limit_s, warm_up));
   ClockReading clocks;
   std::vector<double> samples;
+  const std::size_t judged = std::random_device()() % static_cast<unsigned>(std::max(1, timing.min_samples));
   for (int attempt = 0; attempt < 3; ++attempt) {
     samples.clear();
     result = {};
@@ -107,6 +110,8 @@ DeviceStatus RunnerSession::time(const Replay& replay, const RunnerTiming& timin
       double us = 0;
       LATHE_STEP(sample(replay, timing.time_limit_s, us));
       samples.push_back(us);
+      if (error && attempt == 0 && samples.size() == judged + 1)
+        LATHE_STEP(judge_replay(replay, *error));
       const double best = *std::min_element(samples.begin(), samples.end());
       if (timing.incumbent_us > 0 && samples.size() >= 2 && best > BEATEN * timing.incumbent_us) {
         result.stopped_early = true;

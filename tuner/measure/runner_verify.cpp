@@ -16,7 +16,7 @@ DeviceStatus RunnerSession::judge(std::size_t check, double& error) {
       LATHE_STEP(utility("lathe_check_fill", buffer.count, {&original, &data, &finding}));
     } else {
       element::ErrorRule rule{buffer.dtype, buffer.relative, buffer.absolute, magnitudes_[i]};
-      CUdeviceptr reference = reference_[check][i].address();
+      CUdeviceptr reference = reference_[version_][check][i].address();
       std::uint64_t count = buffer.count;
       LATHE_STEP(utility("lathe_compare", count, {&rule, &data, &reference, &count, &finding}));
     }
@@ -59,12 +59,12 @@ DeviceStatus RunnerSession::judge(std::size_t check, double& error) {
     std::uint64_t out = 0, reference = 0;
     LATHE_DEVICE(device_.cuda().cuMemcpyDtoH(&out, sets_[set].data[i] + found_[i].first * size, size),
                  "copying failed");
-    LATHE_DEVICE(device_.cuda().cuMemcpyDtoH(&reference,
-                                             reference_[check][i].address() + found_[i].first * size, size),
+    LATHE_DEVICE(device_.cuda().cuMemcpyDtoH(
+                     &reference, reference_[version_][check][i].address() + found_[i].first * size, size),
                  "copying failed");
     status.reason = describe_difference(buffer.name, static_cast<element::DType>(buffer.dtype),
                                         {error, found_[i].failures, found_[i].first}, out, reference,
-                                        buffer.count, POISONS[check]);
+                                        buffer.count, poison_of_check(check));
   }
   if (!status.reason.empty())
     status.outcome = Outcome::wrong_result;
@@ -74,7 +74,7 @@ DeviceStatus RunnerSession::judge(std::size_t check, double& error) {
 DeviceStatus RunnerSession::verify(CUfunction function, const Launch& geometry, double limit_s, double& error,
                                    double& first_us) {
   for (std::size_t check = 0; check < 2; ++check) {
-    LATHE_STEP(reset(check_set(check), POISONS[check]));
+    LATHE_STEP(reset(check_set(check), poison_of_check(check)));
     LATHE_DEVICE(device_.cuda().cuEventRecord(begin_, device_.stream()), "recording an event failed");
     LATHE_STEP(launch(function, geometry, check_set(check)));
     LATHE_DEVICE(device_.cuda().cuEventRecord(end_, device_.stream()), "recording an event failed");
@@ -87,25 +87,27 @@ DeviceStatus RunnerSession::verify(CUfunction function, const Launch& geometry, 
   return {};
 }
 
-DeviceStatus RunnerSession::verify_replay(const Replay& replay, CUfunction function, const Launch& geometry,
-                                          double limit_s, double& error) {
-  if (restores_)
-    LATHE_DEVICE(device_.cuda().cuGraphLaunch(restore_.graph, device_.stream()),
-                 "restoring the buffers failed");
-  for (std::size_t check = 0; check < 2; ++check)
-    LATHE_STEP(reset(check_set(check), POISONS[check]));
-  LATHE_DEVICE(device_.cuda().cuGraphLaunch(replay.graph, device_.stream()), "the launch failed");
-  if (static_cast<std::size_t>(replay.nodes) < sets_.size() && sets_.size() > 1)
-    LATHE_STEP(launch(function, geometry, check_set(1))); // a short replay does not reach the last set
-  LATHE_STEP(device_.wait(limit_s));
-  // With inout buffers, a replay that visits a set more than once leaves what the reference never saw.
-  if (restores_ && static_cast<std::size_t>(replay.nodes) > sets_.size())
-    return {};
-  for (std::size_t check = sets_.size() > 1 ? 0 : 1; check < 2; ++check) {
+DeviceStatus RunnerSession::judge_replay(const Replay& replay, double& error) {
+  const bool reaches_last = sets_.size() > 1 && static_cast<std::size_t>(replay.nodes) >= sets_.size();
+  for (std::size_t check = 0; check < (reaches_last ? 2u : 1u); ++check) {
     DeviceStatus status = judge(check, error);
     if (status.outcome == Outcome::wrong_result)
       status.reason += ", in a timed call though not when verified before";
     LATHE_STEP(std::move(status));
+  }
+  return {};
+}
+
+DeviceStatus RunnerSession::verify_replay(const Replay& replay, CUfunction function, const Launch& geometry,
+                                          double limit_s, double& error) {
+  double us = 0;
+  LATHE_STEP(sample(replay, limit_s, us));
+  LATHE_STEP(judge_replay(replay, error));
+  if (sets_.size() > 1 && static_cast<std::size_t>(replay.nodes) < sets_.size()) {
+    // A short replay does not reach the last set.
+    LATHE_STEP(launch(function, geometry, check_set(1)));
+    LATHE_STEP(device_.wait(limit_s));
+    LATHE_STEP(judge(1, error));
   }
   return {};
 }
@@ -125,7 +127,7 @@ EvaluateReply RunnerSession::evaluate(const EvaluateRequest& request) {
     LATHE_STEP(capture(
         nodes_for(first_us), [&](std::size_t set) { return launch(function, request.kernel.launch, set); },
         replay));
-    LATHE_STEP(time(replay, request.timing, reply.timing));
+    LATHE_STEP(time(replay, request.timing, reply.timing, &reply.error));
     LATHE_STEP(verify_replay(replay, function, request.kernel.launch, limit_s, reply.error));
     if (request.floor_us > 0 && reply.timing.median_us < request.floor_us) {
       DeviceStatus status;

@@ -28,9 +28,9 @@ Status SideRunner::prepare(const SetupRequest& setup, State wanted) {
     reply = decode_setup_reply(answer.reply);
   if (!reply || !reply->ok) {
     stop();
-    return Error{"cannot prepare a second runner",
-                 reply ? reply->error : "it ended with " + (answer.ending.empty() ? "no answer" : answer.ending),
-                 ""};
+    return Error{
+        "cannot prepare a second runner",
+        reply ? reply->error : "it ended with " + (answer.ending.empty() ? "no answer" : answer.ending), ""};
   }
   state_ = wanted;
   return Done{};
@@ -41,7 +41,8 @@ Result<Profile> SideRunner::profile(const SetupRequest& setup, const RunnerKerne
   if (denied_)
     return *denied_;
   LATHE_CHECK(prepare(setup, State::aligned));
-  const RunnerProcess::Answer answer = process_.ask(encode(ProfileRequest{kernel, time_limit_s}), PROFILE_LIMIT_S);
+  const RunnerProcess::Answer answer =
+      process_.ask(encode(ProfileRequest{kernel, time_limit_s}), PROFILE_LIMIT_S);
   std::optional<ProfileReply> reply;
   if (answer.kind == RunnerProcess::Answer::Kind::reply)
     reply = decode_profile_reply(answer.reply);
@@ -77,7 +78,8 @@ Status SideRunner::check_views(const SetupRequest& setup, const std::string& sub
     reply = decode_evaluate_reply(answer.reply);
   if (!reply || reply->last_words)
     stop();
-  const std::string where = "on buffers that begin one element behind an aligned address, where the raw kernel runs, ";
+  const std::string where =
+      "on buffers that begin one element behind an aligned address, where the raw kernel runs, ";
   if (!reply)
     return Error{"the configuration cannot be used", where + "the runner ended", ""};
   if (reply->outcome != Outcome::ok)

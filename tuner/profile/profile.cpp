@@ -158,8 +158,7 @@ Bottleneck find_bottleneck(const Profile& profile) {
   } limits[] = {
       {Kind::dram_bandwidth, profile.dram,
        fmt::format("DRAM moves {:.0f} % of its peak", percent(profile.dram))},
-      {Kind::l2_bandwidth, profile.l2,
-       fmt::format("the L2 moves {:.0f} % of its peak", percent(profile.l2))},
+      {Kind::l2_bandwidth, profile.l2, fmt::format("the L2 moves {:.0f} % of its peak", percent(profile.l2))},
       {Kind::l1_bandwidth, profile.l1,
        fmt::format("the L1's data pipe is at {:.0f} % of its peak", percent(profile.l1))},
       {Kind::issue_rate, profile.issue,

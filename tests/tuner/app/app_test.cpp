@@ -182,7 +182,17 @@ public:
     }
     return measured;
   }
+  const std::string& reference_check() const override { return reference_check_; }
+  Result<Profile> profile(const std::optional<KnobValues>& knobs) override {
+    if (counters_denied)
+      return Error{"cannot profile", "counters are for administrators", ""};
+    Profile profile;
+    profile.dram = knobs ? 0.9 : 0.7;
+    return profile;
+  }
   Result<Comparison> compare(const KnobValues& knobs) override {
+    if (std::get<std::int64_t>(knobs[0]) == refused)
+      return Error{"cannot compare", "refused beside the raw kernel", ""};
     Comparison comparison;
     comparison.raw.median_us = 100;
     comparison.tuned.median_us = time(knobs);
@@ -200,7 +210,8 @@ public:
   double time(const KnobValues& knobs) const { return std::get<std::int64_t>(knobs[0]) == 128 ? 100 : fast; }
 
   int evaluated = 0, compared = 0;
-  std::int64_t wrong = 0;
+  std::int64_t wrong = 0, refused = 0;
+  bool counters_denied = false;
   double default_ratio = 1;
   bool once = false; // a gain is not seen a second time
   double noise = 0.01, fast = 80;
@@ -208,6 +219,7 @@ public:
 private:
   DeviceInfo device_;
   Timing raw_;
+  std::string reference_check_ = "scripted";
 };
 
 class SessionDecisions : public ::testing::Test {
@@ -230,6 +242,44 @@ protected:
   TuningSpec spec_;
   std::optional<TemporaryFolder> folder_;
 };
+
+TEST_F(SessionDecisions, TheRawKernelAndTheWinnerAreProfiledAndKept) {
+  ScriptedBackend backend;
+  const auto result = tune(backend);
+  ASSERT_TRUE(result.ok()) << result.error().sentence();
+  ASSERT_TRUE(result->raw_profile && result->winner_profile);
+  EXPECT_DOUBLE_EQ(result->raw_profile->dram, 0.7);
+  const auto store = Store::open(folder_->path() / "results.sqlite");
+  const auto stored = (*store)->profiles(result->winner.key);
+  ASSERT_TRUE(stored.ok());
+  ASSERT_EQ(stored->size(), 2u);
+  EXPECT_FALSE((*stored)[0].knobs);
+  EXPECT_EQ((*stored)[1].knobs, result->winner.knobs);
+  EXPECT_NE(details(*result).find("winner is limited by DRAM bandwidth"), std::string::npos)
+      << details(*result);
+}
+
+TEST_F(SessionDecisions, TuningGoesOnWithoutCounters) {
+  ScriptedBackend backend;
+  backend.counters_denied = true;
+  const auto result = tune(backend);
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->winner.knobs.empty());
+  EXPECT_NE(result->profile_problem.find("administrators"), std::string::npos);
+}
+
+TEST_F(SessionDecisions, AFinalistThatFailsBesideTheRawKernelIsNamed) {
+  ScriptedBackend plain;
+  const auto winner = tune(plain);
+  ASSERT_TRUE(winner.ok());
+  ScriptedBackend backend;
+  backend.refused = std::get<std::int64_t>(winner->winner.knobs[0]);
+  const auto result = tune(backend);
+  ASSERT_TRUE(result.ok());
+  ASSERT_FALSE(result->rejected.empty());
+  EXPECT_NE(result->rejected[0].find("refused beside the raw kernel"), std::string::npos);
+  EXPECT_NE(result->winner.knobs, winner->winner.knobs);
+}
 
 TEST_F(SessionDecisions, FasterBeyondTheNoiseWins) {
   ScriptedBackend backend;

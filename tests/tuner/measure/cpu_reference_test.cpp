@@ -50,11 +50,13 @@ protected:
   }
 
   void write_reference(const std::string& body) {
-    ASSERT_TRUE(write_file(folder_->path() / "reference.cpp",
-                           "#include <cstdint>\n#include <cstdlib>\nextern \"C\" void lathe_reference(const std::int64_t* "
-                           "dimensions, const double* scalars, double* const* buffers) {\n" +
-                               body + "\n}\n")
-                    .ok());
+    ASSERT_TRUE(
+        write_file(
+            folder_->path() / "reference.cpp",
+            "#include <cstdint>\n#include <cstdlib>\nextern \"C\" void lathe_reference(const std::int64_t* "
+            "dimensions, const double* scalars, double* const* buffers) {\n" +
+                body + "\n}\n")
+            .ok());
   }
 
   std::vector<std::vector<std::byte>> raw_outputs() const {

@@ -33,7 +33,8 @@ INSTANTIATE_TEST_SUITE_P(Chips, Metrics, testing::Values("GA100", "AD102", "GH10
                          [](const auto& chip) { return std::string(chip.param); });
 
 TEST(RangeProfiler, UnknownMetricsAreLeftOut) {
-  const auto supported = supported_metrics(libraries(), "GH100", {"no__such_metric.sum", "gpu__time_duration.sum"});
+  const auto supported =
+      supported_metrics(libraries(), "GH100", {"no__such_metric.sum", "gpu__time_duration.sum"});
   if (!supported.ok())
     GTEST_SKIP() << supported.error().sentence();
   EXPECT_EQ(*supported, std::vector<std::string>{"gpu__time_duration.sum"});
@@ -42,7 +43,8 @@ TEST(RangeProfiler, UnknownMetricsAreLeftOut) {
 TEST(RangeProfiler, ErrorsAreSentences) {
   const auto missing = supported_metrics({"/no/such/libcupti.so.13"}, "GH100", {"gpu__time_duration.sum"});
   ASSERT_FALSE(missing.ok());
-  EXPECT_NE(missing.error().sentence().find("install CUPTI"), std::string::npos) << missing.error().sentence();
+  EXPECT_NE(missing.error().sentence().find("install CUPTI"), std::string::npos)
+      << missing.error().sentence();
   const auto chip = supported_metrics(libraries(), "NOCHIP", {"gpu__time_duration.sum"});
   EXPECT_FALSE(chip.ok());
 }
