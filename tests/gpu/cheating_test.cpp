@@ -1,6 +1,6 @@
-// Kernels that look right when they are checked, or fast when they are timed, and are not: results kept from an
-// earlier call, work left out when nobody seems to look, answers that only a loose comparison accepts, accesses
-// that only aligned buffers forgive. All must be caught, and no honest kernel beside them.
+// Kernels that look right when they are checked, or fast when they are timed, and are not: results kept from
+// an earlier call, work left out when nobody seems to look, answers that only a loose comparison accepts,
+// accesses that only aligned buffers forgive. All must be caught, and no honest kernel beside them.
 #include "tests/gpu/cases.h"
 
 namespace lathe::test {
@@ -82,21 +82,29 @@ template <int V> __global__ void kernel(float* out, float* in, int n) {
 )";
 
 TEST(Cheating, NothingIsGainedByRememberingAnEarlierCall) {
-  enum { HONEST, KEEPS_FILLED_OUTPUT, CACHES_BY_POINTER, CACHES_BY_FIRST_VALUE, EVERY_OTHER_CALL, AFTER_WARM_UP,
-         FIRST_RESULT_EVER };
+  enum {
+    HONEST,
+    KEEPS_FILLED_OUTPUT,
+    CACHES_BY_POINTER,
+    CACHES_BY_FIRST_VALUE,
+    EVERY_OTHER_CALL,
+    AFTER_WARM_UP,
+    FIRST_RESULT_EVER
+  };
   Case test_case(RAW, "raw", {"ceil_div(n, 256)", "256", "0"}, REMEMBERING, "kernel<{V}>",
                  {"ceil_div(n, 256)", "256", "0"},
                  {buffer("out", "f32", Direction::out, "n"), buffer("in", "f32", Direction::in, "n"),
                   scalar("n", "i32", "n")},
                  {{"n", 10007}});
-  expect_verdicts(test_case, {{HONEST, Outcome::ok},
-                              {CACHES_BY_POINTER, Outcome::wrong_result},
-                              {EVERY_OTHER_CALL, Outcome::wrong_result},
-                              {AFTER_WARM_UP, Outcome::wrong_result},
-                              {FIRST_RESULT_EVER, Outcome::wrong_result},
-                              {HONEST, Outcome::ok},
-                              // Does all its work in every call here, since every call finds its output poisoned.
-                              {KEEPS_FILLED_OUTPUT, Outcome::ok}});
+  expect_verdicts(test_case,
+                  {{HONEST, Outcome::ok},
+                   {CACHES_BY_POINTER, Outcome::wrong_result},
+                   {EVERY_OTHER_CALL, Outcome::wrong_result},
+                   {AFTER_WARM_UP, Outcome::wrong_result},
+                   {FIRST_RESULT_EVER, Outcome::wrong_result},
+                   {HONEST, Outcome::ok},
+                   // Does all its work in every call here, since every call finds its output poisoned.
+                   {KEEPS_FILLED_OUTPUT, Outcome::ok}});
 }
 
 // The same kernel that keeps a filled output must not look faster than the honest one.
@@ -128,7 +136,8 @@ template <int V> __global__ void kernel(float* out, const float* in, int n) {
   if (i < n) out[i] = V == 0 ? in[i] * 1e-9f : V == 1 ? 0.0f : V == 2 ? 1e-9f : V == 3 ? in[0] * 1e-9f : -in[i] * 1e-9f;
 }
 )";
-  Case test_case(raw, "raw", {"ceil_div(n, 256)", "256", "0"}, kernel, "kernel<{V}>", {"ceil_div(n, 256)", "256", "0"},
+  Case test_case(raw, "raw", {"ceil_div(n, 256)", "256", "0"}, kernel, "kernel<{V}>",
+                 {"ceil_div(n, 256)", "256", "0"},
                  {buffer("out", "f32", Direction::out, "n"), buffer("in", "f32", Direction::in, "n"),
                   scalar("n", "i32", "n")},
                  {{"n", 100003}});
@@ -230,19 +239,22 @@ TEST(Cheating, AWrongRawKernelIsFoundByItsReference) {
   test_case.spec().path = folder / "spec.json";
   test_case.spec().cpu_reference = "reference.cpp";
   for (const auto& [body, agrees] : {std::pair{"buffers[1][i] + 1", true}, {"buffers[1][i] + 1.01", false}}) {
-    ASSERT_TRUE(write_file(folder / "reference.cpp",
-                           std::string("#include <cstdint>\nextern \"C\" void lathe_reference(const std::int64_t* d, const "
-                                       "double*, double* const* buffers) {\n  for (std::int64_t i = 0; i < d[0]; ++i) "
-                                       "buffers[0][i] = ") +
-                               body + ";\n}\n")
-                    .ok());
+    ASSERT_TRUE(
+        write_file(
+            folder / "reference.cpp",
+            std::string("#include <cstdint>\nextern \"C\" void lathe_reference(const std::int64_t* d, const "
+                        "double*, double* const* buffers) {\n  for (std::int64_t i = 0; i < d[0]; ++i) "
+                        "buffers[0][i] = ") +
+                body + ";\n}\n")
+            .ok());
     auto backend = make_cuda_backend(0);
     ASSERT_TRUE(backend.ok());
     const Status status = (*backend)->prepare(test_case.workload(), test_case.options());
     if (status.ok() && (*backend)->reference_check().find("not run") != std::string::npos)
       GTEST_SKIP() << (*backend)->reference_check();
     EXPECT_EQ(status.ok(), agrees) << (status.ok() ? "" : status.error().sentence());
-    std::printf("  %s\n", status.ok() ? (*backend)->reference_check().c_str() : status.error().sentence().c_str());
+    std::printf("  %s\n",
+                status.ok() ? (*backend)->reference_check().c_str() : status.error().sentence().c_str());
   }
 }
 

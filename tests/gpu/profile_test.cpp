@@ -1,5 +1,5 @@
-// The GPU's counters: kernels with a known bottleneck are said to have it, and reading counters does not change
-// what is timed afterwards.
+// The GPU's counters: kernels with a known bottleneck are said to have it, and reading counters does not
+// change what is timed afterwards.
 #include "tests/gpu/cases.h"
 
 #include "tuner/profile/profile.h"

@@ -102,6 +102,19 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Adds the time of a scope.
+class Stopwatch {
+public:
+  explicit Stopwatch(double& total) : total_(total) {}
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  ~Stopwatch() { total_ += seconds_since(start_); }
+
+private:
+  double& total_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
 RunnerKernel runner_kernel(const CompiledKernel& kernel, const Launch& launch) {
   return {*kernel.cubin, kernel.cubin_hash, kernel.entry, launch};
 }
@@ -205,6 +218,7 @@ Status CudaBackend::start_runner(bool measure) {
 }
 
 Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& options) {
+  const Stopwatch watch(load_.prepare_s);
   const bool same_compiler =
       compiler_ && options.cache_folder == options_.cache_folder && options.jobs == options_.jobs;
   workload_ = &workload;
@@ -329,9 +343,10 @@ Status CudaBackend::run(const CompiledKernel& kernel, const Launch& launch, doub
   EvaluateRequest request{runner_kernel(kernel, launch), timing(incumbent_us), state_.floor_us};
   // The runner ends its own waiting first: several waits of one limit each.
   const double limit_s = 6 * request.timing.time_limit_s + 10;
-  const auto start = std::chrono::steady_clock::now();
-  const RunnerProcess::Answer answer = runner_.ask(encode(request), limit_s);
-  load_.device_busy_s += seconds_since(start);
+  const RunnerProcess::Answer answer = [&] {
+    const Stopwatch watch(load_.device_busy_s);
+    return runner_.ask(encode(request), limit_s);
+  }();
   std::optional<EvaluateReply> reply;
   if (answer.kind == RunnerProcess::Answer::Kind::reply)
     reply = decode_evaluate_reply(answer.reply);
@@ -360,7 +375,7 @@ Result<std::vector<Measurement>> CudaBackend::evaluate(std::span<const KnobValue
                                                        double incumbent_us) {
   if (!workload_ || !compiler_)
     return Error{"cannot measure", "no problem was prepared", ""};
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch(load_.evaluate_s);
   std::vector<Measurement> measurements(configurations.size());
   std::vector<Plan> plans;
   std::map<std::string, std::vector<std::size_t>> members; // of `plans`, by their code
@@ -423,7 +438,6 @@ Result<std::vector<Measurement>> CudaBackend::evaluate(std::span<const KnobValue
       return status.error();
     }
   }
-  load_.evaluate_s += seconds_since(start);
   return measurements;
 }
 
@@ -478,6 +492,7 @@ PipelineLoad CudaBackend::load() const {
 }
 
 Result<Comparison> CudaBackend::compare(const KnobValues& configuration) {
+  const Stopwatch watch(load_.compare_s);
   LATHE_TRY(RunnerKernel kernel, compile_configuration(configuration));
   std::string subject = workload_->spec->path.string();
   for (const auto& [name, dtype] : workload_->types)
@@ -504,6 +519,7 @@ Result<Comparison> CudaBackend::compare(const KnobValues& configuration) {
 }
 
 Result<Profile> CudaBackend::profile(const std::optional<KnobValues>& configuration) {
+  const Stopwatch watch(load_.profile_s);
   if (!workload_)
     return Error{"cannot profile", "no problem was prepared", ""};
   if (!configuration)

@@ -30,6 +30,21 @@ extern "C" __global__ void lathe_fill(FillPlan plan, void* data) {
     store(plan.dtype, data, i, fill_bits(plan, i));
 }
 
+// One buffer of one set: what it holds before a launch.
+struct RefreshEntry {
+  FillPlan plan;
+  void* data;
+  u64 poison;
+  u64 poisoned; // 1: every element is `poison`; 0: by the plan
+};
+
+// All buffers of all sets in one launch: blockIdx.y is the entry.
+extern "C" __global__ void lathe_refresh(const RefreshEntry* entries) {
+  const RefreshEntry entry = entries[blockIdx.y];
+  for (u64 i = thread_index(); i < entry.plan.count; i += thread_count())
+    store(entry.plan.dtype, entry.data, i, entry.poisoned ? entry.poison : fill_bits(entry.plan, i));
+}
+
 // Elements that no longer hold what lathe_fill gave them.
 extern "C" __global__ void lathe_check_fill(FillPlan plan, const void* data, Finding* finding) {
   u64 failures = 0, first = ~0ull;

@@ -61,8 +61,6 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
 }
 
 RunnerSession::~RunnerSession() {
-  for (Replay& refresh : refresh_)
-    release(refresh);
   for (CUevent event : {begin_, end_})
     if (event)
       device_.cuda().cuEventDestroy(event);
@@ -174,18 +172,48 @@ DeviceStatus RunnerSession::fill_sets() {
   CUdeviceptr address = bands_.address();
   unsigned band_bytes = GUARD_BYTES;
   LATHE_STEP(utility("lathe_set_guards", band_count_ * GUARD_BYTES, {&address, &band_count_, &band_bytes}));
-  for (const int version : {1, 0}) {
-    version_ = version;
-    LATHE_STEP(capture(
-        static_cast<int>(sets_.size()), [&](std::size_t set) { return refresh(set); }, refresh_[version]));
-    LATHE_DEVICE(device_.cuda().cuGraphLaunch(refresh_[version].graph, device_.stream()), "filling failed");
-  }
+  LATHE_STEP(plan_refresh());
+  LATHE_STEP(refresh());
   filled_ = true;
   return device_.wait(60);
 }
 
-DeviceStatus RunnerSession::refresh(std::size_t set) {
-  return reset(set, poison_of_check(sets_.size() > 1 && set + 1 == sets_.size() ? 1 : 0));
+DeviceStatus RunnerSession::plan_refresh() {
+  LATHE_DEVICE(device_.cuda().cuModuleGetFunction(&refresh_function_, utilities_, "lathe_refresh"),
+               "loading Lathe's kernels failed");
+  for (const int version : {1, 0}) { // the sets hold version 0 first
+    version_ = version;
+    std::vector<RefreshEntry> entries;
+    for (std::size_t set = 0; set < sets_.size(); ++set)
+      for (std::size_t i = 0; i < request_.buffers.size(); ++i) {
+        const RunnerBuffer& buffer = request_.buffers[i];
+        const std::byte pattern = poison_of_check(sets_.size() > 1 && set + 1 == sets_.size() ? 1 : 0);
+        entries.push_back({plan(set, i), sets_[set].data[i], poison_of(buffer.dtype, pattern),
+                           buffer.direction == Direction::out ? 1u : 0u});
+      }
+    const std::size_t bytes = entries.size() * sizeof entries[0];
+    LATHE_DEVICE(refresh_tables_[version].allocate(device_.cuda(), bytes), "allocating memory failed");
+    LATHE_DEVICE(device_.cuda().cuMemcpyHtoDAsync(refresh_tables_[version].address(), entries.data(), bytes,
+                                                  device_.stream()),
+                 "copying failed");
+    LATHE_STEP(device_.wait(60)); // `entries` goes
+  }
+  return {};
+}
+
+DeviceStatus RunnerSession::refresh() {
+  CUdeviceptr table = refresh_tables_[version_].address();
+  std::uint64_t longest = 1;
+  for (const RunnerBuffer& buffer : request_.buffers)
+    longest = std::max(longest, buffer.count);
+  Launch geometry;
+  geometry.block[0] = 256;
+  geometry.grid[1] = static_cast<std::uint32_t>(sets_.size() * request_.buffers.size());
+  const std::uint64_t enough =
+      static_cast<std::uint64_t>(device_.multiprocessors()) * 16 / geometry.grid[1] + 1;
+  geometry.grid[0] = static_cast<std::uint32_t>(std::clamp<std::uint64_t>((longest + 255) / 256, 1, enough));
+  std::vector<void*> arguments{&table};
+  return device_.launch(refresh_function_, geometry, arguments);
 }
 
 DeviceStatus RunnerSession::reset(std::size_t set, std::byte poison) {

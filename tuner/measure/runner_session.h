@@ -53,6 +53,11 @@ private:
     CUevent begin = nullptr, end = nullptr;
     int nodes = 0;
   };
+  struct RefreshEntry { // as in gpu_utilities.cu
+    element::FillPlan plan;
+    CUdeviceptr data;
+    std::uint64_t poison, poisoned;
+  };
   struct Finding { // as in gpu_utilities.cu
     std::uint64_t worst, failures, first;
     double sum;
@@ -69,8 +74,10 @@ private:
   DeviceStatus read_outputs(std::vector<std::string>& outputs); // of the reference, check 0
   DeviceStatus utility(const char* name, std::uint64_t elements, std::vector<void*> arguments);
   DeviceStatus fill(std::size_t set, std::size_t buffer);
-  // Fills and poisons every buffer of a set anew, with the values of the present version.
-  DeviceStatus refresh(std::size_t set);
+  // Writes the tables of `refresh`.
+  DeviceStatus plan_refresh();
+  // Fills and poisons every buffer of every set anew, with the values of the present version.
+  DeviceStatus refresh();
   DeviceStatus clear_findings();
   DeviceStatus read_findings(std::size_t count);
   DeviceStatus flush();
@@ -128,7 +135,8 @@ private:
   std::vector<DeviceMemory> reference_[2][2]; // by version and check; a buffer each, empty for inputs
   std::vector<double> magnitudes_;            // a buffer each
   std::vector<Finding> found_;
-  Replay refresh_[2]; // all sets, by version
+  DeviceMemory refresh_tables_[2]; // a RefreshEntry for each buffer of each set, by version
+  CUfunction refresh_function_ = nullptr;
   CUevent begin_ = nullptr, end_ = nullptr;
   std::unique_ptr<RangeProfiler> profiler_; // once a profile was asked for
 };

@@ -76,8 +76,7 @@ DeviceStatus RunnerSession::sample(const Replay& replay, double limit_s, double&
   const CudaDriver& cuda = device_.cuda();
   if (filled_) {
     version_ = 1 - version_;
-    LATHE_DEVICE(cuda.cuGraphLaunch(refresh_[version_].graph, device_.stream()),
-                 "refreshing the buffers failed");
+    LATHE_STEP(refresh());
     if (sets_exceed_l2_) // what the refreshing left in the L2, much of it dirty, goes
       LATHE_STEP(flush());
   }

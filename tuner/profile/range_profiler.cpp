@@ -11,7 +11,6 @@ namespace lathe {
 namespace {
 
 constexpr const char* LIBRARY = "libcupti.so.13";
-constexpr const char* RANGE = "launch";
 constexpr int MOST_PASSES = 200; // a profiler that never says that it has all it needs
 
 // clang-format off: it indents each line of such a list deeper than the one before
@@ -32,8 +31,6 @@ constexpr int MOST_PASSES = 200; // a profiler that never says that it has all i
   X(cuptiRangeProfilerSetConfig) \
   X(cuptiRangeProfilerStart) \
   X(cuptiRangeProfilerStop) \
-  X(cuptiRangeProfilerPushRange) \
-  X(cuptiRangeProfilerPopRange) \
   X(cuptiRangeProfilerDecodeData) \
   X(cuptiRangeProfilerGetCounterDataSize) \
   X(cuptiRangeProfilerCounterDataImageInitialize)
@@ -254,7 +251,7 @@ private:
     configuration.pConfig = configuration_.data();
     configuration.counterDataImageSize = counters_.size();
     configuration.pCounterDataImage = counters_.data();
-    configuration.range = CUPTI_UserRange;
+    configuration.range = CUPTI_AutoRange;       // exactly the kernel, without what surrounds its launch
     configuration.replayMode = CUPTI_UserReplay; // every pass is preceded by `prepare`
     configuration.maxRangesPerPass = 1;
     configuration.numNestingLevels = 1;
@@ -278,14 +275,7 @@ private:
       LATHE_PARAMETERS(CUpti_RangeProfiler_Start_Params, start);
       start.pRangeProfilerObject = profiler_;
       LATHE_CUPTI(api_.cuptiRangeProfilerStart(&start), "starting a pass failed");
-      LATHE_PARAMETERS(CUpti_RangeProfiler_PushRange_Params, push);
-      push.pRangeProfilerObject = profiler_;
-      push.pRangeName = RANGE;
-      LATHE_CUPTI(api_.cuptiRangeProfilerPushRange(&push), "beginning a range failed");
       LATHE_CHECK(launch());
-      LATHE_PARAMETERS(CUpti_RangeProfiler_PopRange_Params, pop);
-      pop.pRangeProfilerObject = profiler_;
-      LATHE_CUPTI(api_.cuptiRangeProfilerPopRange(&pop), "ending a range failed");
       LATHE_PARAMETERS(CUpti_RangeProfiler_Stop_Params, stop);
       stop.pRangeProfilerObject = profiler_;
       LATHE_CUPTI(api_.cuptiRangeProfilerStop(&stop), "ending a pass failed");

@@ -30,8 +30,8 @@ public:
   virtual const std::vector<std::string>& metrics() const = 0;
   virtual std::size_t passes() const = 0;
 
-  // Calls `prepare` and `launch` once a pass; only what `launch` enqueues is counted, and it must have ended
-  // when it returns. One value a metric. An error of theirs ends the collection and is returned.
+  // Calls `prepare` and `launch` once a pass; `launch` enqueues one kernel and waits for it, and that kernel
+  // alone is counted. One value a metric. An error of theirs ends the collection and is returned.
   using Step = std::function<Status()>;
   virtual Result<std::vector<double>> collect(const Step& prepare, const Step& launch) = 0;
 };
