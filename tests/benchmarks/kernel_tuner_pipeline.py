@@ -1,0 +1,73 @@
+"""Kernel Tuner on one of the cases, in a process of its own: prints one JSON object with what it evaluated and when.
+
+usage: kernel_tuner_pipeline.py ROOT CASE VALID.json STRATEGY SECONDS SEED
+VALID.json: the valid configurations, a list of objects. Needs kernel_tuner and cupy."""
+
+import contextlib
+import datetime
+import io
+import json
+import random
+import sys
+import time
+from pathlib import Path
+
+import kernel_tuner
+import numpy
+
+import pipeline_cases
+
+PREFIX = "KT_"
+SCALARS = {"i32": numpy.int32, "u32": numpy.uint32, "f32": numpy.float32}
+
+
+def device_argument(kind, direction, amount, generator):
+    if direction is None:
+        return SCALARS[kind](amount)
+    values = generator.standard_normal(int(amount), dtype=numpy.float32)
+    return (values.view(numpy.uint32) >> 16).astype(numpy.uint16)  # bfloat16, rounded down
+
+
+def main():
+    root, name, valid_path, strategy, seconds, seed = sys.argv[1:7]
+    case = next(c for c in [pipeline_cases.SMALL, *pipeline_cases.LARGE] if c.name == name)
+    valid = json.loads(Path(valid_path).read_text(encoding="utf-8"))
+    names = list(valid[0])
+    allowed = {tuple(one[k] for k in names) for one in valid}
+    random.seed(int(seed))
+    numpy.random.seed(int(seed))
+    generator = numpy.random.default_rng(int(seed))
+    parameters = {PREFIX + k: sorted({one[k] for one in valid}) for k in names}
+    block_names = []
+    for axis, text in zip("XYZ", case.block):
+        if text.isdigit():
+            parameters[PREFIX + "BLOCK_SIZE_" + axis] = [int(text)]
+            block_names.append(PREFIX + "BLOCK_SIZE_" + axis)
+        else:
+            block_names.append(PREFIX + text)
+
+    def of(p, text):
+        return int(eval(text, {}, {**case.problem, **{k: p[PREFIX + k] for k in names}}))
+
+    arguments = [device_argument(kind, direction, amount, generator)
+                 for _, kind, direction, amount in pipeline_cases.arguments(root, case)]
+    options = {"strategy": strategy, "strategy_options": {"time_limit": float(seconds)}} if strategy != "brute_force" else {}
+    start = time.time()
+    with contextlib.redirect_stdout(io.StringIO()):
+        results, _ = kernel_tuner.tune_kernel(
+            pipeline_cases.instance(root, case, PREFIX), pipeline_cases.template_source(root, case),
+            lambda p: tuple(of(p, text) for text in case.grid), arguments, parameters, lang="cupy",
+            grid_div_x=[], grid_div_y=[], grid_div_z=[], block_size_names=block_names,
+            restrictions=lambda *a, **p: tuple((p or a[0])[PREFIX + k] for k in names) in allowed,
+            smem_args={"size": lambda p: of(p, case.shared)}, compiler_options=["-std=c++17"], verbose=False, **options)
+    end = time.time()
+    rows = []
+    for one in results:
+        stamp = one.get("timestamp")
+        at = datetime.datetime.fromisoformat(str(stamp)).timestamp() - start if stamp else None
+        rows.append({"Knobs": {k: one[PREFIX + k] for k in names}, "Seconds": at,
+                     "Milliseconds": one["time"] if isinstance(one["time"], float) else None})
+    print(json.dumps({"Version": kernel_tuner.__version__, "Strategy": strategy, "Wall": end - start, "Rows": rows}))
+
+
+main()
