@@ -49,6 +49,9 @@ def main():
     def of(p, text):
         return int(eval(text, {}, {**case.problem, **{k: p[PREFIX + k] for k in names}}))
 
+    def is_valid(p):  # Kernel Tuner takes a lambda apart and must not see one here
+        return tuple(p[PREFIX + k] for k in names) in allowed
+
     arguments = [device_argument(kind, direction, amount, generator)
                  for _, kind, direction, amount in pipeline_cases.arguments(root, case)]
     options = {"strategy": strategy, "strategy_options": {"time_limit": float(seconds)}} if strategy != "brute_force" else {}
@@ -58,7 +61,7 @@ def main():
             pipeline_cases.instance(root, case, PREFIX), pipeline_cases.template_source(root, case),
             lambda p: tuple(of(p, text) for text in case.grid), arguments, parameters, lang="cupy",
             grid_div_x=[], grid_div_y=[], grid_div_z=[], block_size_names=block_names,
-            restrictions=lambda *a, **p: tuple((p or a[0])[PREFIX + k] for k in names) in allowed,
+            restrictions=is_valid,
             smem_args={"size": lambda p: of(p, case.shared)}, compiler_options=["-std=c++17"], verbose=False, **options)
     end = time.time()
     rows = []

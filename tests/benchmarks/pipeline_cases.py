@@ -31,16 +31,15 @@ SMALL = _rmsnorm("rmsnorm-192", {
 
 LARGE = [
     _rmsnorm("rmsnorm", {
-        "VEC_SIZE": [2, 4, 8, 16], "BLOCK_Y": WARPS, "ROWS": [1, 2, 4], "UNROLL": [1, 2, 4], "UNROLL_2": [1, 4],
-        "LOAD_CACHE": [0, 1, 2], "STORE_CACHE": [0, 1], "MIN_BLOCKS": [0]}),
+        "VEC_SIZE": [2, 4, 8, 16], "BLOCK_Y": WARPS, "ROWS": [1, 2, 4], "UNROLL": [1, 2, 4], "UNROLL_2": [1],
+        "LOAD_CACHE": [0, 2], "STORE_CACHE": [0, 1], "MIN_BLOCKS": [0]}),
     Case("silu_and_mul", "silu_and_mul", {"d": 14336, "num_tokens": 4096}, {
-        "vec_size": [2, 4, 8, 16], "BLOCK": BLOCKS, "SPLIT": [1, 2, 4], "ROWS": [1, 2], "UNROLL": [1, 2, 4],
+        "vec_size": [2, 4, 8, 16], "BLOCK": BLOCKS, "SPLIT": [1, 2, 4], "ROWS": [1, 2], "UNROLL": [1, 2],
         "UNROLL_2": [1], "LOAD_CACHE": [0, 2], "STORE_CACHE": [0, 1], "MIN_BLOCKS": [0]},
         ["BLOCK", "1", "1"], ["num_tokens // ROWS", "SPLIT", "1"]),
     Case("fused_add_rmsnorm", "fused_add_rmsnorm", {"d": 8192, "num_tokens": 4096}, {
         "VEC_SIZE": [2, 4, 8, 16], "BLOCK_Y": WARPS, "KEEP": [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16], "ROWS": [1, 2, 4],
-        "UNROLL": [0, 1, 2, 4], "UNROLL_2": [0, 1], "LOAD_CACHE": [0, 1], "STORE_CACHE": [0, 1],
-        "MIN_BLOCKS": [0, 1, 2]},
+        "UNROLL": [0, 1, 2], "UNROLL_2": [0], "LOAD_CACHE": [0, 1], "STORE_CACHE": [0, 1], "MIN_BLOCKS": [0]},
         ["32", "BLOCK_Y", "1"], ["num_tokens // ROWS", "1", "1"],
         "((((BLOCK_Y + 4) - 1) // 4) * 4 + (d if KEEP == 0 else 0)) * 4"),
 ]

@@ -23,7 +23,7 @@ template <int V> __global__ void kernel(float* out, const float* in, int n) {
   if (V == FEW_BLOCKS || V == LATENCY) {
     int at = i % n;
     for (int k = 0; k < 400; ++k)  // each load waits for the one before
-      at = ((int)(in[at] * 1000.0f) & 0xffff) * 977 % n;
+      at = __float_as_int(in[at]) & (n - 1);
     r = (float)at;
   }
   if (V == CONFLICTS) {

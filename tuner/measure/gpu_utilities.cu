@@ -30,26 +30,90 @@ extern "C" __global__ void lathe_fill(FillPlan plan, void* data) {
     store(plan.dtype, data, i, fill_bits(plan, i));
 }
 
-// One buffer of one set: what it holds before a launch.
+// One buffer of one set. What a kernel reads comes from a master copy, 16-byte chunks of it moved round by an
+// amount that the key and the buffer's number give (none for key 0): other values at every place, by one
+// copy. What it only writes has no master and is poisoned.
 struct RefreshEntry {
-  FillPlan plan;
+  const void* master;
   void* data;
-  u64 poison;
-  u64 poisoned; // 1: every element is `poison`; 0: by the plan
+  u64 bytes, size; // of the buffer, of an element
+  u64 number;
 };
 
-// All buffers of all sets in one launch: blockIdx.y is the entry.
-extern "C" __global__ void lathe_refresh(const RefreshEntry* entries) {
-  const RefreshEntry entry = entries[blockIdx.y];
-  for (u64 i = thread_index(); i < entry.plan.count; i += thread_count())
-    store(entry.plan.dtype, entry.data, i, entry.poisoned ? entry.poison : fill_bits(entry.plan, i));
+namespace {
+
+constexpr u64 CHUNK = 16;
+
+__device__ u64 rotation_of(const RefreshEntry& entry, u64 key) {
+  const u64 chunks = entry.bytes / CHUNK;
+  return key && chunks ? mix(key ^ mix(entry.number)) % chunks : 0;
 }
 
-// Elements that no longer hold what lathe_fill gave them.
-extern "C" __global__ void lathe_check_fill(FillPlan plan, const void* data, Finding* finding) {
+// The element of the master that element `i` of the buffer is a copy of.
+__device__ u64 origin_of(const RefreshEntry& entry, u64 rotation, u64 i) {
+  const u64 in_chunk = CHUNK / entry.size, chunks = entry.bytes / CHUNK, chunk = i / in_chunk;
+  return chunk < chunks ? (chunk + rotation) % chunks * in_chunk + i % in_chunk : i;
+}
+
+__device__ u64 load_bytes(u64 size, const void* data, u64 i) {
+  switch (size) {
+  case 8:
+    return static_cast<const u64*>(data)[i];
+  case 4:
+    return static_cast<const unsigned*>(data)[i];
+  case 2:
+    return static_cast<const unsigned short*>(data)[i];
+  default:
+    return static_cast<const unsigned char*>(data)[i];
+  }
+}
+
+__device__ void store_bytes(u64 size, void* data, u64 i, u64 bits) {
+  switch (size) {
+  case 8:
+    static_cast<u64*>(data)[i] = bits;
+    break;
+  case 4:
+    static_cast<unsigned*>(data)[i] = static_cast<unsigned>(bits);
+    break;
+  case 2:
+    static_cast<unsigned short*>(data)[i] = static_cast<unsigned short>(bits);
+    break;
+  default:
+    static_cast<unsigned char*>(data)[i] = static_cast<unsigned char>(bits);
+  }
+}
+
+} // namespace
+
+// Many buffers in one launch: blockIdx.y is the entry. `poison`: a byte, eight times.
+extern "C" __global__ void lathe_refresh(const RefreshEntry* entries, u64 key, u64 poison) {
+  const RefreshEntry entry = entries[blockIdx.y];
+  const u64 rotation = rotation_of(entry, key);
+  u64 first = 0; // element not covered by chunks
+  if (reinterpret_cast<u64>(entry.data) % CHUNK == 0) {
+    const u64 chunks = entry.bytes / CHUNK;
+    const ulonglong2* from = static_cast<const ulonglong2*>(entry.master);
+    ulonglong2* to = static_cast<ulonglong2*>(entry.data);
+    for (u64 c = thread_index(); c < chunks; c += thread_count()) {
+      const u64 origin = c + rotation < chunks ? c + rotation : c + rotation - chunks;
+      to[c] = from ? from[origin] : ulonglong2{poison, poison};
+    }
+    first = chunks * (CHUNK / entry.size);
+  }
+  for (u64 i = first + thread_index(); i < entry.bytes / entry.size; i += thread_count())
+    store_bytes(entry.size, entry.data, i,
+                entry.master ? load_bytes(entry.size, entry.master, origin_of(entry, rotation, i)) : poison);
+}
+
+// Elements that no longer hold what lathe_refresh gave them.
+extern "C" __global__ void lathe_check_input(const RefreshEntry* entry_at, u64 key, Finding* finding) {
+  const RefreshEntry entry = *entry_at;
+  const u64 rotation = rotation_of(entry, key);
   u64 failures = 0, first = ~0ull;
-  for (u64 i = thread_index(); i < plan.count; i += thread_count())
-    if (load(plan.dtype, data, i) != fill_bits(plan, i)) {
+  for (u64 i = thread_index(); i < entry.bytes / entry.size; i += thread_count())
+    if (load_bytes(entry.size, entry.data, i) !=
+        load_bytes(entry.size, entry.master, origin_of(entry, rotation, i))) {
       ++failures;
       first = i < first ? i : first;
     }

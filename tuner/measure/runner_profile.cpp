@@ -35,7 +35,7 @@ ProfileReply RunnerSession::profile(const ProfileRequest& request) {
   const auto prepare = [&]() -> Status {
     return guarded([&]() -> DeviceStatus {
       set = pass++ % sets_.size();
-      LATHE_STEP(reset(set, poison_of_check(0)));
+      LATHE_STEP(reset(set, new_key(), new_poison()));
       LATHE_STEP(flush());
       return device_.wait(request.time_limit_s);
     }());

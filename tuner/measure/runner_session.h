@@ -1,5 +1,5 @@
-// One problem on the runner's device: rotating buffer sets with guard bands, the reference's outputs,
-// verification, and timing by graph replay.
+// One problem on the runner's device: rotating buffer sets with guard bands, verification beside the
+// reference, and timing by graph replay.
 #pragma once
 
 #include "tuner/measure/fill.h"
@@ -7,6 +7,7 @@
 #include "tuner/profile/range_profiler.h"
 
 #include <functional>
+#include <random>
 
 // Return from a function of DeviceStatus when a driver call or a step failed.
 #define LATHE_DEVICE(call, action)                                                                           \
@@ -41,10 +42,12 @@ public:
 private:
   // A replay should last this long: short enough for ten thousand configurations, long against an event's
   // resolution of half a microsecond.
-  static constexpr double REPLAY_US = 300;
+  static constexpr double REPLAY_US = 150;
 
   struct Set {
     std::vector<CUdeviceptr> data; // a buffer each
+    std::uint64_t key = 0;         // of its present values
+    std::byte poison{};            // of its outputs, before a launch
   };
   // A captured sequence of launches over the sets, with event records at both ends inside the graph: a sample
   // has no launch latency in it.
@@ -54,9 +57,8 @@ private:
     int nodes = 0;
   };
   struct RefreshEntry { // as in gpu_utilities.cu
-    element::FillPlan plan;
-    CUdeviceptr data;
-    std::uint64_t poison, poisoned;
+    CUdeviceptr master, data;
+    std::uint64_t bytes, size, number;
   };
   struct Finding { // as in gpu_utilities.cu
     std::uint64_t worst, failures, first;
@@ -68,42 +70,44 @@ private:
 
   DeviceStatus load_utilities();
   DeviceStatus allocate();
-  DeviceStatus fill_sets();
-  DeviceStatus run_reference();
-  DeviceStatus run_reference_once(CUfunction function, std::size_t check);
-  DeviceStatus read_outputs(std::vector<std::string>& outputs); // of the reference, check 0
+  // Fills the masters, sets the guards, and plans the refreshing.
+  DeviceStatus fill();
+  // The first set with the values that the host executor would use, and its outputs by the raw kernel when
+  // asked for; then the outputs' magnitudes, also of other values.
+  DeviceStatus run_reference(std::vector<std::string>* outputs);
+  DeviceStatus add_magnitudes(std::size_t set);
   DeviceStatus utility(const char* name, std::uint64_t elements, std::vector<void*> arguments);
-  DeviceStatus fill(std::size_t set, std::size_t buffer);
-  // Writes the tables of `refresh`.
-  DeviceStatus plan_refresh();
-  // Fills and poisons every buffer of every set anew, with the values of the present version.
+  // New values and poisoned outputs for all sets in one launch, or for one set with a given key and poison.
   DeviceStatus refresh();
+  DeviceStatus reset(std::size_t set, std::uint64_t key, std::byte poison);
+  DeviceStatus refresh_entries(std::size_t first, std::size_t count, std::uint64_t key, std::byte poison);
+  std::uint64_t new_key() { return secret_() | 1; }
+  std::byte new_poison() { return POISONS[secret_() % 2]; }
   DeviceStatus clear_findings();
   DeviceStatus read_findings(std::size_t count);
   DeviceStatus flush();
 
-  // Writes the set's inputs and poisons its outputs.
-  DeviceStatus reset(std::size_t set, std::byte poison);
   DeviceStatus launch(CUfunction function, const Launch& geometry, std::size_t set);
-  // Compares the outputs of check number `check` with the reference's of the present version, and looks at
-  // inputs and guards.
-  DeviceStatus judge(std::size_t check, double& error);
+  // Whether a launch on the set left guards and inputs alone and wrote what the raw kernel, run on the same
+  // values now, writes.
+  DeviceStatus judge(std::size_t set, double& error);
+  DeviceStatus describe_findings(std::size_t set, double& error);
   // Two runs, poisoned differently, of different data; `first_us` is the time of the first, roughly.
   DeviceStatus verify(CUfunction function, const Launch& geometry, double limit_s, double& error,
                       double& first_us);
-  // The launches of a replay as it is timed are judged.
+  // Launches of a replay as it is timed are judged.
   DeviceStatus verify_replay(const Replay& replay, CUfunction function, const Launch& geometry,
                              double limit_s, double& error);
-  // What a replay that just ended left in the sets that it reached.
+  // What a replay that just ended left in one of the sets that it reached.
   DeviceStatus judge_replay(const Replay& replay, double& error);
 
   int nodes_for(double estimate_us) const;
   DeviceStatus capture(int nodes, const std::function<DeviceStatus(std::size_t set)>& enqueue,
                        Replay& replay);
   void release(Replay& replay);
-  // Microseconds a launch of one replay. Before it, every buffer gets the values of the other version and
-  // every output its poison: a kernel can tell a timed call neither from a verified one nor from the one
-  // before.
+  // Microseconds a launch of one replay. Before it, every buffer gets values that it never had and every
+  // output is poisoned: nothing remembered from an earlier call is of use, and a timed call looks like a
+  // verified one.
   DeviceStatus sample(const Replay& replay, double limit_s, double& us);
   // `error`: where a timed call, chosen at random, is judged as well.
   DeviceStatus time(const Replay& replay, const RunnerTiming& timing, Timing& result,
@@ -113,11 +117,6 @@ private:
   DeviceStatus time_copies(std::uint64_t bytes, std::uint64_t chunk, double& us);
   double physics_floor_us(double bytes_per_second, double raw_us) const;
 
-  element::FillPlan plan(std::size_t set, std::size_t buffer) const;
-  std::size_t check_set(std::size_t check) const { return check == 0 ? 0 : sets_.size() - 1; }
-  std::byte poison_of_check(std::size_t check) const {
-    return POISONS[(static_cast<std::size_t>(version_) + check) % 2];
-  }
   std::uint64_t bytes_of(std::size_t buffer) const;
 
   RunnerDevice& device_;
@@ -125,17 +124,19 @@ private:
   CUmodule utilities_ = nullptr;
   std::vector<Set> sets_;
   std::uint64_t set_bytes_ = 0, moved_bytes_ = 0;
-  int version_ = 0; // of the values that the sets hold
   bool sets_exceed_l2_ = false;
   bool filled_ = false;
   DeviceMemory arena_; // the sets, side by side
   std::uint64_t arena_bytes_ = 0;
   DeviceMemory flush_, findings_, bands_;
   std::uint64_t flush_bytes_ = 0, band_count_ = 0;
-  std::vector<DeviceMemory> reference_[2][2]; // by version and check; a buffer each, empty for inputs
-  std::vector<double> magnitudes_;            // a buffer each
+  std::vector<DeviceMemory> masters_; // a buffer each, empty for outputs
+  std::vector<DeviceMemory>
+      spares_;                     // a buffer each, empty for inputs: where outputs wait for the raw kernel's
+  std::vector<double> magnitudes_; // a buffer each
   std::vector<Finding> found_;
-  DeviceMemory refresh_tables_[2]; // a RefreshEntry for each buffer of each set, by version
+  DeviceMemory refresh_table_; // a RefreshEntry for each buffer of each set
+  std::mt19937_64 secret_{std::random_device()()};
   CUfunction refresh_function_ = nullptr;
   CUevent begin_ = nullptr, end_ = nullptr;
   std::unique_ptr<RangeProfiler> profiler_; // once a profile was asked for

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <thread>
 
 namespace lathe {
@@ -75,7 +74,6 @@ DeviceStatus RunnerSession::flush() {
 DeviceStatus RunnerSession::sample(const Replay& replay, double limit_s, double& us) {
   const CudaDriver& cuda = device_.cuda();
   if (filled_) {
-    version_ = 1 - version_;
     LATHE_STEP(refresh());
     if (sets_exceed_l2_) // what the refreshing left in the L2, much of it dirty, goes
       LATHE_STEP(flush());
@@ -99,7 +97,7 @@ DeviceStatus RunnerSession::time(const Replay& replay, const RunnerTiming& timin
   LATHE_STEP(sample(replay, timing.time_limit_s, warm_up));
   ClockReading clocks;
   std::vector<double> samples;
-  const std::size_t judged = std::random_device()() % static_cast<unsigned>(std::max(1, timing.min_samples));
+  const std::size_t judged = secret_() % static_cast<unsigned>(std::max(1, timing.min_samples));
   for (int attempt = 0; attempt < 3; ++attempt) {
     samples.clear();
     result = {};
