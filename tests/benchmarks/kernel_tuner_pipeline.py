@@ -7,6 +7,7 @@ import contextlib
 import datetime
 import io
 import json
+import os
 import random
 import sys
 import time
@@ -18,6 +19,7 @@ import numpy
 import pipeline_cases
 
 PREFIX = "KT_"
+CUDA = os.environ.get("CUDA_HOME", "/usr/local/cuda")
 SCALARS = {"i32": numpy.int32, "u32": numpy.uint32, "f32": numpy.float32}
 
 
@@ -62,7 +64,8 @@ def main():
             lambda p: tuple(of(p, text) for text in case.grid), arguments, parameters, lang="cupy",
             grid_div_x=[], grid_div_y=[], grid_div_z=[], block_size_names=block_names,
             restrictions=is_valid,
-            smem_args={"size": lambda p: of(p, case.shared)}, compiler_options=["-std=c++17"], verbose=False, **options)
+            smem_args={"size": lambda p: of(p, case.shared)}, verbose=False,
+            compiler_options=["-std=c++17", f"-I{root}/tuner/compile/nvrtc_std", f"-I{CUDA}/include"], **options)
     end = time.time()
     rows = []
     for one in results:

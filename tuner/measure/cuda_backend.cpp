@@ -225,6 +225,10 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   options_ = options;
   state_ = {};
   side_runner_.forget();
+  // Contexts take their time to open: the processes begin before there is anything to ask.
+  if (!runner_.running())
+    LATHE_CHECK(runner_.start());
+  side_runner_.warm_up();
   queued_.clear();
   compiled_.clear();
   if (!same_compiler) {

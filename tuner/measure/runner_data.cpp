@@ -104,8 +104,9 @@ DeviceStatus RunnerSession::fill() {
                          entries.size()});
   const std::size_t bytes = entries.size() * sizeof entries[0];
   LATHE_DEVICE(refresh_table_.allocate(device_.cuda(), bytes), "allocating memory failed");
-  LATHE_DEVICE(device_.cuda().cuMemcpyHtoDAsync(refresh_table_.address(), entries.data(), bytes, device_.stream()),
-               "copying failed");
+  LATHE_DEVICE(
+      device_.cuda().cuMemcpyHtoDAsync(refresh_table_.address(), entries.data(), bytes, device_.stream()),
+      "copying failed");
   LATHE_DEVICE(device_.cuda().cuModuleGetFunction(&refresh_function_, utilities_, "lathe_refresh"),
                "loading Lathe's kernels failed");
   LATHE_STEP(refresh());

@@ -13,6 +13,11 @@ void SideRunner::stop() {
   state_ = State::empty;
 }
 
+void SideRunner::warm_up() {
+  if (!process_.running() && !process_.start().ok())
+    stop();
+}
+
 Status SideRunner::prepare(const SetupRequest& setup, State wanted) {
   if (process_.running() && state_ == wanted)
     return Done{};
@@ -68,6 +73,7 @@ Status SideRunner::check_views(const SetupRequest& setup, const std::string& sub
     return Done{};
   if (!prepare(setup, State::shifted).ok()) {
     without_views_.insert(subject);
+    warm_up(); // for the counters
     return Done{};
   }
   EvaluateRequest request{kernel, setup.timing, 0, true};

@@ -20,6 +20,8 @@ public:
   // Another problem follows: what the process holds is of no use.
   void forget() { state_ = State::empty; }
   void stop();
+  // Starts the process, which opens its context meanwhile; whether that worked is seen when it is asked.
+  void warm_up();
 
   // Counters of one launch. Where they are denied or absent, the first error is the answer ever after.
   Result<Profile> profile(const SetupRequest& setup, const RunnerKernel& kernel, double time_limit_s);
