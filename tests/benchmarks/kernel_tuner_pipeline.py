@@ -26,6 +26,8 @@ SCALARS = {"i32": numpy.int32, "u32": numpy.uint32, "f32": numpy.float32}
 def device_argument(kind, direction, amount, generator):
     if direction is None:
         return SCALARS[kind](amount)
+    if kind == "f32":
+        return generator.standard_normal(int(amount), dtype=numpy.float32)
     values = generator.standard_normal(int(amount), dtype=numpy.float32)
     return (values.view(numpy.uint32) >> 16).astype(numpy.uint16)  # bfloat16, rounded down
 
@@ -40,19 +42,18 @@ def main():
     numpy.random.seed(int(seed))
     generator = numpy.random.default_rng(int(seed))
     parameters = {PREFIX + k: sorted({one[k] for one in valid}) for k in names}
-    block_names = []
-    for axis, text in zip("XYZ", case.block):
-        if text.isdigit():
-            parameters[PREFIX + "BLOCK_SIZE_" + axis] = [int(text)]
-            block_names.append(PREFIX + "BLOCK_SIZE_" + axis)
-        else:
-            block_names.append(PREFIX + text)
+    # Kernel Tuner takes a block's size from parameters: one of its own for every size that a configuration has.
+    block_names = [PREFIX + "BLOCK_" + axis for axis in "XYZ"]
+    sizes = {tuple(one[k] for k in names): [int(eval(text, {}, {**case.problem, **one})) for text in case.block] for one in valid}
+    for axis, block_name in enumerate(block_names):
+        parameters[block_name] = sorted({size[axis] for size in sizes.values()})
 
     def of(p, text):
         return int(eval(text, {}, {**case.problem, **{k: p[PREFIX + k] for k in names}}))
 
     def is_valid(p):  # Kernel Tuner takes a lambda apart and must not see one here
-        return tuple(p[PREFIX + k] for k in names) in allowed
+        configuration = tuple(p[PREFIX + k] for k in names)
+        return configuration in allowed and [p[name] for name in block_names] == sizes[configuration]
 
     arguments = [device_argument(kind, direction, amount, generator)
                  for _, kind, direction, amount in pipeline_cases.arguments(root, case)]

@@ -54,12 +54,13 @@ def run_kernel_tuner(arguments, case, valid, strategy, seconds, seed, folder):
     path = Path(folder) / "valid.json"
     path.write_text(json.dumps(valid), encoding="utf-8")
     environment = {**os.environ, "CUPY_CACHE_DIR": str(Path(folder) / "cupy")}
+    start = time.time()
     done = subprocess.run([sys.executable, str(HERE / "kernel_tuner_pipeline.py"), arguments.root, case.name, str(path), strategy,
                            str(seconds), str(seed)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, check=False)
     if done.returncode != 0:
         return {"Missing": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it failed"}
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return json.loads(done.stdout.strip().splitlines()[-1]) | {"Process": time.time() - start}
 
 
 def first_close(rows, truth, limit):
@@ -73,7 +74,12 @@ def first_close(rows, truth, limit):
 
 
 def without_rows(result):
-    return {key: value for key, value in result.items() if key != "Rows"} | {"Configurations": len(result.get("Rows", []))}
+    rows = result.get("Rows", [])
+    times = [row["Seconds"] for row in rows if row["Seconds"] is not None]
+    return {key: value for key, value in result.items() if key != "Rows"} | {
+        "Configurations": len({json.dumps(row["Knobs"], sort_keys=True) for row in rows}), "Rows": len(rows),
+        "Timed": sum(1 for row in rows if row.get("Milliseconds", row.get("Microseconds")) is not None),
+        "LastSeconds": max(times) if times else None}
 
 
 def brute_force(arguments, case):

@@ -74,6 +74,7 @@ private:
   // The code of a finished compilation, with its outcome; nothing when nothing is queued.
   std::optional<std::pair<std::string, CompileOutcome>> next_compiled();
   Status check_raw_kernel();
+  Result<CompileRequest> own_kernels_request() const;
   RunnerTiming timing(double incumbent_us) const;
   Status start_runner(bool measure);
   // False when the kernel cannot launch; then the measurement says why.
@@ -217,6 +218,18 @@ Status CudaBackend::start_runner(bool measure) {
   return Done{};
 }
 
+Result<CompileRequest> CudaBackend::own_kernels_request() const {
+  LATHE_TRY(const std::filesystem::path utilities, shipped_file("runner/gpu_utilities.cu"));
+  CompileRequest request;
+  LATHE_TRY(request.source, read_file(utilities));
+  request.file_name = utilities.string();
+  // The folder as shipped: the file itself may be a link into another one.
+  request.options = {"-I" + utilities.parent_path().string(), "--fmad=false"};
+  request.architecture = device_.architecture();
+  request.instances = {"lathe_fill"};
+  return request;
+}
+
 Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& options) {
   const Stopwatch watch(load_.prepare_s);
   const bool same_compiler =
@@ -241,18 +254,7 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   const TuningSpec& spec = *workload.spec;
   LATHE_TRY(kernel_text_, read_file(spec.kernel.file));
 
-  // Lathe's own kernels.
-  LATHE_TRY(const std::filesystem::path utilities, shipped_file("runner/gpu_utilities.cu"));
-  CompileRequest own;
-  LATHE_TRY(own.source, read_file(utilities));
-  own.file_name = utilities.string();
-  // The folder as shipped: the file itself may be a link into another one.
-  own.options = {"-I" + utilities.parent_path().string(), "--fmad=false"};
-  own.architecture = device_.architecture();
-  own.instances = {"lathe_fill"};
-  LATHE_TRY(const CompiledKernel own_kernels, compile_one(std::move(own)));
-
-  // The reference: the raw kernel, or the template at its defaults where a specification has none.
+  // The raw kernel, or the template at its defaults where a specification has none; and Lathe's own kernels.
   const bool has_reference = !spec.reference.file.empty();
   const KernelSource& source = has_reference ? spec.reference : spec.kernel;
   LATHE_TRY(const KnobValues defaults, default_knobs(workload));
@@ -263,7 +265,18 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   LATHE_TRY(Plan raw, plan(source, defaults));
   CompileRequest request = request_for(source, text, raw.options);
   request.instances = {raw.instance};
-  LATHE_TRY(const CompiledKernel reference, compile_one(std::move(request)));
+  LATHE_TRY(CompileRequest own, own_kernels_request());
+  const std::uint64_t own_ticket = compiler_->submit(std::move(own)); // both at once
+  const std::uint64_t raw_ticket = compiler_->submit(std::move(request));
+  CompiledKernel own_kernels, reference;
+  while (std::optional<Compiler::Finished> finished = compiler_->next()) {
+    if (!finished->outcome.ok())
+      return Error{finished->outcome.message, "", ""};
+    if (finished->ticket == own_ticket)
+      own_kernels = std::move(finished->outcome.kernel);
+    else if (finished->ticket == raw_ticket)
+      reference = std::move(finished->outcome.kernel);
+  }
   Measurement refused;
   if (!fits(reference, raw.launch, refused))
     return Error{"the raw kernel cannot be launched on " + device_.name, refused.reason,
