@@ -83,8 +83,8 @@ std::string importance_chart(const std::string& id, const Importance& importance
   if (importance.explained < 0.5)
     remark += " <b>That is little: take the shares as hints.</b>";
   return figure(title, {},
-                drawing.svg(id, title, "Share of the variance of the time by knob and pair of knobs."), remark,
-                table("Importance of knobs", {"knob", "share"}, rows));
+                drawing.svg(id, title, "Share of the variance of the time by knob and pair of knobs."),
+                remark, table("Importance of knobs", {"knob", "share"}, rows));
 }
 
 std::string effects_chart(const std::string& id, const Importance& importance) {
@@ -122,10 +122,11 @@ std::string effects_chart(const std::string& id, const Importance& importance) {
       rows.push_back({escape(effect.name + " = " + value), short_number(effect.relative_time[v])});
     }
   }
-  return figure(title, {{"tuned", "the fastest value"}},
-                drawing.svg(id, title, "Predicted time of each value relative to the mean."),
-                "Predicted time relative to the mean, averaged over all values of the other knobs. Lower is faster.",
-                table("Predicted relative time by value", {"value", "time / mean"}, rows));
+  return figure(
+      title, {{"tuned", "the fastest value"}},
+      drawing.svg(id, title, "Predicted time of each value relative to the mean."),
+      "Predicted time relative to the mean, averaged over all values of the other knobs. Lower is faster.",
+      table("Predicted relative time by value", {"value", "time / mean"}, rows));
 }
 
 std::string interaction_chart(const std::string& id, const Importance& importance) {
@@ -135,19 +136,20 @@ std::string interaction_chart(const std::string& id, const Importance& importanc
   const KnobEffect &down = importance.knobs[pair.first], &across = importance.knobs[pair.second];
   const std::string title = "Together: " + pair_name(importance, pair);
   constexpr double width = 400, left = 52, right = 8, top = 6, bottom = 38;
-  const double cell_height =
-      std::clamp(230 / static_cast<double>(down.values.size()), 12.0, 26.0);
+  const double cell_height = std::clamp(230 / static_cast<double>(down.values.size()), 12.0, 26.0);
   const double height = top + bottom + cell_height * static_cast<double>(down.values.size());
   const double cell_width = (width - left - right) / static_cast<double>(across.values.size());
   double extreme = 0;
   for (const double value : importance.grid)
     extreme = std::max(extreme, std::abs(std::log(value)));
-  const auto best = static_cast<std::size_t>(std::ranges::min_element(importance.grid) - importance.grid.begin());
+  const auto best =
+      static_cast<std::size_t>(std::ranges::min_element(importance.grid) - importance.grid.begin());
   Drawing drawing(width, height);
   std::vector<Row> rows;
   for (std::size_t i = 0; i < down.values.size(); ++i) {
     const double y = top + static_cast<double>(i) * cell_height;
-    drawing.text(left - 5, y + cell_height / 2 + 4, shortened(to_string(down.values[i]), 6), "tick", Anchor::end);
+    drawing.text(left - 5, y + cell_height / 2 + 4, shortened(to_string(down.values[i]), 6), "tick",
+                 Anchor::end);
     Row row{escape(to_string(down.values[i]))};
     for (std::size_t j = 0; j < across.values.size(); ++j) {
       const double relative = importance.grid[i * across.values.size() + j];
@@ -175,12 +177,13 @@ std::string interaction_chart(const std::string& id, const Importance& importanc
   }
   drawing.text((left + width - right) / 2, height - 5, across.name, "axis-title", Anchor::middle);
   drawing.vertical_text(11, top + (height - top - bottom) / 2, down.name, "axis-title");
-  return figure(title, {{"tuned", "faster than the mean"}, {"raw", "slower"}},
-                drawing.svg(id, title, "Predicted time of each pair of values relative to the mean."),
-                fmt::format("The pair that explains most beyond its knobs by themselves ({}). Framed: the fastest. "
-                            "Pairs that the conditions forbid are filled in by the model.",
-                            percent(pair.share)),
-                table(title, headings, rows));
+  return figure(
+      title, {{"tuned", "faster than the mean"}, {"raw", "slower"}},
+      drawing.svg(id, title, "Predicted time of each pair of values relative to the mean."),
+      fmt::format("The pair that explains most beyond its knobs by themselves ({}). Framed: the fastest. "
+                  "Pairs that the conditions forbid are filled in by the model.",
+                  percent(pair.share)),
+      table(title, headings, rows));
 }
 
 std::string importance_heatmap(const std::string& id, const KernelReport& kernel,
@@ -222,7 +225,8 @@ std::string importance_heatmap(const std::string& id, const KernelReport& kernel
     for (std::size_t j = 0; j <= importances.size(); ++j) {
       const double share = j == 0 ? line.mean : line.shares[j - 1];
       const double x = left + static_cast<double>(j) * cell;
-      const std::string where = j == 0 ? "mean of all" : kernel.problems[importances[j - 1].problem].key.workload;
+      const std::string where =
+          j == 0 ? "mean of all" : kernel.problems[importances[j - 1].problem].key.workload;
       drawing.rectangle(x, y, cell - (j == 0 ? 3 : 1), row_height - 1, "cell",
                         fmt::format("{}, {}: {}", line.name, where, percent(share)), 0.05 + 0.85 * share);
       if (cell >= 17 && share >= 0.095)
@@ -239,11 +243,12 @@ std::string importance_heatmap(const std::string& id, const KernelReport& kernel
                  std::to_string(importances[j].problem + 1), "tick", Anchor::middle);
   drawing.text((left + width - right) / 2, height - 5, "number of the problem in the table", "axis-title",
                Anchor::middle);
-  return figure(title, {},
-                drawing.svg(id, title, "Share of the variance of the time that each knob alone explains, in percent."),
-                "Share of the variance of log(time) that a knob alone explains, in percent; what is missing to "
-                "100 acts only in combinations.",
-                table(title, headings, rows));
+  return figure(
+      title, {},
+      drawing.svg(id, title, "Share of the variance of the time that each knob alone explains, in percent."),
+      "Share of the variance of log(time) that a knob alone explains, in percent; what is missing to "
+      "100 acts only in combinations.",
+      table(title, headings, rows));
 }
 
 } // namespace lathe::report

@@ -108,8 +108,8 @@ std::string progress_chart(const std::string& id, const ProblemReport& problem, 
                          : fmt::format("H{}V{}", coordinate(at), coordinate(y(step.best_us)));
     const std::string against =
         levels.raw > 0 ? short_number(levels.raw / step.best_us) : std::string("not known");
-    rows.push_back({std::to_string(step.evaluation), microseconds(step.best_us, is_host), against,
-                    escape(step.author)});
+    rows.push_back(
+        {std::to_string(step.evaluation), microseconds(step.best_us, is_host), against, escape(step.author)});
   }
   drawing.path(line + fmt::format("H{}", coordinate(right)), "tuned");
   std::vector<LegendEntry> legend = level_legend({levels.raw, 0, levels.floor}, is_host);
@@ -117,18 +117,17 @@ std::string progress_chart(const std::string& id, const ProblemReport& problem, 
   if (!fails.empty())
     legend.push_back({"fail", "skipped or failed"});
   const std::size_t early = count_stopped_early(problem);
-  std::string remark = fmt::format("{} configurations, {} of them ran.", problem.evaluations.size(),
-                                   count_ok(problem));
+  std::string remark =
+      fmt::format("{} configurations, {} of them ran.", problem.evaluations.size(), count_ok(problem));
   if (early > 0)
     remark += fmt::format(" {} were stopped after a few samples because they were clearly beaten.", early);
-  return figure(title, legend,
-                drawing.svg(id, title,
-                            fmt::format("The best time falls from {} to {} over {} configurations.",
-                                        microseconds(steps.front().best_us, is_host),
-                                        microseconds(steps.back().best_us, is_host),
-                                        problem.evaluations.size())),
-                remark,
-                table("Improvements of the best time", {"tried", "best", "raw / best", "found by"}, rows));
+  return figure(
+      title, legend,
+      drawing.svg(id, title,
+                  fmt::format("The best time falls from {} to {} over {} configurations.",
+                              microseconds(steps.front().best_us, is_host),
+                              microseconds(steps.back().best_us, is_host), problem.evaluations.size())),
+      remark, table("Improvements of the best time", {"tried", "best", "raw / best", "found by"}, rows));
 }
 
 std::string distribution_chart(const std::string& id, const ProblemReport& problem, bool is_host) {
@@ -173,15 +172,17 @@ std::string distribution_chart(const std::string& id, const ProblemReport& probl
   if (levels.tuned > 0)
     drawing.line(x(levels.tuned), frame.top, x(levels.tuned), bottom, "tuned");
   const std::string remark =
-      levels.raw > 0 ? fmt::format("{:.0f} % of the configurations that ran took less time than the raw kernel. A "
-                                   "search looks longer where times are short.",
-                                   100.0 * faster / timed)
-                     : "A search looks longer where times are short.";
-  return figure(title, level_legend(levels, is_host),
-                drawing.svg(id, title,
-                            fmt::format("{} configurations took from {} to {}.", timed,
-                                        microseconds(low / 0.95, is_host), microseconds(high / 1.05, is_host))),
-                remark, table("Configurations by time", {"time", "configurations"}, rows));
+      levels.raw > 0
+          ? fmt::format("{:.0f} % of the configurations that ran took less time than the raw kernel. A "
+                        "search looks longer where times are short.",
+                        100.0 * faster / timed)
+          : "A search looks longer where times are short.";
+  return figure(
+      title, level_legend(levels, is_host),
+      drawing.svg(id, title,
+                  fmt::format("{} configurations took from {} to {}.", timed,
+                              microseconds(low / 0.95, is_host), microseconds(high / 1.05, is_host))),
+      remark, table("Configurations by time", {"time", "configurations"}, rows));
 }
 
 } // namespace lathe::report

@@ -52,8 +52,8 @@ std::string bandwidth_chart(const std::string& id, const KernelReport& kernel) {
   };
   double highest = 0;
   for (const SpeedPoint& point : points)
-    highest = std::max({highest, speed(point, point.raw_us), speed(point, point.tuned_us),
-                        speed(point, point.copy_us)});
+    highest = std::max(
+        {highest, speed(point, point.raw_us), speed(point, point.tuned_us), speed(point, point.copy_us)});
   Frame frame;
   frame.left = 54;
   const double bottom = frame.height - frame.bottom, right = frame.width - frame.right;
@@ -94,7 +94,9 @@ std::string bandwidth_chart(const std::string& id, const KernelReport& kernel) {
                 drawing.svg(id, title, "Gigabytes a second of the raw kernel, the winner and a plain copy."),
                 "Bytes are the least that the specification's cost model allows: each input read once, each "
                 "output written once.",
-                table("Memory traffic by problem", {"#", "problem", "MB", "raw GB/s" + host_suffix(kernel), "tuned GB/s" + host_suffix(kernel), "copy GB/s" + host_suffix(kernel)},
+                table("Memory traffic by problem",
+                      {"#", "problem", "MB", "raw GB/s" + host_suffix(kernel),
+                       "tuned GB/s" + host_suffix(kernel), "copy GB/s" + host_suffix(kernel)},
                       rows));
 }
 
@@ -136,7 +138,8 @@ std::string roofline_chart(const std::string& id, const KernelReport& kernel) {
     // The roof is a straight line in logarithms; it starts where it enters the chart.
     const double begin = std::max(x.low(), y.low() / copy);
     drawing.line(x(begin), y(begin * copy), x(end), y(end * copy), "floor");
-    legend.push_back({"floor", fmt::format("memory, measured by a copy: {} GB/s{}", short_number(copy), host_suffix(kernel))});
+    legend.push_back({"floor", fmt::format("memory, measured by a copy: {} GB/s{}", short_number(copy),
+                                           host_suffix(kernel))});
   }
   if (peak > 0) {
     drawing.line(x(ridge > 0 ? ridge : x.low()), y(peak), right, y(peak), "floor");
@@ -158,11 +161,13 @@ std::string roofline_chart(const std::string& id, const KernelReport& kernel) {
   std::string remark = "Problems below the memory roof are too small to fill the device, or wait for memory.";
   if (peak <= 0)
     remark += " The peak of this device's arithmetic is not known to Lathe and not drawn.";
-  return figure(title, legend,
-                drawing.svg(id, title, "Operations a second over operations a byte, under the memory's roof."),
-                remark,
-                table("Roofline by problem", {"#", "problem", "operations a byte", "raw GFLOP/s" + host_suffix(kernel), "tuned GFLOP/s" + host_suffix(kernel)},
-                      rows));
+  return figure(
+      title, legend,
+      drawing.svg(id, title, "Operations a second over operations a byte, under the memory's roof."), remark,
+      table("Roofline by problem",
+            {"#", "problem", "operations a byte", "raw GFLOP/s" + host_suffix(kernel),
+             "tuned GFLOP/s" + host_suffix(kernel)},
+            rows));
 }
 
 std::string ratio_strip(const std::string& id, const Comparison& comparison, double smallest,

@@ -211,8 +211,8 @@ private:
     double share = 1;
     for (std::size_t k = 0; k < sizes_.size(); ++k)
       if (k != without && k != and_without)
-        share *= static_cast<double>(box.ranges[k].second - box.ranges[k].first) /
-                 static_cast<double>(sizes_[k]);
+        share *=
+            static_cast<double>(box.ranges[k].second - box.ranges[k].first) / static_cast<double>(sizes_[k]);
     return share;
   }
   std::vector<double> marginal(const std::vector<Box>& boxes, std::size_t knob) const {

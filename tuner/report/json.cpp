@@ -31,7 +31,8 @@ Json importance_json(const std::vector<StoredEvaluation>& evaluations) {
 Json search_json(const KernelReport& kernel, const ProblemReport& problem) {
   Json steps = Json::array(), skipped = Json::array();
   for (const report::Improvement& step : report::improvements(problem))
-    steps.push_back({{"Evaluation", step.evaluation}, {"BestMicroseconds", step.best_us}, {"Author", step.author}});
+    steps.push_back(
+        {{"Evaluation", step.evaluation}, {"BestMicroseconds", step.best_us}, {"Author", step.author}});
   for (const report::Skipped& entry : report::skipped({problem}))
     skipped.push_back({{"Outcome", to_string(entry.outcome)},
                        {"Reason", entry.reason},
@@ -73,8 +74,8 @@ std::string report_json(const Report& report) {
     for (const std::string& note : kernel.notes)
       notes.push_back(kernel.key.kernel + ": " + note);
   }
-  return Json{{"Schema", json_schema_version}, {"Results", winners}, {"Searches", searches}, {"Notes", notes}}.dump(
-      2, ' ', false, Json::error_handler_t::replace);
+  return Json{{"Schema", json_schema_version}, {"Results", winners}, {"Searches", searches}, {"Notes", notes}}
+      .dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 } // namespace lathe

@@ -8,8 +8,9 @@ namespace lathe::report {
 
 std::string table(const std::string& caption, const std::vector<std::string>& headings,
                   const std::vector<Row>& rows) {
-  std::string text = fmt::format(R"(<div class="scroll" tabindex="0" role="region" aria-label="{0}"><table><caption>{0}</caption><thead><tr>)",
-                                 escape(caption));
+  std::string text = fmt::format(
+      R"(<div class="scroll" tabindex="0" role="region" aria-label="{0}"><table><caption>{0}</caption><thead><tr>)",
+      escape(caption));
   for (const std::string& heading : headings)
     text += R"(<th scope="col">)" + heading + "</th>";
   text += "</tr></thead><tbody>";

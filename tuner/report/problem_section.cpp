@@ -39,19 +39,21 @@ std::string winner_card(const KernelReport& kernel, const ProblemReport& problem
   const StoredEvaluation* evaluation = evaluation_of_winner(problem);
   const StoredEvaluation* standard = default_evaluation(problem);
   std::string text = "<figure class=\"winner\"><figcaption>The winner</figcaption>";
-  text += fmt::format("<p><span class=\"big\">{:.3f}×</span> <span class=\"dim\">raw / tuned, 95 % interval {:.3f} "
-                      "to {:.3f}{}</span></p>",
-                      comparison.ratio, comparison.ratio_low, comparison.ratio_high,
-                      kernel.is_host ? ", host-executor times" : "");
+  text += fmt::format(
+      "<p><span class=\"big\">{:.3f}×</span> <span class=\"dim\">raw / tuned, 95 % interval {:.3f} "
+      "to {:.3f}{}</span></p>",
+      comparison.ratio, comparison.ratio_low, comparison.ratio_high,
+      kernel.is_host ? ", host-executor times" : "");
   if (!gains(comparison))
     text += "<p>No configuration gained beyond the noise: the raw kernel's own configuration is kept.</p>";
   text += chips(winner.knob_names, winner.knobs, standard ? &standard->knobs : nullptr);
   if (standard)
     text += "<p class=\"remark\">Coloured: other than the raw kernel's own value.</p>";
-  text += "<dl>" + entry("raw", interval(comparison.raw, kernel.is_host)) +
-          entry("tuned", interval(comparison.tuned, kernel.is_host)) +
-          entry("A/A band", fmt::format("± {:.2f} % <span class=\"dim\">(raw against itself, same run)</span>",
-                                        100 * comparison.noise_band));
+  text +=
+      "<dl>" + entry("raw", interval(comparison.raw, kernel.is_host)) +
+      entry("tuned", interval(comparison.tuned, kernel.is_host)) +
+      entry("A/A band", fmt::format("± {:.2f} % <span class=\"dim\">(raw against itself, same run)</span>",
+                                    100 * comparison.noise_band));
   if (winner.copy_floor_us > 0 && comparison.tuned.median_us > 0)
     text += entry("share of copy",
                   fmt::format("{:.0f} % <span class=\"dim\">(a copy of the same bytes takes {})</span>",
@@ -80,8 +82,8 @@ std::string winner_card(const KernelReport& kernel, const ProblemReport& problem
 
 std::string problem_section(const std::string& id, std::size_t number, const KernelReport& kernel,
                             const ProblemReport& problem, bool open) {
-  std::string text = fmt::format("<details class=\"problem\" id=\"{}\"{}><summary>#{} {}", id, open ? " open" : "",
-                                 number, escape(problem.key.workload));
+  std::string text = fmt::format("<details class=\"problem\" id=\"{}\"{}><summary>#{} {}", id,
+                                 open ? " open" : "", number, escape(problem.key.workload));
   if (problem.winner)
     text += fmt::format(" <span>{:.2f}×, {} → {}</span>", problem.winner->comparison.ratio,
                         short_number(problem.winner->comparison.raw.median_us),

@@ -35,9 +35,9 @@ struct ProblemReport {
 struct KernelReport {
   StoreKey key; // `workload` is empty
   bool is_host = false;
-  std::vector<ProblemReport> problems; // searched ones first
+  std::vector<ProblemReport> problems;             // searched ones first
   std::map<std::string, std::string> knob_origins; // knob -> where in the raw kernel it comes from
-  std::vector<std::string> notes; // what the page cannot show and why, one sentence each
+  std::vector<std::string> notes;                  // what the page cannot show and why, one sentence each
 };
 
 struct Report {

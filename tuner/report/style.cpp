@@ -1,5 +1,5 @@
-// The page's style sheet. Colours are those of Okabe and Ito ("Color Universal Design", 2008), told apart with
-// any kind of colour vision; darker or lighter to keep a contrast of 4.5 to the ground.
+// The page's style sheet. Colours are those of Okabe and Ito ("Color Universal Design", 2008), told apart
+// with any kind of colour vision; darker or lighter to keep a contrast of 4.5 to the ground.
 #include "tuner/report/page_parts.h"
 
 namespace lathe::report {

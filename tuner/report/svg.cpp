@@ -69,8 +69,8 @@ Scale::Scale(double low, double high, double from, double to, bool logarithmic)
 
 double Scale::operator()(double value) const {
   const double held = std::clamp(value, low_, high_);
-  const double share = logarithmic_ ? std::log(held / low_) / std::log(high_ / low_)
-                                    : (held - low_) / (high_ - low_);
+  const double share =
+      logarithmic_ ? std::log(held / low_) / std::log(high_ / low_) : (held - low_) / (high_ - low_);
   return from_ + share * (to_ - from_);
 }
 
@@ -153,8 +153,8 @@ void Drawing::text(double x, double y, const std::string& words, std::string_vie
 
 void Drawing::vertical_text(double x, double y, const std::string& words, std::string_view css_class) {
   body_ += fmt::format(
-      R"x(<text class="{}" transform="translate({} {}) rotate(-90)" text-anchor="middle">{}</text>)x", css_class,
-      coordinate(x), coordinate(y), escape(words));
+      R"x(<text class="{}" transform="translate({} {}) rotate(-90)" text-anchor="middle">{}</text>)x",
+      css_class, coordinate(x), coordinate(y), escape(words));
 }
 
 std::string Drawing::svg(const std::string& id, const std::string& title,

@@ -157,9 +157,9 @@ std::string winners_csv(const std::vector<StoredWinner>& winners) {
     text +=
         fmt::format("{},{},{},{},{},{:.4f},{:.4f},{:.5f},{:.5f},{:.5f},{:.5f},{:.4f},{},{},{:.1f}\n",
                     quoted(winner.key.kernel), quoted(winner.key.workload), to_string(winner.problem.role),
-                    quoted(winner.key.device),
-                    winner.is_host, comparison.raw.median_us, comparison.tuned.median_us, comparison.ratio,
-                    comparison.ratio_low, comparison.ratio_high, comparison.noise_band, winner.copy_floor_us,
+                    quoted(winner.key.device), winner.is_host, comparison.raw.median_us,
+                    comparison.tuned.median_us, comparison.ratio, comparison.ratio_low, comparison.ratio_high,
+                    comparison.noise_band, winner.copy_floor_us,
                     quoted(describe(winner.knob_names, winner.knobs)), winner.evaluations, winner.seconds);
   }
   return text;

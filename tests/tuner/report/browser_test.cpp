@@ -1,5 +1,5 @@
-// The page in a real browser, where one is installed: nothing is cut off or overlaps the edge at the widths of a
-// laptop and a phone.
+// The page in a real browser, where one is installed: nothing is cut off or overlaps the edge at the widths
+// of a laptop and a phone.
 #include "tests/tuner/report/report_testing.h"
 #include "tuner/base/subprocess.h"
 
@@ -20,10 +20,12 @@ protected:
   // What the expression over `page`, the page's document, gives in a frame of that
   // width.
   std::string ask(const std::string& browser, int width, const std::string& expression) const {
-    const std::string frame = R"(<!doctype html><body style="margin:0"><iframe id="f" style="border:0" width=")" +
-                              std::to_string(width) + R"(" height="900" src="page.html"></iframe><p id="answer"></p><script>
+    const std::string frame =
+        R"(<!doctype html><body style="margin:0"><iframe id="f" style="border:0" width=")" +
+        std::to_string(width) + R"(" height="900" src="page.html"></iframe><p id="answer"></p><script>
 onload = () => { const page = document.getElementById('f').contentWindow.document;
-document.getElementById('answer').textContent = 'answer ' + ()" + expression + R"() + ' end'; };</script>)";
+document.getElementById('answer').textContent = 'answer ' + ()" +
+        expression + R"() + ' end'; };</script>)";
     EXPECT_TRUE(write_file(folder() / "frame.html", frame).ok());
     SubprocessOptions options;
     options.timeout = std::chrono::seconds(60);
@@ -47,14 +49,16 @@ TEST_F(Browser, FitsALaptopAndAPhone) {
     GTEST_SKIP() << "no chromium or google-chrome in PATH: the page's layout is not looked at";
   ASSERT_TRUE(write_file(folder() / "page.html", report_html(report(false))).ok());
   for (const int width : {390, 1280}) {
-    EXPECT_EQ(ask(browser, width, "page.documentElement.scrollWidth - page.documentElement.clientWidth"), "0") << width;
+    EXPECT_EQ(ask(browser, width, "page.documentElement.scrollWidth - page.documentElement.clientWidth"), "0")
+        << width;
     // No part of a picture's text lies outside the picture.
-    EXPECT_EQ(ask(browser, width,
-                  "[...page.querySelectorAll('details[open] svg text, .figures>figure svg text')].filter(text => { "
-                  "const inner = text.getBoundingClientRect(), outer = "
-                  "text.ownerSVGElement.getBoundingClientRect(); return inner.width > 0 && (inner.left < "
-                  "outer.left - 1 || inner.right > outer.right + 1); }).map(text => text.textContent).join()"),
-              "")
+    EXPECT_EQ(
+        ask(browser, width,
+            "[...page.querySelectorAll('details[open] svg text, .figures>figure svg text')].filter(text => { "
+            "const inner = text.getBoundingClientRect(), outer = "
+            "text.ownerSVGElement.getBoundingClientRect(); return inner.width > 0 && (inner.left < "
+            "outer.left - 1 || inner.right > outer.right + 1); }).map(text => text.textContent).join()"),
+        "")
         << width;
     EXPECT_EQ(ask(browser, width, "page.querySelectorAll('figure svg').length > 5"), "true");
   }

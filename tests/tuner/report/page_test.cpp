@@ -89,8 +89,8 @@ TEST_F(Page, HostTimesAreNamedEverywhere) {
   const std::regex unit("(?:µs|GB/s|GFLOP/s)(.{0,26})");
   int times = 0;
   for (std::sregex_iterator found(html.begin(), html.end(), unit), end; found != end; ++found, ++times)
-    EXPECT_THAT((*found)[1].str(), HasSubstr("(host executor)")) << html.substr(
-        static_cast<std::size_t>(found->position()), 80);
+    EXPECT_THAT((*found)[1].str(), HasSubstr("(host executor)"))
+        << html.substr(static_cast<std::size_t>(found->position()), 80);
   EXPECT_GT(times, 30);
 }
 

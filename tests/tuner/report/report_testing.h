@@ -1,5 +1,5 @@
-// A store with what a report must show: a search with gains and failures, a problem that was not searched, and
-// one whose search has not ended.
+// A store with what a report must show: a search with gains and failures, a problem that was not searched,
+// and one whose search has not ended.
 #pragma once
 
 #include "tuner/base/files.h"
@@ -32,8 +32,8 @@ protected:
   }
 
   static StoreKey key(const std::string& workload, bool is_host) {
-    return {"scale", std::string(40, 'a'), workload, is_host ? "host executor (a CPU)" : "NVIDIA H200", "580",
-            "CUDA 13.0"};
+    return {"scale", std::string(40, 'a'), workload, is_host ? "host executor (a CPU)" : "NVIDIA H200",
+            "580",   "CUDA 13.0"};
   }
 
   void record(const StoreKey& where, std::int64_t block, std::int64_t vec, std::int64_t unroll,
