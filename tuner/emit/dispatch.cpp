@@ -167,10 +167,10 @@ inline constexpr double trusted_beyond = 4;
                     parameters(spec, table.types[t]), t);
     for (std::size_t c = 0; c < table.configurations.size(); ++c)
       if (table.configurations[c].types == table.types[t])
-        text +=
-            fmt::format("  case {}:\n    return tuned::launch_{}(p, stream{});\n", c, c, argument_names(spec));
-    text +=
-        fmt::format("  default:\n    return raw::launch_{}(p, stream{});\n  }}\n}}\n", t, argument_names(spec));
+        text += fmt::format("  case {}:\n    return tuned::launch_{}(p, stream{});\n", c, c,
+                            argument_names(spec));
+    text += fmt::format("  default:\n    return raw::launch_{}(p, stream{});\n  }}\n}}\n", t,
+                        argument_names(spec));
     text += fmt::format(
         "\n// The raw kernel with its own launch, for comparison.\n"
         "[[maybe_unused]] inline cudaError_t launch_raw(const problem& p, cudaStream_t stream{}) {{\n"

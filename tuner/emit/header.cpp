@@ -93,10 +93,12 @@ Result<std::string> emit_header(const TuningSpec& spec, const std::vector<Stored
     LATHE_TRY(tuned, kernel_namespace("tuned", spec.kernel, tuned_launchers, parts));
   }
   LATHE_TRY(const std::string functions, dispatch_functions(spec, table));
-  for (const char* include :
-       {"#include <atomic>", "#include <cstdint>", "#include <cstring>", "#include <cuda_runtime.h>"})
+  std::vector<std::string> needed = type_includes(table.types, spec);
+  for (const char* name : {"atomic", "cstdint", "cstring", "cuda_runtime.h", "type_traits"})
+    needed.push_back(fmt::format("#include <{}>", name));
+  for (const std::string& include : needed)
     if (std::find(parts.includes.begin(), parts.includes.end(), include) == parts.includes.end())
-      parts.includes.emplace_back(include);
+      parts.includes.push_back(include);
   std::sort(parts.includes.begin(), parts.includes.end());
   std::string text = comment(spec, table, options) + "#pragma once\n\n";
   for (const std::string& include : parts.includes)

@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <fmt/format.h>
+#include <set>
 
 namespace lathe {
 
@@ -80,6 +81,16 @@ inline constexpr long long shared_bytes_without_opt_in = 48 << 10;
 [[maybe_unused]] inline constexpr long long logarithm2(long long a) {{ return a <= 1 ? 0 : 1 + logarithm2(a / 2); }}
 [[maybe_unused]] inline constexpr bool power_of_two(long long a) {{ return a > 0 && (a & (a - 1)) == 0; }}
 
+// int64_t is `long` to a kernel and `long long` to a table of types: the same bytes under another name.
+template <typename Expected, typename Actual> inline Expected passed(Actual argument) {{
+  if constexpr (std::is_pointer_v<Expected> && !std::is_convertible_v<Actual, Expected>) {{
+    static_assert(sizeof(std::remove_pointer_t<Expected>) == sizeof(std::remove_pointer_t<Actual>), "elements of another size");
+    return reinterpret_cast<Expected>(argument);
+  }} else {{
+    return static_cast<Expected>(argument);
+  }}
+}}
+
 template <typename... Expected, typename... Actual>
 inline cudaError_t launch_kernel(void (*kernel)(Expected...), long long grid_x, long long grid_y, long long grid_z, long long block_x,
                                  long long block_y, long long block_z, long long shared_bytes, cudaStream_t stream, Actual... arguments) {{
@@ -98,10 +109,27 @@ inline cudaError_t launch_kernel(void (*kernel)(Expected...), long long grid_x, 
   configuration.blockDim = dim3(static_cast<unsigned>(block_x), static_cast<unsigned>(block_y), static_cast<unsigned>(block_z));
   configuration.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
   configuration.stream = stream;
-  return cudaLaunchKernelEx(&configuration, kernel, static_cast<Expected>(arguments)...);
+  return cudaLaunchKernelEx(&configuration, kernel, passed<Expected>(arguments)...);
 }}
 )",
                      dimensions);
+}
+
+std::vector<std::string> type_includes(const std::vector<Types>& choices, const TuningSpec& spec) {
+  std::set<std::string> used;
+  for (const Argument& argument : spec.arguments)
+    used.insert(argument.dtype);
+  for (const Types& choice : choices)
+    for (const auto& [parameter, dtype] : choice)
+      used.insert(dtype);
+  std::vector<std::string> lines;
+  if (used.contains("bf16"))
+    lines.emplace_back("#include <cuda_bf16.h>");
+  if (used.contains("f16"))
+    lines.emplace_back("#include <cuda_fp16.h>");
+  if (used.contains("e4m3") || used.contains("e5m2"))
+    lines.emplace_back("#include <cuda_fp8.h>");
+  return lines;
 }
 
 Result<std::string> launcher(const TuningSpec& spec, const std::string& name, const std::string& instance,

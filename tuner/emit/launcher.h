@@ -8,6 +8,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace lathe {
 
@@ -26,6 +27,9 @@ std::string argument_names(const TuningSpec& spec);
 // `struct problem` and the functions that expressions and launches are written with: minimum, ceil_div, ...,
 // launch_kernel.
 std::string launch_helpers(const TuningSpec& spec);
+
+// "#include <...>" lines for the element types that the launches mention.
+std::vector<std::string> type_includes(const std::vector<Types>& choices, const TuningSpec& spec);
 
 // A function `name(const problem& p, cudaStream_t stream, <arguments>)` that launches `instance`.
 Result<std::string> launcher(const TuningSpec& spec, const std::string& name, const std::string& instance,

@@ -40,11 +40,11 @@ Result<WinningTable> winning_table(const TuningSpec& spec, const std::vector<Sto
       table.types.push_back(winner.types);
     TableRow row{device_index, types_index, winner.problem, -1, &winner};
     if (gain) {
-      const auto same =
-          std::find_if(table.configurations.begin(), table.configurations.end(), [&](const TableConfiguration& c) {
-            return c.types == winner.types && c.knobs == winner.knobs &&
-                   c.architecture == winner.architecture;
-          });
+      const auto same = std::find_if(table.configurations.begin(), table.configurations.end(),
+                                     [&](const TableConfiguration& c) {
+                                       return c.types == winner.types && c.knobs == winner.knobs &&
+                                              c.architecture == winner.architecture;
+                                     });
       row.configuration = static_cast<int>(same - table.configurations.begin());
       if (same == table.configurations.end())
         table.configurations.push_back({winner.types, winner.knobs, winner.architecture});
