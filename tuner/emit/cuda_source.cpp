@@ -63,8 +63,8 @@ Result<Fixed> fix_knobs(const TuningSpec& spec, const StoredWinner& winner, cons
     // Names are qualified in an instance, but not in the declaration.
     const std::size_t scope = name.rfind("::");
     LATHE_TRY(fixed.text,
-              fix_template_parameters(
-                  fixed.text, scope == std::string::npos ? name : name.substr(scope + 2), values));
+              fix_template_parameters(fixed.text, scope == std::string::npos ? name : name.substr(scope + 2),
+                                      values));
     fixed.source.instance = kept.empty() ? name : name + "<" + kept + ">";
   }
   for (const std::string& include : type_includes({winner.types}, spec))
@@ -82,10 +82,10 @@ std::string comment(const TuningSpec& spec, const StoredWinner& winner, const st
     text += "// HOST-EXECUTOR TIMES: measured without a GPU; they say nothing about GPU speed.\n";
   if (!is_gain(comparison))
     text += "// No configuration beat the raw kernel beyond the noise: these are its own values.\n";
-  text += fmt::format("// raw {:.2f} us, tuned {:.2f} us{}, raw / tuned {:.3f} ({:.3f} to {:.3f}), A/A band {:.1f} %\n",
-                      comparison.raw.median_us, comparison.tuned.median_us,
-                      winner.is_host ? " (host executor)" : "", comparison.ratio, comparison.ratio_low,
-                      comparison.ratio_high, 100 * comparison.noise_band);
+  text += fmt::format(
+      "// raw {:.2f} us, tuned {:.2f} us{}, raw / tuned {:.3f} ({:.3f} to {:.3f}), A/A band {:.1f} %\n",
+      comparison.raw.median_us, comparison.tuned.median_us, winner.is_host ? " (host executor)" : "",
+      comparison.ratio, comparison.ratio_low, comparison.ratio_high, 100 * comparison.noise_band);
   text += "// Configuration:";
   for (std::size_t i = 0; i < winner.knob_names.size() && i < winner.knobs.size(); ++i)
     text += " " + winner.knob_names[i] + "=" + to_string(winner.knobs[i]);
@@ -103,19 +103,19 @@ Result<CudaSource> emit_cuda(const TuningSpec& spec, const StoredWinner& winner,
   LATHE_TRY(const Workload workload, bind_workload(spec, winner.problem, winner.types, {}));
   LATHE_TRY(Fixed fixed, fix_knobs(spec, winner, workload, substitute));
   LATHE_TRY(const std::string instance, bind_instance(fixed.source, workload, winner.knobs));
-  LATHE_TRY(const std::string condition,
-            admission(spec, {winner.types, winner.knobs, winner.architecture}));
+  LATHE_TRY(const std::string condition, admission(spec, {winner.types, winner.knobs, winner.architecture}));
   LATHE_TRY(const std::string function,
             launcher(spec, "launch", "::" + instance, spec.kernel.launch, winner.types, winner.knobs));
   std::string text = comment(spec, winner, instance, options) + fixed.text;
-  text += fmt::format("\n#if defined(__NVCC__) || defined(__CUDA__) // the launch, for nvcc and Clang\n"
-                      "#include <cuda_runtime.h>\n#include <type_traits>\n\n"
-                      "namespace lathe_tuned {{\nnamespace {} {{\nnamespace {{\n\n{}\n"
-                      "// Whether the configuration may run the problem; it was measured for {} alone.\n"
-                      "[[maybe_unused]] inline bool admits([[maybe_unused]] const problem& p) {{\n  return {};\n}}\n"
-                      "{}\n}} // namespace\n}} // namespace {}\n}} // namespace lathe_tuned\n#endif\n",
-                      identifier(spec.name), launch_helpers(spec), winner.key.workload, condition, function,
-                      identifier(spec.name));
+  text += fmt::format(
+      "\n#if defined(__NVCC__) || defined(__CUDA__) // the launch, for nvcc and Clang\n"
+      "#include <cuda_runtime.h>\n#include <type_traits>\n\n"
+      "namespace lathe_tuned {{\nnamespace {} {{\nnamespace {{\n\n{}\n"
+      "// Whether the configuration may run the problem; it was measured for {} alone.\n"
+      "[[maybe_unused]] inline bool admits([[maybe_unused]] const problem& p) {{\n  return {};\n}}\n"
+      "{}\n}} // namespace\n}} // namespace {}\n}} // namespace lathe_tuned\n#endif\n",
+      identifier(spec.name), launch_helpers(spec), winner.key.workload, condition, function,
+      identifier(spec.name));
   return CudaSource{std::move(text), instance, std::move(fixed.source)};
 }
 

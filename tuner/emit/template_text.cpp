@@ -137,7 +137,8 @@ Result<std::string> fix_template_parameters(std::string_view text, std::string_v
       const auto [begin, end] = head->parameters[p];
       const auto value = values.find(p);
       if (value != values.end())
-        constants += "constexpr " + without_default(code.substr(begin, end - begin)) + " = " + value->second + ";\n";
+        constants +=
+            "constexpr " + without_default(code.substr(begin, end - begin)) + " = " + value->second + ";\n";
       else
         kept += (kept.empty() ? "" : ", ") + trimmed(std::string(text.substr(begin, end - begin)));
     }

@@ -14,11 +14,11 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(FixTemplateParameters, ParametersBecomeConstantsBeforeTheFirstDeclaration) {
-  const auto fixed = fix_template_parameters(
-      "template <class T, unsigned B = 4> __global__ void f(T*);\n"
-      "template <class T, unsigned B> struct f_helper {};\n"
-      "template <class T, unsigned B>\n__global__ void f(T* out) { out[B] = 0; }\n",
-      "f", {{1, "8u"}});
+  const auto fixed =
+      fix_template_parameters("template <class T, unsigned B = 4> __global__ void f(T*);\n"
+                              "template <class T, unsigned B> struct f_helper {};\n"
+                              "template <class T, unsigned B>\n__global__ void f(T* out) { out[B] = 0; }\n",
+                              "f", {{1, "8u"}});
   ASSERT_TRUE(fixed.ok()) << fixed.error().sentence();
   EXPECT_EQ(*fixed, "constexpr unsigned B = 8u;\ntemplate <class T> __global__ void f(T*);\n"
                     "template <class T, unsigned B> struct f_helper {};\n"
@@ -33,11 +33,12 @@ TEST(FixTemplateParameters, WithoutParametersLeftItIsAPlainFunction) {
 }
 
 TEST(FixTemplateParameters, CommentsLiteralsAndDirectivesAreNoCode) {
-  const std::string before = "// template <int A> __global__ void f()\n#define M template <int A> __global__ void f()\n"
-                             "const char* s = \"template <int A> __global__ void f()\"; int n = 1'000;\n";
+  const std::string before =
+      "// template <int A> __global__ void f()\n#define M template <int A> __global__ void f()\n"
+      "const char* s = \"template <int A> __global__ void f()\"; int n = 1'000;\n";
   const auto fixed = fix_template_parameters(
-      before + "template <int A /* > */, int B = (3 > 2), template <int> class C>\n__global__ void f() {}\n", "f",
-      {{0, "7"}});
+      before + "template <int A /* > */, int B = (3 > 2), template <int> class C>\n__global__ void f() {}\n",
+      "f", {{0, "7"}});
   ASSERT_TRUE(fixed.ok());
   EXPECT_EQ(*fixed, before + "constexpr int A = 7;\ntemplate <int B = (3 > 2), template <int> class C>\n"
                              "__global__ void f() {}\n");
@@ -60,14 +61,16 @@ TEST_F(Emit, CudaFileHoldsConstantsAndCompilesAloneWithBothCompilers) {
 
   const std::filesystem::path nvcc = find_nvcc();
   ASSERT_FALSE(nvcc.empty()) << "no nvcc beside the toolkit's headers";
-  ASSERT_TRUE(write_file(path("scale.cu"), made->text + "int main() { return lathe_tuned::scale::admits({1024}) && "
-                                                        "!lathe_tuned::scale::admits({1000}) && "
-                                                        "lathe_tuned::scale::launch({0}, nullptr, nullptr, nullptr, "
-                                                        "0) == cudaSuccess ? 0 : 1; }\n")
+  ASSERT_TRUE(write_file(path("scale.cu"), made->text +
+                                               "int main() { return lathe_tuned::scale::admits({1024}) && "
+                                               "!lathe_tuned::scale::admits({1000}) && "
+                                               "lathe_tuned::scale::launch({0}, nullptr, nullptr, nullptr, "
+                                               "0) == cudaSuccess ? 0 : 1; }\n")
                   .ok());
   SubprocessOptions options;
   options.folder = path("");
-  const auto built = run_subprocess({nvcc.string(), "-std=c++17", "-arch=sm_90", "-o", "scale", "scale.cu"}, options);
+  const auto built =
+      run_subprocess({nvcc.string(), "-std=c++17", "-arch=sm_90", "-o", "scale", "scale.cu"}, options);
   ASSERT_TRUE(built.ok());
   ASSERT_TRUE(built->succeeded()) << built->errors << built->output;
   const auto ran = run_subprocess({path("scale").string()}, options);
@@ -99,11 +102,12 @@ TEST_F(Emit, CMakeTableDefinesTheKnobsOfARow) {
   ASSERT_TRUE(write_file(path("scale.cmake"), *made).ok());
   ASSERT_TRUE(write_file(path("a.cpp"), "static_assert(BLOCK == 256); int main() {}\n").ok());
   const auto configure = [&](const std::string& workload) {
-    EXPECT_TRUE(write_file(path("CMakeLists.txt"), "cmake_minimum_required(VERSION 3.25)\nproject(P LANGUAGES CXX)\n"
-                                                   "add_executable(a a.cpp)\ninclude(scale.cmake)\n"
-                                                   "scale_definitions(a DEVICE sm_90 WORKLOAD \"" +
-                                                       workload + "\")\n")
-                    .ok());
+    EXPECT_TRUE(
+        write_file(path("CMakeLists.txt"), "cmake_minimum_required(VERSION 3.25)\nproject(P LANGUAGES CXX)\n"
+                                           "add_executable(a a.cpp)\ninclude(scale.cmake)\n"
+                                           "scale_definitions(a DEVICE sm_90 WORKLOAD \"" +
+                                               workload + "\")\n")
+            .ok());
     SubprocessOptions options;
     options.folder = path("");
     const auto ran = run_subprocess({"cmake", "-S", ".", "-B", "build"}, options);
@@ -132,7 +136,8 @@ class ShippedCudaFile : public ::testing::TestWithParam<ShippedCase> {};
 TEST_P(ShippedCudaFile, ComputesWhatTheRawKernelComputes) {
   const char* root = std::getenv("LATHE_SOURCE_DIR");
   ASSERT_NE(root, nullptr);
-  auto spec = read_spec(std::filesystem::path(root) / "search_spaces" / (std::string(GetParam().name) + ".json"));
+  auto spec =
+      read_spec(std::filesystem::path(root) / "search_spaces" / (std::string(GetParam().name) + ".json"));
   ASSERT_TRUE(spec.ok()) << spec.error().sentence();
   auto folder = TemporaryFolder::create("cuda-source-test");
   ASSERT_TRUE(folder.ok());
@@ -173,15 +178,18 @@ TEST_P(ShippedCudaFile, ComputesWhatTheRawKernelComputes) {
   EXPECT_EQ((*measured)[0].outcome, Outcome::ok) << (*measured)[0].reason;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kernels, ShippedCudaFile,
-    ::testing::Values(
-        ShippedCase{"silu_and_mul", {{"num_tokens", 3}, {"d", 512}}, {{"vec_size", 4}, {"BLOCK", 64}, {"SPLIT", 2}}},
-        ShippedCase{"merge_attn_states_lse",
-                    {{"num_tokens", 3}, {"num_heads", 4}, {"head_size", 64}},
-                    {{"NUM_THREADS", 64}, {"pack_size", 4}, {"STORE_CACHE", 1}}},
-        ShippedCase{"store_kv_cache", {{"length", 5}, {"row_bytes", 2048}}, {{"BLOCK", 64}, {"UNROLL", 2}, {"LOAD_CACHE", 1}}}),
-    [](const auto& tested) { return std::string(tested.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kernels, ShippedCudaFile,
+                         ::testing::Values(ShippedCase{"silu_and_mul",
+                                                       {{"num_tokens", 3}, {"d", 512}},
+                                                       {{"vec_size", 4}, {"BLOCK", 64}, {"SPLIT", 2}}},
+                                           ShippedCase{
+                                               "merge_attn_states_lse",
+                                               {{"num_tokens", 3}, {"num_heads", 4}, {"head_size", 64}},
+                                               {{"NUM_THREADS", 64}, {"pack_size", 4}, {"STORE_CACHE", 1}}},
+                                           ShippedCase{"store_kv_cache",
+                                                       {{"length", 5}, {"row_bytes", 2048}},
+                                                       {{"BLOCK", 64}, {"UNROLL", 2}, {"LOAD_CACHE", 1}}}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
 
 } // namespace
 } // namespace lathe
