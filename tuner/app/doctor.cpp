@@ -17,11 +17,12 @@ namespace po = boost::program_options;
 constexpr int json_schema_version = 1;
 
 CommandLine make_command_line() {
-  CommandLine line("lathe doctor [options]",
-                   "Looks at what tuning needs: driver, GPUs, toolkit, compilers, permissions, clocks, other processes,\n"
-                   "disks. Each line is ok, warn or fail, with what to do. Changes nothing.\n"
-                   "Exit code 0: no line fails; 1: one does; 3: none fails, but there is no GPU.",
-                   "lathe doctor");
+  CommandLine line(
+      "lathe doctor [options]",
+      "Looks at what tuning needs: driver, GPUs, toolkit, compilers, permissions, clocks, other processes,\n"
+      "disks. Each line is ok, warn or fail, with what to do. Changes nothing.\n"
+      "Exit code 0: no line fails; 1: one does; 3: none fails, but there is no GPU.",
+      "lathe doctor");
   line.options().add_options()("results", po::value<std::string>()->value_name("FILE"),
                                "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)")(
       "json", "print the lines as JSON");
@@ -39,8 +40,9 @@ void print(const std::vector<HealthLine>& lines) {
     width = std::max(width, line.name.size());
   for (const HealthLine& line : lines) {
     const std::string verdict = fmt::format("{:<4}", to_string(line.health));
-    std::cout << fmt::format("{}  {:<{}}  {}\n", colour ? colour_of(line.health) + verdict + "\033[0m" : verdict,
-                             line.name, width, line.finding);
+    std::cout << fmt::format("{}  {:<{}}  {}\n",
+                             colour ? colour_of(line.health) + verdict + "\033[0m" : verdict, line.name,
+                             width, line.finding);
     if (!line.remedy.empty())
       std::cout << fmt::format("      {:<{}}  -> {}\n", "", width, line.remedy);
   }
@@ -53,7 +55,8 @@ int doctor_command(const Arguments& arguments) {
   if (const auto code = line.parse(arguments))
     return *code;
   if (!line.positionals.empty())
-    return fail(usage_error("lathe doctor", "unexpected argument " + line.positionals.front(), "see lathe doctor --help"));
+    return fail(usage_error("lathe doctor", "unexpected argument " + line.positionals.front(),
+                            "see lathe doctor --help"));
   std::vector<HealthLine> lines = gpu_health();
   const std::filesystem::path results =
       line.has("results") ? std::filesystem::path(line.get<std::string>("results")) : default_store_path();
@@ -65,9 +68,14 @@ int doctor_command(const Arguments& arguments) {
   if (line.has("json")) {
     nlohmann::ordered_json checks = nlohmann::ordered_json::array();
     for (const HealthLine& one : lines)
-      checks.push_back(
-          {{"Name", one.name}, {"Verdict", to_string(one.health)}, {"Finding", one.finding}, {"Remedy", one.remedy}});
-    std::cout << nlohmann::ordered_json{{"Schema", json_schema_version}, {"Failed", failed}, {"HasGpu", has_gpu}, {"Checks", checks}}
+      checks.push_back({{"Name", one.name},
+                        {"Verdict", to_string(one.health)},
+                        {"Finding", one.finding},
+                        {"Remedy", one.remedy}});
+    std::cout << nlohmann::ordered_json{{"Schema", json_schema_version},
+                                        {"Failed", failed},
+                                        {"HasGpu", has_gpu},
+                                        {"Checks", checks}}
                      .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
               << "\n";
   } else {

@@ -103,10 +103,13 @@ HealthLine profiling_permission(std::string_view driver_parameters, std::string_
   std::uint64_t held = 0;
   std::from_chars(capabilities.data(), capabilities.data() + capabilities.size(), held, 16);
   if ((held >> admin & 1) != 0)
-    return {name, Health::ok, "only administrators may read performance counters, and this process is one", ""};
-  return {name, Health::warn, "only administrators may read performance counters (RmProfilingAdminOnly: 1)",
-          "put 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d/lathe-profiling.conf, "
-          "update the initial RAM disk and start again; or profile as root, or with CAP_SYS_ADMIN in a container"};
+    return {name, Health::ok, "only administrators may read performance counters, and this process is one",
+            ""};
+  return {
+      name, Health::warn, "only administrators may read performance counters (RmProfilingAdminOnly: 1)",
+      "put 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d/lathe-profiling.conf, "
+      "update the initial RAM disk and start again; or profile as root, or with CAP_SYS_ADMIN in a "
+      "container"};
 }
 
 std::vector<HealthLine> gpu_health() {
@@ -115,8 +118,9 @@ std::vector<HealthLine> gpu_health() {
   if (!driver.ok()) {
     lines.push_back({"driver", Health::warn, driver.error().why, driver.error().remedy});
   } else {
-    lines.push_back({"driver", Health::ok,
-                     fmt::format("supports CUDA {}.{}", (*driver)->version / 1000, (*driver)->version % 1000 / 10), ""});
+    lines.push_back(
+        {"driver", Health::ok,
+         fmt::format("supports CUDA {}.{}", (*driver)->version / 1000, (*driver)->version % 1000 / 10), ""});
   }
   const auto devices = list_cuda_devices();
   const auto nvml = Nvml::open();
@@ -126,14 +130,16 @@ std::vector<HealthLine> gpu_health() {
     lines.push_back({"NVML", Health::warn, "libnvidia-ml.so.1 was not found or does not start",
                      "it comes with the driver; in a container, ask for the utility capability"});
   if (!devices.ok()) {
-    lines.push_back({"GPU", Health::warn, "none can be used", std::string("see the driver above, ") + use_host});
+    lines.push_back(
+        {"GPU", Health::warn, "none can be used", std::string("see the driver above, ") + use_host});
   } else {
     for (std::size_t i = 0; i < devices->size(); ++i) {
       const DeviceInfo& device = (*devices)[i];
       const std::string name = fmt::format("GPU {}", i);
       const bool known = known_device(device.architecture()).ok();
       lines.push_back({name, known ? Health::ok : Health::warn,
-                       fmt::format("{}, {}, {} multiprocessors", device.name, device.architecture(), device.multiprocessors),
+                       fmt::format("{}, {}, {} multiprocessors", device.name, device.architecture(),
+                                   device.multiprocessors),
                        known ? "" : "CUDA 13 may not compile for this architecture"});
       const std::string bus = pci_bus_id(**driver, static_cast<int>(i));
       if (nvml && !bus.empty()) {

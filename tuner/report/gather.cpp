@@ -63,6 +63,13 @@ Status gather(Store& store, const ReportSubject& subject, Report& report) {
     for (const StoredWinner& winner : winners)
       if (same_group(winner.key, key) && winner.key.workload == key.workload)
         problem.winner = winner;
+    LATHE_TRY(const std::vector<StoredProfile> profiles, store.profiles(key));
+    for (const StoredProfile& stored : profiles) // the latest of each counts
+      if (!stored.knobs)
+        problem.raw_profile = stored.profile;
+      else if (problem.winner && stored.knob_names == problem.winner->knob_names &&
+               *stored.knobs == problem.winner->knobs)
+        problem.winner_profile = stored.profile;
     KernelReport& kernel = group_of(report, key);
     kernel.is_host |= problem.winner && problem.winner->is_host;
     kernel.problems.push_back(std::move(problem));

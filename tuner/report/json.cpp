@@ -28,6 +28,16 @@ Json importance_json(const std::vector<StoredEvaluation>& evaluations) {
           {"Pairs", pairs}};
 }
 
+// As lathe tune --json has them.
+Json profile_object(const std::optional<Profile>& profile) {
+  if (!profile)
+    return {};
+  const Bottleneck found = find_bottleneck(*profile);
+  return {{"Counters", Json::parse(profile_json(*profile))},
+          {"Bottleneck", std::string(to_string(found.kind))},
+          {"Verdict", found.words}};
+}
+
 Json search_json(const KernelReport& kernel, const ProblemReport& problem) {
   Json steps = Json::array(), skipped = Json::array();
   for (const report::Improvement& step : report::improvements(problem))
@@ -38,13 +48,6 @@ Json search_json(const KernelReport& kernel, const ProblemReport& problem) {
                        {"Reason", entry.reason},
                        {"Count", entry.count},
                        {"Example", entry.example}});
-  Json bottleneck;
-  if (problem.bottleneck) {
-    Json readings = Json::object();
-    for (const auto& [name, value] : problem.bottleneck->readings)
-      readings[name] = value;
-    bottleneck = {{"Verdict", problem.bottleneck->verdict}, {"Readings", readings}};
-  }
   return {{"Kernel", problem.key.kernel},
           {"TemplateHash", problem.key.template_hash},
           {"Workload", problem.key.workload},
@@ -59,7 +62,8 @@ Json search_json(const KernelReport& kernel, const ProblemReport& problem) {
           {"Improvements", steps},
           {"Skipped", skipped},
           {"Importance", importance_json(problem.evaluations)},
-          {"Bottleneck", bottleneck}};
+          {"RawProfile", profile_object(problem.raw_profile)},
+          {"WinnerProfile", profile_object(problem.winner_profile)}};
 }
 
 } // namespace

@@ -30,6 +30,15 @@ std::string resources(const Measurement& measurement) {
   return text;
 }
 
+// What the counters of one launch show.
+std::string bottleneck(const std::optional<Profile>& profile) {
+  if (!profile)
+    return "not profiled";
+  const Bottleneck found = find_bottleneck(*profile);
+  return fmt::format("<b>{}</b>: {}<br><span class=\"dim\">{}</span>", escape(to_string(found.kind)),
+                     escape(found.words), escape(describe(*profile)));
+}
+
 std::string winner_card(const KernelReport& kernel, const ProblemReport& problem) {
   if (!problem.winner)
     return "<figure class=\"winner\"><figcaption>No winner yet</figcaption><p>The search has not ended: the "
@@ -64,14 +73,8 @@ std::string winner_card(const KernelReport& kernel, const ProblemReport& problem
       text += entry("resources", resources(evaluation->measurement));
     text += entry("found by", escape(evaluation->author));
   }
-  if (problem.bottleneck) {
-    std::string readings;
-    for (const auto& [name, value] : problem.bottleneck->readings)
-      readings += fmt::format("<br><span class=\"dim\">{}: {}</span>", escape(name), escape(value));
-    text += entry("bottleneck", escape(problem.bottleneck->verdict) + readings);
-  } else {
-    text += entry("bottleneck", "not profiled");
-  }
+  text += entry("raw is limited by", bottleneck(problem.raw_profile)) +
+          entry("winner is limited by", bottleneck(problem.winner_profile));
   text += entry("search", fmt::format("{} configurations in {} s, {}, Lathe {}", winner.evaluations,
                                       short_number(winner.seconds), escape(winner.timestamp.substr(0, 10)),
                                       escape(winner.lathe_version)));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tuner/base/result.h"
+#include "tuner/profile/profile.h"
 #include "tuner/spec/spec.h"
 #include "tuner/store/store.h"
 
@@ -11,16 +12,9 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace lathe {
-
-// What profiling found to limit a winner: a sentence, and the readings behind it as (name, value with unit).
-struct Bottleneck {
-  std::string verdict;
-  std::vector<std::pair<std::string, std::string>> readings;
-};
 
 // One problem of a kernel on one device.
 struct ProblemReport {
@@ -28,7 +22,8 @@ struct ProblemReport {
   std::optional<StoredWinner> winner;        // none: the search has not ended
   std::vector<StoredEvaluation> evaluations; // in the order in which they were recorded
   double bytes = 0, operations = 0;          // the specification's cost model; 0: not known
-  std::optional<Bottleneck> bottleneck;      // none: not profiled
+  // Counters of one launch of each, by which their bottlenecks are told; none: not profiled.
+  std::optional<Profile> raw_profile, winner_profile;
 };
 
 // The problems that may be compared with each other: one template on one device under one driver and toolkit.

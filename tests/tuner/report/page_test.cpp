@@ -72,14 +72,29 @@ TEST_F(Page, WithoutASpecificationTheRooflineIsNamedAsMissing) {
   EXPECT_THAT(html, HasSubstr("name the specification&#39;s file instead of the kernel"));
 }
 
-TEST_F(Page, ShowsAProfiledBottleneck) {
-  Report made = report(false);
-  made.kernels[0].problems[0].bottleneck = Bottleneck{"waits for DRAM", {{"DRAM throughput", "93 %"}}};
-  const std::string html = report_html(made);
-  EXPECT_THAT(html, HasSubstr("waits for DRAM"));
-  EXPECT_THAT(html, HasSubstr("DRAM throughput: 93 %"));
-  const Json json = Json::parse(report_json(made));
-  EXPECT_EQ(json["Searches"][0]["Bottleneck"]["Verdict"], "waits for DRAM");
+TEST_F(Page, ShowsProfiledBottlenecks) {
+  fill(false);
+  StoredProfile raw;
+  raw.profile.dram = 0.93;
+  raw.profile.sm_active = 1;
+  StoredProfile winner = raw;
+  winner.knobs = KnobValues{integer(512), integer(8), integer(1)};
+  winner.knob_names = {"BLOCK", "VEC", "UNROLL"};
+  winner.profile.dram = 0.2;
+  winner.profile.issue = 0.95;
+  StoredProfile other = winner; // of a configuration that did not win
+  other.knobs = KnobValues{integer(64), integer(1), integer(1)};
+  other.profile.issue = 0.1;
+  for (const StoredProfile& profile : {raw, winner, other})
+    ASSERT_TRUE(store_->record_profile(key("f32 n=4096", false), profile).ok());
+  const auto made = gather_report(*store_, {{"scale", spec()}});
+  ASSERT_TRUE(made.ok());
+  const std::string html = report_html(*made);
+  EXPECT_THAT(html, HasSubstr("<b>" + std::string(to_string(find_bottleneck(raw.profile).kind)) + "</b>"));
+  EXPECT_THAT(html, HasSubstr("DRAM 93 %"));
+  const Json json = Json::parse(report_json(*made));
+  EXPECT_EQ(json["Searches"][0]["RawProfile"]["Bottleneck"], "DRAM bandwidth");
+  EXPECT_EQ(json["Searches"][0]["WinnerProfile"]["Counters"], Json::parse(profile_json(winner.profile)));
 }
 
 // Every time and every rate of a host report carries the name.
@@ -109,7 +124,7 @@ TEST_F(Page, JsonHasASchemaTheWinnersAndTheSearches) {
   EXPECT_EQ(search["Skipped"][0]["Outcome"], "resource_limit");
   EXPECT_THAT(search["Skipped"][0]["Example"].get<std::string>(), HasSubstr("BLOCK=1024 VEC=8 UNROLL=1"));
   EXPECT_GT(search["Importance"]["Knobs"]["BLOCK"], search["Importance"]["Knobs"]["UNROLL"]);
-  EXPECT_TRUE(search["Bottleneck"].is_null());
+  EXPECT_TRUE(search["WinnerProfile"].is_null());
 }
 
 TEST_F(Page, TablesHoldTheWinners) {
