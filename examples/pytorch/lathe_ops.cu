@@ -1,10 +1,11 @@
-// Two tuned kernels as PyTorch operators. The headers are what `lathe export` wrote; each picks a configuration for the
-// device and the sizes at run time and falls back to the raw kernel.
+// Two tuned kernels as PyTorch operators. The headers are what `lathe export` wrote; each picks a
+// configuration for the device and the sizes at run time and falls back to the raw kernel.
 //
 //   lathe_tuned::silu_and_mul(input) -> out               out = silu(input[..., :d]) * input[..., d:]
 //   lathe_tuned::silu_and_mul_out(out, input, raw)        the same into `out`; raw: the raw kernel
 //   lathe_tuned::fused_add_rmsnorm_(input, residual, weight, eps, raw)
-//                                                         residual += input; input = rms_norm(residual) * weight
+//                                                         residual += input; input = rms_norm(residual) *
+//                                                         weight
 #include "fused_add_rmsnorm.h"
 #include "silu_and_mul.h"
 
@@ -91,14 +92,16 @@ at::Tensor silu_and_mul(const at::Tensor& input) {
   return out;
 }
 
-void fused_add_rmsnorm_(at::Tensor& input, at::Tensor& residual, const at::Tensor& weight, double eps, bool raw) {
+void fused_add_rmsnorm_(at::Tensor& input, at::Tensor& residual, const at::Tensor& weight, double eps,
+                        bool raw) {
   check(input, "input");
   check_like(residual, input, "residual");
   check_like(weight, input, "weight");
   const int64_t d = input.size(-1);
   check_columns(input, d);
   TORCH_CHECK(residual.sizes() == input.sizes(), "lathe_tuned: residual must have input's shape");
-  TORCH_CHECK(weight.dim() == 1 && weight.size(0) == d, "lathe_tuned: weight must be a vector of input's last dimension");
+  TORCH_CHECK(weight.dim() == 1 && weight.size(0) == d,
+              "lathe_tuned: weight must be a vector of input's last dimension");
   if (input.numel() == 0)
     return;
   const c10::cuda::CUDAGuard guard(input.device());
@@ -112,8 +115,9 @@ void fused_add_rmsnorm_(at::Tensor& input, at::Tensor& residual, const at::Tenso
     auto* r = static_cast<Element*>(residual.data_ptr());
     const auto* w = static_cast<const Element*>(weight.data_ptr());
     const auto epsilon = static_cast<float>(eps);
-    check_launch(raw ? norm::launch_raw(problem, stream, x, r, w, columns, columns, columns, weight_bias, epsilon)
-                     : norm::launch(problem, stream, x, r, w, columns, columns, columns, weight_bias, epsilon));
+    check_launch(
+        raw ? norm::launch_raw(problem, stream, x, r, w, columns, columns, columns, weight_bias, epsilon)
+            : norm::launch(problem, stream, x, r, w, columns, columns, columns, weight_bias, epsilon));
   });
 }
 
@@ -132,7 +136,8 @@ void fused_add_rmsnorm_meta(at::Tensor&, at::Tensor&, const at::Tensor&, double,
 TORCH_LIBRARY(lathe_tuned, library) {
   library.def("silu_and_mul(Tensor input) -> Tensor");
   library.def("silu_and_mul_out(Tensor(a!) out, Tensor input, bool raw=False) -> ()");
-  library.def("fused_add_rmsnorm_(Tensor(a!) input, Tensor(b!) residual, Tensor weight, float eps, bool raw=False) -> ()");
+  library.def("fused_add_rmsnorm_(Tensor(a!) input, Tensor(b!) residual, Tensor weight, float eps, bool "
+              "raw=False) -> ()");
 }
 
 TORCH_LIBRARY_IMPL(lathe_tuned, CUDA, library) {

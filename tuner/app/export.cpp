@@ -7,7 +7,6 @@
 #include "tuner/spec/spec.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <fmt/format.h>
 #include <iostream>
@@ -17,8 +16,6 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr std::array formats{"header", "cu", "cmake", "json", "t4"};
-
 CommandLine make_command_line() {
   CommandLine line(
       "lathe export SPEC [options]",
@@ -26,8 +23,7 @@ CommandLine make_command_line() {
       "them (header), one winner as a plain CUDA file (cu), a table for CMake (cmake) or for other\n"
       "programs (json), or one search in the community's T4 format (t4).",
       "lathe export search_spaces/silu_and_mul.json --format header -o include/tuned/silu_and_mul.h");
-  line.options().add_options()("format", po::value<std::string>()->default_value("header"),
-                               "header, cu, cmake, json or t4")(
+  line.options().add_options()("format", po::value<std::string>()->default_value("header"), "what to write")(
       "output,o", po::value<std::string>()->value_name("FILE"), "file to write (default: standard output)")(
       "problem", po::value<std::string>(), "which winner cu and t4 are about, such as num_tokens=16,d=4096")(
       "types", po::value<std::string>()->default_value(""), "and its types, such as T=f16")(
@@ -35,6 +31,7 @@ CommandLine make_command_line() {
       "results", po::value<std::string>()->value_name("FILE"),
       "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)")(
       "allow-host", "also write results of the host executor, labelled as such");
+  line.choices("format", {"header", "cu", "cmake", "json", "t4"});
   return line;
 }
 
@@ -129,10 +126,6 @@ int export_command(const Arguments& arguments) {
   if (line.positionals.size() != 1)
     return fail(usage_error("lathe export", "expected one specification",
                             "name one, such as search_spaces/silu_and_mul.json"));
-  const std::string format = line.get<std::string>("format");
-  if (std::ranges::find(formats, format) == formats.end())
-    return fail(usage_error("lathe export", "no format '" + format + "'",
-                            fmt::format("use one of {}", fmt::join(formats, ", "))));
   auto spec = read_spec(line.positionals.front());
   if (!spec.ok())
     return fail(spec.error());
