@@ -6,6 +6,7 @@ configure_package_config_file(cmake/LatheConfig.cmake.in ${PROJECT_BINARY_DIR}/L
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/LatheConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/LatheConfig.cmake ${PROJECT_BINARY_DIR}/LatheConfigVersion.cmake
   cmake/LatheTunedKernel.cmake cmake/LatheCheckHeader.cmake DESTINATION ${LATHE_PACKAGE_FOLDER})
+file(RELATIVE_PATH LATHE_PREFIX_FROM_PKGCONFIG /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/lathe.pc.in ${PROJECT_BINARY_DIR}/lathe.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/lathe.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

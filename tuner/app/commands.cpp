@@ -53,12 +53,13 @@ std::vector<CommandDescription> describe_all_commands() {
       continue;
     }
     const auto known = std::ranges::find(others, command.name, &CommandDescription::name);
-    all.push_back(known != others.end() ? *known
-                                        : CommandDescription{std::string(command.name),
-                                                             "lathe " + std::string(command.name) + " [options]",
-                                                             std::string(command.summary) + " (lathe-refactor is not here)",
-                                                             "",
-                                                             {}});
+    all.push_back(known != others.end()
+                      ? *known
+                      : CommandDescription{std::string(command.name),
+                                           "lathe " + std::string(command.name) + " [options]",
+                                           std::string(command.summary) + " (lathe-refactor is not here)",
+                                           "",
+                                           {}});
   }
   return all;
 }
@@ -87,7 +88,9 @@ std::string descriptions_json(const std::vector<CommandDescription>& described) 
 Result<std::vector<CommandDescription>> parse_descriptions(const std::string& text) {
   try {
     std::vector<CommandDescription> list;
-    const auto text_of = [](const Json& object, const char* name) { return object.at(name).get<std::string>(); };
+    const auto text_of = [](const Json& object, const char* name) {
+      return object.at(name).get<std::string>();
+    };
     const Json document = Json::parse(text);
     for (const Json& command : document.at("Commands")) {
       CommandDescription described;

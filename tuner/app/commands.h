@@ -10,8 +10,8 @@ namespace lathe {
 
 struct Command {
   std::string_view name;
-  std::string_view summary;             // a clause
-  int (*run)(const Arguments&);         // null: a command of lathe-refactor
+  std::string_view summary;     // a clause
+  int (*run)(const Arguments&); // null: a command of lathe-refactor
 };
 
 std::span<const Command> all_commands();
@@ -19,8 +19,8 @@ std::span<const Command> all_commands();
 // The folder of the running program.
 std::string program_folder();
 
-// What every command takes, in the order of all_commands(). Those of lathe-refactor are asked of it; without it
-// they have a name and a summary alone.
+// What every command takes, in the order of all_commands(). Those of lathe-refactor are asked of it; without
+// it they have a name and a summary alone.
 std::vector<CommandDescription> describe_all_commands();
 
 // Scripts for the shells "bash", "zsh" and "fish".

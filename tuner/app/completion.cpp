@@ -1,4 +1,5 @@
-// Completion scripts: subcommands, options, the values of options that take one of a few, and files elsewhere.
+// Completion scripts: subcommands, options, the values of options that take one of a few, and files
+// elsewhere.
 #include "tuner/app/commands.h"
 
 #include <fmt/format.h>
@@ -52,8 +53,9 @@ std::string bash(const std::vector<CommandDescription>& commands) {
   for (const CommandDescription& command : commands) {
     cases += fmt::format("    {}) options={} ;;\n", command.name, quoted(joined(option_words(command))));
     for (const OptionDescription& option : command.options) {
-      const std::string pattern = fmt::format("    {} {}{}", command.name, option.name,
-                                              option.letter.empty() ? "" : fmt::format("|{} {}", command.name, option.letter));
+      const std::string pattern =
+          fmt::format("    {} {}{}", command.name, option.name,
+                      option.letter.empty() ? "" : fmt::format("|{} {}", command.name, option.letter));
       std::string quoted_pattern = pattern;
       // The two words are one case pattern: the blank between them is escaped.
       for (std::size_t at = quoted_pattern.find(command.name + " "); at != std::string::npos;
@@ -125,7 +127,8 @@ std::string zsh(const std::vector<CommandDescription>& commands) {
           cases += fmt::format("        {} \\\n",
                                quoted("*" + word + "[" + zsh_text(first_line(option.help)) + "]" + action));
     }
-    cases += command.name == "completion" ? "        '1:shell:(bash zsh fish)' ;;\n" : "        '*:file:_files' ;;\n";
+    cases += command.name == "completion" ? "        '1:shell:(bash zsh fish)' ;;\n"
+                                          : "        '*:file:_files' ;;\n";
   }
   return fmt::format(R"(#compdef lathe
 # zsh completion of lathe
@@ -157,7 +160,8 @@ std::string fish(const std::vector<CommandDescription>& commands) {
   for (const CommandDescription& command : commands) {
     text += fmt::format("complete -c lathe -f -n __fish_use_subcommand -a {} -d {}\n", command.name,
                         fish_quoted(first_line(command.summary)));
-    const std::string condition = fmt::format("complete -c lathe -n '__fish_seen_subcommand_from {}'", command.name);
+    const std::string condition =
+        fmt::format("complete -c lathe -n '__fish_seen_subcommand_from {}'", command.name);
     for (const OptionDescription& option : command.options) {
       std::string words;
       for (const std::string& word : {option.name, option.letter})

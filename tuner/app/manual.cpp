@@ -7,8 +7,8 @@
 namespace lathe {
 namespace {
 
-constexpr const char* introduction =
-    "Turns a raw CUDA kernel into a template with knobs, tunes the knobs, and writes the winner for your build.";
+constexpr const char* introduction = "Turns a raw CUDA kernel into a template with knobs, tunes the knobs, "
+                                     "and writes the winner for your build.";
 
 struct ExitCode {
   int code;
@@ -28,7 +28,8 @@ constexpr Variable variables[] = {
     {"LATHE_RESULTS", "the results store (default: ./lathe-results/results.sqlite)"},
     {"LATHE_CUDA_HOME", "the CUDA 13 toolkit; else CUDA_HOME, CUDA_PATH, /usr/local/cuda"},
     {"LATHE_HOST_CXX", "the C++ compiler of the host executor (default: the newest clang++)"},
-    {"LATHE_SHARE", "the folder of the files that Lathe reads at run time (default: ../share/lathe beside the program)"},
+    {"LATHE_SHARE",
+     "the folder of the files that Lathe reads at run time (default: ../share/lathe beside the program)"},
     {"XDG_CACHE_HOME", "where compiled kernels are cached, under lathe (default: ~/.cache)"},
     {"CUDA_VISIBLE_DEVICES", "which GPUs there are"},
     {"NO_COLOR", "no colours"}};
@@ -77,11 +78,13 @@ std::string cell(const std::string& text) {
 } // namespace
 
 std::string manual_page(const std::vector<CommandDescription>& commands) {
-  std::string text = fmt::format(".TH LATHE 1 \"\" \"Lathe {}\" \"Lathe\"\n.SH NAME\nlathe \\- tunes CUDA kernels\n.SH SYNOPSIS\n"
-                                 ".B lathe\n.I COMMAND\n[arguments]\n.SH DESCRIPTION\n{}\n.SH COMMANDS\n",
-                                 LATHE_VERSION, introduction);
+  std::string text = fmt::format(
+      ".TH LATHE 1 \"\" \"Lathe {}\" \"Lathe\"\n.SH NAME\nlathe \\- tunes CUDA kernels\n.SH SYNOPSIS\n"
+      ".B lathe\n.I COMMAND\n[arguments]\n.SH DESCRIPTION\n{}\n.SH COMMANDS\n",
+      LATHE_VERSION, introduction);
   for (const CommandDescription& command : commands) {
-    text += fmt::format(".SS {}\n.B {}\n.PP\n{}\n", roff(command.name), roff(command.usage), roff(command.summary));
+    text += fmt::format(".SS {}\n.B {}\n.PP\n{}\n", roff(command.name), roff(command.usage),
+                        roff(command.summary));
     for (const OptionDescription& option : command.options)
       text += fmt::format(".TP\n.B {}\n{}\n", roff(option_heading(option)), roff(option_text(option)));
     if (!command.example.empty())
@@ -97,13 +100,14 @@ std::string manual_page(const std::vector<CommandDescription>& commands) {
 }
 
 std::string manual_markdown(const std::vector<CommandDescription>& commands) {
-  std::string text = "# Commands\n\nMade by `lathe manual` from what `--help` shows; a test keeps it so. Errors are one line on "
+  std::string text = "# Commands\n\nMade by `lathe manual` from what `--help` shows; a test keeps it so. "
+                     "Errors are one line on "
                      "standard error:\n`lathe: what: why: what to do`.\n\n";
   for (const CommandDescription& command : commands)
     text += fmt::format("- [{0}](#lathe-{0})\n", command.name);
   for (const CommandDescription& command : commands) {
-    text += fmt::format("\n## lathe {}\n\n    {}\n\n{}\n\n| option | |\n|---|---|\n", command.name, command.usage,
-                        command.summary);
+    text += fmt::format("\n## lathe {}\n\n    {}\n\n{}\n\n| option | |\n|---|---|\n", command.name,
+                        command.usage, command.summary);
     for (const OptionDescription& option : command.options)
       text += fmt::format("| `{}` | {} |\n", cell(option_heading(option)), cell(option_text(option)));
     if (!command.example.empty())

@@ -14,14 +14,15 @@ using testing::Contains;
 using testing::HasSubstr;
 
 std::vector<CommandDescription> made_up() {
-  return {{"export",
-           "lathe export SPEC",
-           "Writes it's header.\nSecond line.",
-           "lathe export a.json",
-           {{"--format", "", "VALUE", false, "header", {"header", "cu"}, "what to [write]: it's one of these"},
-            {"--output", "-o", "FILE", false, "", {}, "file"},
-            {"--plateau", "", "VALUE", true, "", {}, ".5 or \\ more"}}},
-          {"completion", "lathe completion bash|zsh|fish", "Prints a script.", "lathe completion bash", {}}};
+  return {
+      {"export",
+       "lathe export SPEC",
+       "Writes it's header.\nSecond line.",
+       "lathe export a.json",
+       {{"--format", "", "VALUE", false, "header", {"header", "cu"}, "what to [write]: it's one of these"},
+        {"--output", "-o", "FILE", false, "", {}, "file"},
+        {"--plateau", "", "VALUE", true, "", {}, ".5 or \\ more"}}},
+      {"completion", "lathe completion bash|zsh|fish", "Prints a script.", "lathe completion bash", {}}};
 }
 
 TEST(Descriptions, AreReadBackAsWritten) {
@@ -34,9 +35,13 @@ TEST(Descriptions, AreReadBackAsWritten) {
 TEST(Descriptions, ComeFromTheOptionTables) {
   const CommandDescription described = describe_command("export", export_command);
   EXPECT_THAT(described.usage, HasSubstr("lathe export SPEC"));
-  EXPECT_THAT(described.options,
-              Contains(OptionDescription{
-                  "--format", "", "VALUE", false, "header", {"header", "cu", "cmake", "json", "t4"}, "what to write"}));
+  EXPECT_THAT(described.options, Contains(OptionDescription{"--format",
+                                                            "",
+                                                            "VALUE",
+                                                            false,
+                                                            "header",
+                                                            {"header", "cu", "cmake", "json", "t4"},
+                                                            "what to write"}));
   const CommandDescription tune = describe_command("tune", tune_command);
   const auto plateau = std::ranges::find(tune.options, "--until-plateau", &OptionDescription::name);
   ASSERT_NE(plateau, tune.options.end());
@@ -96,8 +101,9 @@ TEST_F(Completion, FishOffersCommandsAndValues) {
   if (!has("fish"))
     GTEST_SKIP() << "no fish here: its completion script is not read";
   const std::string script = write("lathe.fish", completion_script("fish", made_up()));
-  const auto ran = run({"fish", "--no-config", "-c",
-                        "source " + script + "; complete -C 'lathe ex'; complete -C 'lathe export --format c'"});
+  const auto ran =
+      run({"fish", "--no-config", "-c",
+           "source " + script + "; complete -C 'lathe ex'; complete -C 'lathe export --format c'"});
   EXPECT_EQ(ran.errors, "");
   EXPECT_THAT(ran.output, HasSubstr("export\tWrites it's header."));
   EXPECT_THAT(ran.output, HasSubstr("cu\t"));
