@@ -1,5 +1,8 @@
 # Helpers that keep every folder's CMakeLists.txt to a few lines.
 
+# What is installed belongs to the component `lathe` unless it says otherwise: a Debian package each.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME lathe)
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -10,7 +13,7 @@ endif()
 # A bundle and an installation carry the libraries beside the executables.
 set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
-set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 # ccache shares objects between build folders of one checkout.
 find_program(LATHE_CCACHE ccache)
@@ -23,7 +26,7 @@ target_compile_options(lathe_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -
 if(LATHE_WARNINGS_AS_ERRORS)
   target_compile_options(lathe_flags INTERFACE -Werror)
 endif()
-target_include_directories(lathe_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(lathe_flags INTERFACE ${PROJECT_SOURCE_DIR})
 
 # lathe_add_library(<name> SOURCES ... [DEPENDS ...]): one folder, one static library, headers
 # included as "tuner/<folder>/<folder>.h".
@@ -43,7 +46,7 @@ function(lathe_add_test name)
     set(ARG_TIMEOUT 300)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
-    ENVIRONMENT "LATHE_SOURCE_DIR=${CMAKE_SOURCE_DIR};LATHE_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
+    ENVIRONMENT "LATHE_SOURCE_DIR=${PROJECT_SOURCE_DIR};LATHE_BIN_DIR=${PROJECT_BINARY_DIR}/bin")
   if(ARG_LABELS)
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
   endif()
@@ -53,10 +56,10 @@ endfunction()
 # ../share/lathe/<destination> beside the executables, in the build folder (links) and when installed (copies).
 function(lathe_ship destination)
   cmake_parse_arguments(ARG "" "" "FILES" ${ARGN})
-  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/lathe/${destination})
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share/lathe/${destination})
   foreach(file ${ARG_FILES})
     get_filename_component(name ${file} NAME)
-    file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${CMAKE_BINARY_DIR}/share/lathe/${destination}/${name} SYMBOLIC)
+    file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${PROJECT_BINARY_DIR}/share/lathe/${destination}/${name} SYMBOLIC)
     install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/lathe/${destination})
   endforeach()
 endfunction()

@@ -6,8 +6,6 @@
 #
 # Needs neither the lathe program nor CUDA by itself; the header needs CUDA alone.
 
-set(LATHE_CHECK_HEADER_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/LatheCheckHeader.cmake)
-
 function(lathe_add_tuned_kernel target)
   cmake_parse_arguments(ARG "" "HEADER;TEMPLATE" "" ${ARGN})
   if(NOT ARG_HEADER OR ARG_UNPARSED_ARGUMENTS)
@@ -23,7 +21,8 @@ function(lathe_add_tuned_kernel target)
     return()
   endif()
   get_filename_component(template ${ARG_TEMPLATE} ABSOLUTE)
-  set(check ${CMAKE_COMMAND} -DHEADER=${header} -DTEMPLATE=${template} -P ${LATHE_CHECK_HEADER_SCRIPT})
+  set(script ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/LatheCheckHeader.cmake) # beside this file, whoever included it
+  set(check ${CMAKE_COMMAND} -DHEADER=${header} -DTEMPLATE=${template} -P ${script})
   execute_process(COMMAND ${check} RESULT_VARIABLE result ERROR_VARIABLE message)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "${message}")
@@ -31,7 +30,7 @@ function(lathe_add_tuned_kernel target)
   get_filename_component(name ${header} NAME_WE)
   set(stamp ${CMAKE_CURRENT_BINARY_DIR}/lathe_${target}_${name}.checked)
   add_custom_command(OUTPUT ${stamp} COMMAND ${check} COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
-    DEPENDS ${header} ${template} ${LATHE_CHECK_HEADER_SCRIPT}
+    DEPENDS ${header} ${template} ${script}
     COMMENT "Checking that ${name} is as new as its template" VERBATIM)
   add_custom_target(lathe_check_${target}_${name} DEPENDS ${stamp})
   add_dependencies(${target} lathe_check_${target}_${name})

@@ -22,7 +22,7 @@ CommandLine make_command_line() {
       "Judges the template of a specification against its raw kernel and prints a table of checks.\n"
       "Exit code 0: accepted; 1: refused, or something could not be decided.",
       "lathe check search_spaces/silu_and_mul.json --configurations 16 --certificate out.json");
-  line.options().add_options()("certificate,o", po::value<std::string>(),
+  line.options().add_options()("certificate,o", po::value<std::string>()->value_name("FILE"),
                                "write the certificate to this file")(
       "configurations", po::value<int>()->default_value(8), "configurations sampled beside the default")(
       "seed", po::value<std::uint64_t>()->default_value(0),

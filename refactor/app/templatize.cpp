@@ -44,9 +44,11 @@ CommandLine make_command_line() {
                                "the kernel: name, qualified name or pattern (default: the file's only one)")(
       "list", "show every kernel of the file with its launches and candidate knobs, and end")(
       "name", po::value<std::string>(), "name of the template (default: the kernel's)")(
-      "output,o", po::value<std::string>()->default_value("."), "folder for templates/ and search_spaces/")(
-      ",p", po::value<std::string>(), "folder with compile_commands.json")(
-      "workload", po::value<std::string>(), "workload file (default: FILE.workload.json where it exists)")(
+      "output,o", po::value<std::string>()->value_name("FOLDER")->default_value("."),
+      "folder for templates/ and search_spaces/")(",p", po::value<std::string>()->value_name("FOLDER"),
+                                                  "folder with compile_commands.json")(
+      "workload", po::value<std::string>()->value_name("FILE"),
+      "workload file (default: FILE.workload.json where it exists)")(
       "types", po::value<std::string>(), "element types in use, such as T=bf16/f16/f32")(
       "problem", po::value<std::vector<std::string>>(),
       "a size to tune, such as num_tokens=16,d=4096 (repeatable)")(

@@ -37,7 +37,7 @@ int bench_command(const Arguments& arguments) {
                    "Measures the stored winners again, interleaved with the raw kernel in one run, with an "
                    "A/A noise band.",
                    "lathe bench search_spaces/silu_and_mul.json");
-  line.options().add_options()("results", po::value<std::string>(),
+  line.options().add_options()("results", po::value<std::string>()->value_name("FILE"),
                                "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)")(
       "device", po::value<std::string>()->default_value("auto"),
       "auto, host, or the index of a GPU")("json", "print the results as JSON");

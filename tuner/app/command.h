@@ -14,8 +14,11 @@ namespace lathe {
 using Arguments = std::vector<std::string>;
 
 int bench_command(const Arguments& arguments);
+int completion_command(const Arguments& arguments);
 int devices_command(const Arguments& arguments);
+int doctor_command(const Arguments& arguments);
 int export_command(const Arguments& arguments);
+int manual_command(const Arguments& arguments);
 int replay_command(const Arguments& arguments);
 int report_command(const Arguments& arguments);
 int spaces_command(const Arguments& arguments);

@@ -1,4 +1,4 @@
-#include "tuner/app/command.h"
+#include "tuner/app/options.h"
 
 #include "tuner/device/device.h"
 
@@ -8,22 +8,12 @@
 namespace lathe {
 namespace {
 
-constexpr const char* HELP = R"(usage: lathe devices [--json]
-
-Lists the NVIDIA GPUs that Lathe can tune on, as CUDA_VISIBLE_DEVICES shows them. Without one it says why, and exits
-with code 3; the host executor needs none.
-
-  --json   one JSON array on standard output
-
-example: lathe devices --json
-)";
+constexpr int json_schema_version = 1; // of each entry
 
 nlohmann::json to_json(std::size_t index, const DeviceInfo& device) {
-  nlohmann::json json{{"index", index},
-                      {"name", device.name},
-                      {"architecture", device.architecture()},
-                      {"uuid", device.uuid},
-                      {"driver", device.driver_version}};
+  nlohmann::json json{{"schema", json_schema_version}, {"index", index},
+                      {"name", device.name},           {"architecture", device.architecture()},
+                      {"uuid", device.uuid},           {"driver", device.driver_version}};
   for (const auto& [name, value] : device.limits())
     json["limits"][name.substr(name.find('.') + 1)] = std::get<std::int64_t>(value);
   return json;
@@ -32,16 +22,18 @@ nlohmann::json to_json(std::size_t index, const DeviceInfo& device) {
 } // namespace
 
 int devices_command(const Arguments& arguments) {
-  bool json = false;
-  for (const std::string& argument : arguments) {
-    if (argument == "--help" || argument == "-h") {
-      std::fputs(HELP, stdout);
-      return 0;
-    }
-    if (argument != "--json")
-      return fail(usage_error("lathe devices", "unknown argument " + argument, "see lathe devices --help"));
-    json = true;
-  }
+  CommandLine line(
+      "lathe devices [options]",
+      "Lists the NVIDIA GPUs that Lathe can tune on, as CUDA_VISIBLE_DEVICES shows them. Without one it "
+      "says why,\nand exits with code 3; the host executor needs none.",
+      "lathe devices --json");
+  line.options().add_options()("json", "print one JSON array");
+  if (const auto code = line.parse(arguments))
+    return *code;
+  if (!line.positionals.empty())
+    return fail(usage_error("lathe devices", "unexpected argument " + line.positionals.front(),
+                            "see lathe devices --help"));
+  const bool json = line.has("json");
   const Result<std::vector<DeviceInfo>> devices = list_cuda_devices();
   if (!devices.ok()) {
     if (json)

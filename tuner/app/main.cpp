@@ -1,43 +1,22 @@
 // `lathe`: dispatches to the commands of stage 2, and runs stage 1 (`lathe-refactor`) the way git runs its
 // subcommands, so that a GPU host needs no Clang.
-#include "tuner/app/command.h"
+#include "tuner/app/commands.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <unistd.h>
 
 namespace lathe {
 namespace {
-
-struct Command {
-  std::string_view name;
-  std::string_view summary;
-  int (*run)(const Arguments&); // null: a command of lathe-refactor
-};
-
-constexpr std::array commands{
-    Command{"templatize", "rewrite a raw kernel as a template with knobs, a search space and a certificate",
-            nullptr},
-    Command{"check", "judge a template against its raw kernel", nullptr},
-    Command{"tune", "find the best configuration for this device, per problem", tune_command},
-    Command{"bench", "raw against tuned, side by side, from the results store", bench_command},
-    Command{"export", "write the winners as a header for your build, JSON or T4", export_command},
-    Command{"report", "what was tried and what it gave, as a table, Markdown, JSON or HTML", report_command},
-    Command{"devices", "list the GPUs", devices_command},
-    Command{"spaces", "count, sample and time the construction of search spaces", spaces_command},
-    Command{"replay", "run a search on a recorded space", replay_command},
-};
 
 void print_usage(std::FILE* stream) {
   std::fputs("usage: lathe COMMAND [arguments]\n\n"
              "Turns a raw CUDA kernel into a template with knobs, tunes the knobs, and exports the winner as "
              "a header.\n\n",
              stream);
-  for (const Command& command : commands)
+  for (const Command& command : all_commands())
     std::fprintf(stream, "  %-11s %s\n", std::string(command.name).c_str(),
                  std::string(command.summary).c_str());
   std::fputs("\n`lathe COMMAND --help` shows a command's options and an example.\n"
@@ -46,9 +25,7 @@ void print_usage(std::FILE* stream) {
 }
 
 int run_refactor(const std::string& command, const Arguments& arguments) {
-  std::error_code failure;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
-  const std::string program = (self.parent_path() / "lathe-refactor").string();
+  const std::string program = program_folder() + "/lathe-refactor";
   std::vector<std::string> words{program, command};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
@@ -76,9 +53,8 @@ int run(const Arguments& arguments) {
     return 0;
   }
   const Arguments rest(arguments.begin() + 1, arguments.end());
-  const auto command =
-      std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return c.name == name; });
-  if (command == commands.end())
+  const auto command = std::ranges::find(all_commands(), name, &Command::name);
+  if (command == all_commands().end())
     return fail(usage_error("no command '" + name + "'", "", "lathe --help lists the commands"));
   return command->run ? command->run(rest) : run_refactor(name, rest);
 }

@@ -217,9 +217,10 @@ int replay_command(const Arguments& arguments) {
       "patience", po::value<std::size_t>()->default_value(SearchOptions{}.patience),
       "evaluations without progress after which the first of several techniques shares them")(
       "threads", po::value<unsigned>()->default_value(0), "runs at a time; 0: one a core")(
-      "prior", po::value<std::string>()->default_value(""), "recorded results of the same kernel elsewhere")(
-      "json", "print JSON")("csv", po::value<std::string>(), "write every run's progress to this file")(
-      "plot", po::value<std::string>(), "write an SVG plot to this file");
+      "prior", po::value<std::string>()->value_name("FILE")->default_value(""),
+      "recorded results of the same kernel elsewhere")("json", "print JSON")(
+      "csv", po::value<std::string>()->value_name("FILE"), "write every run's progress to this file")(
+      "plot", po::value<std::string>()->value_name("FILE"), "write an SVG plot to this file");
   if (auto code = line.parse(arguments))
     return *code;
   if (line.positionals.empty())

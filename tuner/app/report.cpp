@@ -1,33 +1,79 @@
 // `lathe report`: what the store holds, for people and for machines.
+#include "tuner/report/report.h"
 #include "tuner/app/options.h"
-#include "tuner/app/tables.h"
 #include "tuner/base/files.h"
-#include "tuner/spec/spec.h"
 
-#include <cstdio>
-#include <fmt/format.h>
 #include <iostream>
 
 namespace lathe {
+namespace {
 
 namespace po = boost::program_options;
 
+CommandLine make_command_line() {
+  CommandLine line(
+      "lathe report [KERNEL|SPEC...] [options]",
+      "Shows what the results store holds: an HTML page to look at, or tables of the winners. A kernel is\n"
+      "named, or given by its specification, which adds the roofline. Without one: every kernel of the "
+      "store.",
+      "lathe report search_spaces/silu_and_mul.json --html silu_and_mul.html");
+  line.options().add_options()("html", po::value<std::string>()->value_name("FILE"),
+                               "write one self-contained page to this file")(
+      "md", "print the winners as Markdown (what is done when nothing else is asked for)")(
+      "json", "print the winners and the searches as JSON")("csv", "print the winners as CSV")(
+      "output,o", po::value<std::string>()->value_name("FILE"),
+      "write Markdown, JSON or CSV to this file instead")(
+      "results", po::value<std::string>()->value_name("FILE"),
+      "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)");
+  return line;
+}
+
+Result<std::vector<ReportSubject>> subjects_of(const std::vector<std::string>& names, Store& store) {
+  std::vector<ReportSubject> subjects;
+  if (names.empty()) {
+    LATHE_TRY(const std::vector<std::string> kernels, store.kernels());
+    for (const std::string& kernel : kernels)
+      subjects.push_back({kernel, {}});
+    if (subjects.empty())
+      return Error{"cannot report", "the store is empty", "run lathe tune first"};
+  }
+  for (const std::string& name : names) {
+    if (!name.ends_with(".json")) {
+      subjects.push_back({name, {}});
+      continue;
+    }
+    // What was measured can be shown also after the template has changed.
+    LATHE_TRY(TuningSpec spec, read_spec(name, ReadOptions{.check_template = false}));
+    std::string kernel = spec.name;
+    subjects.push_back({std::move(kernel), std::move(spec)});
+  }
+  return subjects;
+}
+
+Status write(const CommandLine& line, const Report& report) {
+  const int tables = static_cast<int>(line.has("md")) + static_cast<int>(line.has("json")) +
+                     static_cast<int>(line.has("csv"));
+  if (tables > 1)
+    return usage_error("lathe report", "more than one of --md, --json and --csv", "run it once for each");
+  if (line.has("html"))
+    LATHE_CHECK(write_file(line.get<std::string>("html"), report_html(report)));
+  if (tables == 0 && line.has("html") && !line.has("output"))
+    return Done{};
+  const std::string text = line.has("json")  ? report_json(report) + "\n"
+                           : line.has("csv") ? winners_csv(winners_of(report))
+                                             : winners_markdown(winners_of(report));
+  if (line.has("output"))
+    return write_file(line.get<std::string>("output"), text);
+  std::cout << text;
+  return Done{};
+}
+
+} // namespace
+
 int report_command(const Arguments& arguments) {
-  CommandLine line("lathe report KERNEL... [options]",
-                   "Prints the winners that the results store holds for each kernel: raw against tuned with "
-                   "the noise band.",
-                   "lathe report silu_and_mul --format md --output docs/results/silu_and_mul.md");
-  line.options().add_options()("results", po::value<std::string>(),
-                               "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)")(
-      "format", po::value<std::string>()->default_value("md"),
-      "md, json or csv")("output,o", po::value<std::string>(), "file to write (default: standard output)");
+  CommandLine line = make_command_line();
   if (const auto code = line.parse(arguments))
     return *code;
-  if (line.positionals.empty())
-    return fail(usage_error("lathe report", "no kernel given", "name one, such as silu_and_mul"));
-  const std::string format = line.get<std::string>("format");
-  if (format != "md" && format != "json" && format != "csv")
-    return fail(usage_error("lathe report", "no format '" + format + "'", "use md, json or csv"));
   const std::string path =
       line.has("results") ? line.get<std::string>("results") : default_store_path().string();
   if (!std::filesystem::exists(path))
@@ -36,30 +82,13 @@ int report_command(const Arguments& arguments) {
   auto store = Store::open(path);
   if (!store.ok())
     return fail(store.error());
-  std::vector<StoredWinner> winners;
-  for (std::string kernel : line.positionals) {
-    if (kernel.ends_with(".json")) { // a specification stands for its kernel
-      const auto spec = read_spec(kernel);
-      if (!spec.ok())
-        return fail(spec.error());
-      kernel = spec->name;
-    }
-    auto found = (*store)->winners(kernel);
-    if (!found.ok())
-      return fail(found.error());
-    if (found->empty())
-      return fail({"cannot report " + kernel, "the store " + path + " holds no winner for it",
-                   "run lathe tune first"});
-    winners.insert(winners.end(), found->begin(), found->end());
-  }
-  const std::string text = format == "json"  ? winners_json(winners) + "\n"
-                           : format == "csv" ? winners_csv(winners)
-                                             : winners_markdown(winners);
-  if (!line.has("output")) {
-    std::cout << text;
-    return 0;
-  }
-  const Status written = write_file(line.get<std::string>("output"), text);
+  const auto subjects = subjects_of(line.positionals, **store);
+  if (!subjects.ok())
+    return fail(subjects.error());
+  const auto report = gather_report(**store, *subjects);
+  if (!report.ok())
+    return fail(report.error());
+  const Status written = write(line, *report);
   return written.ok() ? 0 : fail(written.error());
 }
 

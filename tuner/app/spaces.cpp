@@ -200,8 +200,10 @@ double peak_megabytes() {
   return 0;
 }
 
+constexpr int json_schema_version = 1; // of each entry
+
 Json summary_json(const Summary& summary) {
-  Json json = {{"file", summary.file}, {"name", summary.name}};
+  Json json = {{"schema", json_schema_version}, {"file", summary.file}, {"name", summary.name}};
   if (!summary.workload.empty())
     json["workload"] = summary.workload;
   json["parameters"] = Json::array();

@@ -182,7 +182,7 @@ CommandLine make_command_line() {
       "seed", po::value<std::uint64_t>()->default_value(1), "seed of the search and of the data")(
       "finalists", po::value<int>()->default_value(5), "configurations measured again beside the raw kernel")(
       "time-limit", po::value<double>()->default_value(10), "seconds for one configuration")(
-      "results", po::value<std::string>(),
+      "results", po::value<std::string>()->value_name("FILE"),
       "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)")(
       "no-profile", "do not read the GPU's counters of the raw kernel and of the winners")(
       "verbose,v", "also what limits the kernels, by the GPU's counters, and how busy the pipeline was")(

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,10 @@ Occupancy occupancy(const DeviceInfo& device, const KernelResources& kernel, int
 
 // Limits of a known architecture when no such device is at hand ("sm_90"): for static checks.
 Result<DeviceInfo> known_device(const std::string& architecture);
+
+// GFLOP/s of plain fp32 arithmetic (multiply-adds count twice) by the maker's data sheet, for a device's name
+// as the driver gives it; nothing for a model that is not known. Nominal: at the boost clock.
+std::optional<double> nominal_fp32_gflops(const std::string& device_name);
 
 // Opens libcuda and lists the devices. Failure::no_device when there is no driver, it is too old for CUDA 13,
 // or it has no device. Honours CUDA_VISIBLE_DEVICES. Creates no context.

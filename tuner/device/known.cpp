@@ -3,6 +3,8 @@
 #include "tuner/device/device.h"
 
 #include <array>
+#include <cctype>
+#include <string_view>
 
 namespace lathe {
 namespace {
@@ -30,7 +32,41 @@ constexpr std::array<Capability, 11> CAPABILITIES{{
     {12, 1, 1536, 24, 100, 99, "NVIDIA GB10", 48, 0},
 }};
 
+// NVIDIA's data sheets of the models, "FP32" without tensor cores, in TFLOP/s. The first entry that the name
+// contains counts.
+struct Peak {
+  std::string_view name;
+  double fp32_tflops;
+};
+constexpr std::array<Peak, 12> PEAKS{{
+    {"H100 PCIe", 51},
+    {"H100 NVL", 60},
+    {"H200 NVL", 60},
+    {"H100", 67},
+    {"H200", 67},
+    {"A100", 19.5},
+    {"L40S", 91.6},
+    {"L40", 90.5},
+    {"L4", 30.3},
+    {"A40", 37.4},
+    {"A10", 31.2},
+    {"T4", 8.1},
+}};
+
 } // namespace
+
+std::optional<double> nominal_fp32_gflops(const std::string& device_name) {
+  constexpr double giga_per_tera = 1e3;
+  for (const Peak& peak : PEAKS) {
+    const std::size_t found = device_name.find(peak.name);
+    // "A10" is not "A10G", nor "A100".
+    const std::size_t end = found + peak.name.size();
+    if (found != std::string::npos &&
+        (end >= device_name.size() || std::isalnum(static_cast<unsigned char>(device_name[end])) == 0))
+      return peak.fp32_tflops * giga_per_tera;
+  }
+  return std::nullopt;
+}
 
 Result<DeviceInfo> known_device(const std::string& architecture) {
   std::string names;

@@ -13,11 +13,19 @@ struct Nvml::Functions {
   int (*handle)(const char*, void**) = nullptr;
   int (*clock)(void*, int, unsigned*) = nullptr;
   int (*reasons)(void*, unsigned long long*) = nullptr;
+  int (*processes)(void*, unsigned*, void*) = nullptr; // null in drivers that lack it
 };
 
 namespace {
 constexpr int NVML_SUCCESS_CODE = 0, CLOCK_OF_SM = 1, CLOCK_OF_MEMORY = 2;
-}
+
+// nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3.
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
+};
+} // namespace
 
 std::string ClockReading::reasons() const {
   static constexpr struct {
@@ -51,6 +59,7 @@ std::shared_ptr<const Nvml> Nvml::open() {
         bind(functions->reasons, "nvmlDeviceGetCurrentClocksThrottleReasons")) ||
       functions->init() != NVML_SUCCESS_CODE)
     return nullptr;
+  bind(functions->processes, "nvmlDeviceGetComputeRunningProcesses_v3");
   std::shared_ptr<Nvml> nvml(new Nvml());
   nvml->functions_ = std::move(functions);
   return nvml;
@@ -80,6 +89,21 @@ ClockReading Nvml::read(const std::string& pci_bus_id) const {
   reading.sm_mhz = static_cast<int>(sm);
   reading.memory_mhz = static_cast<int>(memory);
   return reading;
+}
+
+std::optional<std::vector<GpuProcess>> Nvml::processes(const std::string& pci_bus_id) const {
+  constexpr unsigned most = 256;
+  void* device = nullptr;
+  if (!functions_->processes || functions_->handle(pci_bus_id.c_str(), &device) != NVML_SUCCESS_CODE)
+    return std::nullopt;
+  std::vector<ProcessInfo> found(most);
+  unsigned count = most;
+  if (functions_->processes(device, &count, found.data()) != NVML_SUCCESS_CODE)
+    return std::nullopt;
+  std::vector<GpuProcess> list;
+  for (unsigned i = 0; i < count && i < most; ++i)
+    list.push_back({found[i].pid, found[i].memory == ~0ull ? 0 : found[i].memory});
+  return list;
 }
 
 } // namespace lathe

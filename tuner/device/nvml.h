@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace lathe {
 
@@ -17,6 +19,12 @@ struct ClockReading {
   std::string reasons() const;
 };
 
+// A process that computes on a GPU.
+struct GpuProcess {
+  unsigned pid = 0;
+  std::uint64_t memory_bytes = 0; // 0: not known
+};
+
 class Nvml {
 public:
   // Opens libnvidia-ml.so.1; a null pointer where it is not there.
@@ -25,6 +33,8 @@ public:
   std::string driver_version() const; // "580.95.05"; empty when unknown
   // Of the device with this PCI bus id ("0000:3b:00.0"); not available when NVML does not know it.
   ClockReading read(const std::string& pci_bus_id) const;
+  // Compute processes on the device, of every user; nothing where NVML does not tell.
+  std::optional<std::vector<GpuProcess>> processes(const std::string& pci_bus_id) const;
 
 private:
   Nvml() = default;

@@ -20,6 +20,21 @@ struct HeaderOptions {
 };
 Result<std::string> emit_header(const TuningSpec& spec, const std::vector<StoredWinner>& winners,
                                 const HeaderOptions& options);
+// One winner as a CUDA file that compiles alone, with NVRTC or nvcc: the template with its knobs as constants
+// and, for nvcc, a launch().
+struct CudaSource {
+  std::string text;
+  std::string instance; // C++ name expression of the kernel in `text`
+  KernelSource source;  // the specification's, with the knobs gone from its instance
+};
+// `substitute`: knobs that are template parameters become constants of the file; otherwise the template stays
+// as it is and `instance` names them. Host-executor results as in emit_header.
+Result<CudaSource> emit_cuda(const TuningSpec& spec, const StoredWinner& winner, const HeaderOptions& options,
+                             bool substitute = true);
+// The winning table as CMake variables, and a function that defines one device's and workload's values as
+// macros.
+Result<std::string> emit_cmake(const TuningSpec& spec, const std::vector<StoredWinner>& winners,
+                               const HeaderOptions& options);
 std::string emit_json(const TuningSpec& spec, const std::vector<StoredWinner>& winners);
 // The community's T4 result format for one key's evaluations.
 std::string emit_t4(const TuningSpec& spec, const StoreKey& key,

@@ -1,5 +1,6 @@
 // The winners as JSON, and one key's evaluations in the FAIR community's T4 result format.
 #include "tuner/emit/emit.h"
+#include "tuner/emit/winning_table.h"
 
 #include <nlohmann/json.hpp>
 
@@ -54,7 +55,9 @@ std::string emit_json(const TuningSpec& spec, const std::vector<StoredWinner>& w
                     {"RawMicroseconds", winner.comparison.raw.median_us},
                     {"TunedMicroseconds", winner.comparison.tuned.median_us},
                     {"Ratio", winner.comparison.ratio},
-                    {"NoiseBand", winner.comparison.noise_band}});
+                    {"RatioInterval95", {winner.comparison.ratio_low, winner.comparison.ratio_high}},
+                    {"NoiseBand", winner.comparison.noise_band},
+                    {"Gain", is_gain(winner.comparison)}});
   }
   return Json{{"Schema", json_schema_version},
               {"Kernel", spec.name},
@@ -71,8 +74,12 @@ std::string emit_t4(const TuningSpec& spec, const StoreKey& key,
     const Measurement& measurement = evaluation.measurement;
     const bool correct = measurement.outcome == Outcome::ok;
     Json configuration = Json::object();
-    for (std::size_t i = 0; i < spec.knobs.size() && i < evaluation.knobs.size(); ++i)
-      configuration[spec.knobs[i].name] = plain(evaluation.knobs[i]);
+    // As recorded: the specification's knobs may have changed since without a change of the template.
+    for (std::size_t i = 0; i < evaluation.knobs.size(); ++i)
+      if (i < evaluation.knob_names.size())
+        configuration[evaluation.knob_names[i]] = plain(evaluation.knobs[i]);
+      else if (i < spec.knobs.size())
+        configuration[spec.knobs[i].name] = plain(evaluation.knobs[i]);
     const double time_ms = measurement.timing.median_us * milliseconds_per_microsecond;
     results.push_back(
         {{"timestamp", evaluation.timestamp},

@@ -278,6 +278,19 @@ public:
     }
   }
 
+  Result<std::vector<std::string>> kernels() override {
+    const std::lock_guard lock(mutex_);
+    LATHE_TRY(Statement select,
+              database_.prepare("SELECT kernel FROM keys GROUP BY kernel ORDER BY min(id)"));
+    std::vector<std::string> names;
+    while (true) {
+      LATHE_TRY(const bool row, select.step());
+      if (!row)
+        return names;
+      names.push_back(select.next_text());
+    }
+  }
+
 private:
   Result<std::int64_t> key_id(const StoreKey& key) {
     LATHE_TRY(Statement select,

@@ -80,6 +80,8 @@ public:
   virtual Status record_winner(const StoredWinner& winner) = 0; // replaces the key's previous one
   virtual Result<std::vector<StoredWinner>>
   winners(const std::string& kernel) = 0; // every device and problem
+  // The kernels that have evaluations or a winner, oldest first.
+  virtual Result<std::vector<std::string>> kernels() = 0;
   // The keys under which the kernel has evaluations or a winner, oldest first: for transfer and for telling a
   // stale template.
   virtual Result<std::vector<StoreKey>> keys(const std::string& kernel) = 0;

@@ -1,0 +1,11 @@
+# cmake -DMANIFEST=... -P LatheUninstall.cmake: removes what `cmake --install` of this build folder wrote.
+if(NOT EXISTS ${MANIFEST})
+  message(FATAL_ERROR "lathe: nothing to uninstall: there is no ${MANIFEST}: install from this build folder first")
+endif()
+file(STRINGS ${MANIFEST} files)
+foreach(file IN LISTS files)
+  if(EXISTS "$ENV{DESTDIR}${file}" OR IS_SYMLINK "$ENV{DESTDIR}${file}")
+    message(STATUS "Removing $ENV{DESTDIR}${file}")
+    file(REMOVE "$ENV{DESTDIR}${file}")
+  endif()
+endforeach()

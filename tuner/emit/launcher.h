@@ -1,0 +1,41 @@
+// The C++ text that launches one kernel instance: shared by the header and the plain CUDA file.
+#pragma once
+
+#include "tuner/base/result.h"
+#include "tuner/emit/cxx_expression.h"
+#include "tuner/emit/winning_table.h"
+#include "tuner/spec/spec.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lathe {
+
+// A C++ identifier that looks like the text.
+std::string identifier(std::string text);
+
+// What expressions may mention, and how each is spelled where `p` is the problem.
+CxxName cxx_names(const TuningSpec& spec, const Types& types, const KnobValues& knobs,
+                  const std::map<std::string, Value>& limits);
+
+// ", T* out, const T* in, int n": the kernel's arguments with these types.
+std::string parameters(const TuningSpec& spec, const Types& types);
+// ", out, in, n".
+std::string argument_names(const TuningSpec& spec);
+
+// `struct problem` and the functions that expressions and launches are written with: minimum, ceil_div, ...,
+// launch_kernel.
+std::string launch_helpers(const TuningSpec& spec);
+
+// "#include <...>" lines for the element types that the launches mention.
+std::vector<std::string> type_includes(const std::vector<Types>& choices, const TuningSpec& spec);
+
+// A function `name(const problem& p, cudaStream_t stream, <arguments>)` that launches `instance`.
+Result<std::string> launcher(const TuningSpec& spec, const std::string& name, const std::string& instance,
+                             const LaunchGeometry& geometry, const Types& types, const KnobValues& knobs);
+
+// The conjunction of the specification's conditions over `p` for one configuration.
+Result<std::string> admission(const TuningSpec& spec, const TableConfiguration& configuration);
+
+} // namespace lathe

@@ -1,0 +1,61 @@
+#include "tuner/emit/winning_table.h"
+
+#include <algorithm>
+
+namespace lathe {
+
+bool is_gain(const Comparison& comparison) {
+  return comparison.ratio_low > 1 && comparison.ratio - 1 > comparison.noise_band;
+}
+
+Result<WinningTable> winning_table(const TuningSpec& spec, const std::vector<StoredWinner>& winners,
+                                   bool allow_host) {
+  WinningTable table;
+  // Every choice of types gets a launch(): without rows of its own it runs the raw kernel.
+  table.types.push_back({});
+  for (const TypeParameter& parameter : spec.types) {
+    std::vector<Types> extended;
+    for (const Types& choice : table.types)
+      for (const std::string& dtype : parameter.dtypes) {
+        extended.push_back(choice);
+        extended.back()[parameter.name] = dtype;
+      }
+    table.types = std::move(extended);
+  }
+  for (const StoredWinner& winner : winners) {
+    if (winner.is_host && !allow_host)
+      continue;
+    const bool gain = is_gain(winner.comparison);
+    // Report-only problems never choose a configuration; they may only keep one from being used.
+    if (winner.problem.role == ProblemRole::report && gain)
+      continue;
+    const std::pair device(winner.key.device, winner.architecture);
+    const auto known_device_row = std::find(table.devices.begin(), table.devices.end(), device);
+    const std::size_t device_index = static_cast<std::size_t>(known_device_row - table.devices.begin());
+    if (known_device_row == table.devices.end())
+      table.devices.push_back(device);
+    const auto known_types = std::find(table.types.begin(), table.types.end(), winner.types);
+    const std::size_t types_index = static_cast<std::size_t>(known_types - table.types.begin());
+    if (known_types == table.types.end())
+      table.types.push_back(winner.types);
+    TableRow row{device_index, types_index, winner.problem, -1, &winner};
+    if (gain) {
+      const auto same = std::find_if(table.configurations.begin(), table.configurations.end(),
+                                     [&](const TableConfiguration& c) {
+                                       return c.types == winner.types && c.knobs == winner.knobs &&
+                                              c.architecture == winner.architecture;
+                                     });
+      row.configuration = static_cast<int>(same - table.configurations.begin());
+      if (same == table.configurations.end())
+        table.configurations.push_back({winner.types, winner.knobs, winner.architecture});
+    }
+    table.rows.push_back(row);
+  }
+  if (table.rows.empty())
+    return Error{"cannot export " + spec.name,
+                 "every result in the store is a host-executor result, not a GPU's",
+                 "tune on a GPU, or give --allow-host to write them all the same"};
+  return table;
+}
+
+} // namespace lathe

@@ -1,0 +1,48 @@
+// Which configuration runs where: the winners as the header's table and the other formats see them.
+#pragma once
+
+#include "tuner/base/result.h"
+#include "tuner/spec/spec.h"
+#include "tuner/store/store.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lathe {
+
+using Types = std::map<std::string, std::string>;
+
+// A configuration that some row uses, for one choice of types.
+struct TableConfiguration {
+  Types types;
+  KnobValues knobs;
+  std::string architecture; // whose limits its conditions are checked against
+};
+
+struct TableRow {
+  std::size_t device = 0; // index into WinningTable::devices
+  std::size_t types = 0;
+  Problem problem;
+  int configuration = -1; // index into WinningTable::configurations; -1: the raw kernel
+  const StoredWinner* winner = nullptr;
+};
+
+struct WinningTable {
+  std::vector<std::pair<std::string, std::string>> devices; // name, architecture
+  std::vector<Types> types; // every choice that the specification allows, and those of the rows
+  std::vector<TableConfiguration> configurations;
+  std::vector<TableRow> rows;
+};
+
+// A gain counts when its interval and its size lie beyond what the raw kernel shows against itself.
+bool is_gain(const Comparison& comparison);
+
+// Rows without a gain stand for the raw kernel. Report-only problems never choose a configuration; they may
+// only keep one from being used. Fails where nothing is left to write because all results are the host
+// executor's. The table points into `winners`.
+Result<WinningTable> winning_table(const TuningSpec& spec, const std::vector<StoredWinner>& winners,
+                                   bool allow_host);
+
+} // namespace lathe
