@@ -23,8 +23,8 @@ class Installed : public CommandTest {
 protected:
   // The component of its own keeps the record of a real installation from this build folder as it is.
   void install() {
-    const auto installed = run({"cmake", "--install", build_folder().string(), "--component", "lathe", "--prefix",
-                                prefix().string()});
+    const auto installed = run({"cmake", "--install", build_folder().string(), "--component", "lathe",
+                                "--prefix", prefix().string()});
     ASSERT_TRUE(installed.succeeded()) << installed.errors;
   }
   std::filesystem::path prefix() const { return folder() / "prefix"; }
@@ -32,18 +32,21 @@ protected:
   // A project with a header and its template; `take_in` makes lathe_add_tuned_kernel known.
   void write_project(const std::string& take_in) {
     write("project/kernel.cuh", "// a template\n");
-    write("project/tuned.h", "// LATHE_TEMPLATE_SHA1 " + content_hash("// a template\n") +
-                                 "\n// Write it again with: lathe export kernel.json\ninline int answer() { return 42; }\n");
+    write("project/tuned.h",
+          "// LATHE_TEMPLATE_SHA1 " + content_hash("// a template\n") +
+              "\n// Write it again with: lathe export kernel.json\ninline int answer() { return 42; }\n");
     write("project/main.cpp", "#include \"tuned.h\"\nint main() { return answer() == 42 ? 0 : 1; }\n");
-    write("project/CMakeLists.txt", "cmake_minimum_required(VERSION 3.25)\nproject(Consumer LANGUAGES C CXX)\n" + take_in +
-                                        "\nadd_executable(consumer main.cpp)\n"
-                                        "lathe_add_tuned_kernel(consumer HEADER tuned.h TEMPLATE kernel.cuh)\n");
+    write("project/CMakeLists.txt",
+          "cmake_minimum_required(VERSION 3.25)\nproject(Consumer LANGUAGES C CXX)\n" + take_in +
+              "\nadd_executable(consumer main.cpp)\n"
+              "lathe_add_tuned_kernel(consumer HEADER tuned.h TEMPLATE kernel.cuh)\n");
   }
 
   // Configures, builds and runs the project; then its template changes, and the build stops with a sentence.
   void expect_works_and_notices_a_stale_header() {
     const std::string source = (folder() / "project").string(), build = (folder() / "built").string();
-    const auto configured = run({"cmake", "-S", source, "-B", build, "-DCMAKE_PREFIX_PATH=" + prefix().string()});
+    const auto configured =
+        run({"cmake", "-S", source, "-B", build, "-DCMAKE_PREFIX_PATH=" + prefix().string()});
     ASSERT_TRUE(configured.succeeded()) << configured.errors;
     auto built = run({"cmake", "--build", build});
     ASSERT_TRUE(built.succeeded()) << built.output << built.errors;
@@ -51,7 +54,8 @@ protected:
     write("project/kernel.cuh", "// another template\n");
     built = run({"cmake", "--build", build});
     EXPECT_FALSE(built.succeeded());
-    EXPECT_NE((built.output + built.errors).find("is stale"), std::string::npos) << built.output << built.errors;
+    EXPECT_NE((built.output + built.errors).find("is stale"), std::string::npos)
+        << built.output << built.errors;
     EXPECT_NE((built.output + built.errors).find("lathe export kernel.json"), std::string::npos);
   }
 };
@@ -65,8 +69,9 @@ TEST_F(Installed, ProgramsRunAndTheManualIsThere) {
   const auto spaces = run({(prefix() / "bin/lathe").string(), "spaces",
                            (source_folder() / "search_spaces/concat_mla_k.json").string(), "--json"});
   EXPECT_TRUE(spaces.succeeded()) << spaces.errors;
-  for (const char* file : {"share/man/man1/lathe.1", "share/bash-completion/completions/lathe",
-                           "share/zsh/vendor-completions/_lathe", "share/fish/vendor_completions.d/lathe.fish"}) {
+  for (const char* file :
+       {"share/man/man1/lathe.1", "share/bash-completion/completions/lathe",
+        "share/zsh/vendor-completions/_lathe", "share/fish/vendor_completions.d/lathe.fish"}) {
     const auto text = read_file(prefix() / file);
     ASSERT_TRUE(text.ok()) << text.error().sentence();
     EXPECT_NE(text->find("templatize"), std::string::npos) << file;
@@ -75,8 +80,8 @@ TEST_F(Installed, ProgramsRunAndTheManualIsThere) {
 
 TEST_F(Installed, UninstallRemovesEveryFile) {
   install();
-  const auto removed = run({"cmake", "-DMANIFEST=" + (build_folder() / "install_manifest_lathe.txt").string(), "-P",
-                            (source_folder() / "cmake/LatheUninstall.cmake").string()});
+  const auto removed = run({"cmake", "-DMANIFEST=" + (build_folder() / "install_manifest_lathe.txt").string(),
+                            "-P", (source_folder() / "cmake/LatheUninstall.cmake").string()});
   ASSERT_TRUE(removed.succeeded()) << removed.errors;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(prefix()))
     EXPECT_TRUE(entry.is_directory()) << entry.path() << " is left";
@@ -84,7 +89,8 @@ TEST_F(Installed, UninstallRemovesEveryFile) {
 
 TEST_F(Installed, FoundAsAPackage) {
   install();
-  write_project("find_package(Lathe REQUIRED)\nif(NOT EXISTS ${Lathe_EXECUTABLE})\n  message(FATAL_ERROR \"no program\")\nendif()");
+  write_project("find_package(Lathe REQUIRED)\nif(NOT EXISTS ${Lathe_EXECUTABLE})\n  message(FATAL_ERROR "
+                "\"no program\")\nendif()");
   expect_works_and_notices_a_stale_header();
 }
 
@@ -108,7 +114,8 @@ TEST_F(Installed, PkgConfigKnowsWhereTheHelpersAre) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(prefix()))
     if (entry.path().filename() == "lathe.pc")
       found = entry.path().parent_path();
-  const auto asked = run({"pkg-config", "--variable=check_header", "lathe"}, {{"PKG_CONFIG_PATH", found.string()}});
+  const auto asked =
+      run({"pkg-config", "--variable=check_header", "lathe"}, {{"PKG_CONFIG_PATH", found.string()}});
   ASSERT_TRUE(asked.succeeded()) << asked.errors;
   EXPECT_TRUE(std::filesystem::exists(asked.output.substr(0, asked.output.find('\n')))) << asked.output;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <map>
+#include <set>
 
 namespace lathe {
 namespace {
@@ -105,14 +107,6 @@ Result<std::vector<Workload>> select_workloads(const TuningSpec& spec, const Wor
   return workloads;
 }
 
-std::size_t count_workloads(const std::string& spec_file, const WorkloadSelection& selection) {
-  const auto spec = read_spec(spec_file);
-  if (!spec.ok())
-    return 0;
-  const auto workloads = select_workloads(*spec, selection, {});
-  return workloads.ok() ? workloads->size() : 0;
-}
-
 Result<std::unique_ptr<Backend>> open_backend(const std::string& device) {
   if (device == "host")
     return make_host_backend();
@@ -130,6 +124,40 @@ Result<std::unique_ptr<Backend>> open_backend(const std::string& device) {
     return usage_error("no device '" + device + "'", "expected auto, host, or the index of a GPU",
                        "lathe devices lists them");
   return make_cuda_backend(index);
+}
+
+Result<DevicesByModel> open_one_device(const std::string& device) {
+  LATHE_TRY(std::unique_ptr<Backend> backend, open_backend(device));
+  DevicesByModel models(1);
+  models.front().push_back(std::move(backend));
+  return models;
+}
+
+Result<DevicesByModel> open_devices(const std::string& text) {
+  LATHE_TRY(const std::vector<DeviceInfo> devices, list_cuda_devices());
+  std::vector<std::string> wanted;
+  if (text == "all")
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      wanted.push_back(std::to_string(i));
+  else
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t comma = std::min(text.find(',', at), text.size());
+      wanted.push_back(text.substr(at, comma - at));
+      at = comma + 1;
+    }
+  std::map<std::string, std::vector<std::unique_ptr<Backend>>> by_model;
+  std::set<std::string> seen;
+  for (const std::string& index : wanted) {
+    if (index == "auto" || index == "host" || !seen.insert(index).second)
+      return usage_error("cannot use --devices " + text, "expected all, or different indices such as 0,2",
+                         "lathe devices lists them");
+    LATHE_TRY(std::unique_ptr<Backend> backend, open_backend(index));
+    by_model[backend->device().name].push_back(std::move(backend));
+  }
+  DevicesByModel models;
+  for (auto& [name, backends] : by_model)
+    models.push_back(std::move(backends));
+  return models;
 }
 
 Status warn_of_stale_results(const TuningSpec& spec, Store& store) {

@@ -23,11 +23,14 @@ struct WorkloadSelection {
 // problem. Errors name unknown dimensions and types with the known ones. `spec` must outlive the result.
 Result<std::vector<Workload>> select_workloads(const TuningSpec& spec, const WorkloadSelection& selection,
                                                const std::map<std::string, Value>& device_limits);
-// How many that are, 0 where the file cannot be read (the error surfaces where it is used).
-std::size_t count_workloads(const std::string& spec_file, const WorkloadSelection& selection);
 
 // "auto": the first GPU, or the host executor with a note on standard error; "host"; or a GPU's index.
 Result<std::unique_ptr<Backend>> open_backend(const std::string& device);
+// Devices by model: "all", or indices with commas between them.
+using DevicesByModel = std::vector<std::vector<std::unique_ptr<Backend>>>;
+Result<DevicesByModel> open_devices(const std::string& text);
+// open_backend() as the only device of the only model.
+Result<DevicesByModel> open_one_device(const std::string& device);
 
 // Says on standard error when the store holds results of another version of this template: they are not
 // reused.

@@ -1,23 +1,27 @@
 // `lathe tune`: searches every problem of every specification given, shares the budget among them, keeps
 // everything.
-#include "tuner/app/certificate.h"
 #include "tuner/app/options.h"
 #include "tuner/app/progress.h"
 #include "tuner/app/selection.h"
 #include "tuner/app/tables.h"
-#include "tuner/app/tuning_session.h"
+#include "tuner/app/tuning_run.h"
 
-#include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <fmt/format.h>
 #include <iostream>
+#include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 namespace lathe {
 namespace {
 
 namespace po = boost::program_options;
+
+constexpr double UNCERTAIN_GAP = 0.05; // an estimated gap worth naming when the work is done
 
 std::atomic<bool> stop_requested{false};
 
@@ -35,12 +39,6 @@ struct TunePlan {
   double seconds = 1e9; // all workloads together
   std::string results;
   bool json = false, verbose = false;
-};
-
-struct Row {
-  std::string spec, workload;
-  ProblemRole role;
-  SessionResult result;
 };
 
 Result<Done> read_budget(const CommandLine& line, TunePlan& plan, bool is_host) {
@@ -70,90 +68,42 @@ Result<Done> read_budget(const CommandLine& line, TunePlan& plan, bool is_host) 
   return Done{};
 }
 
-class Tuning {
+// What is said of each problem when it is done. One line at a time, whatever the number of devices.
+class Teller {
 public:
-  Tuning(TunePlan plan, Backend& backend, Store& store)
-      : plan_(std::move(plan)), backend_(backend), store_(store) {}
+  Teller(const TunePlan& plan, bool is_host) : plan_(plan), is_host_(is_host) {}
 
-  // One specification: its tune problems are searched, then the winners are tried on the others.
-  Status run(const std::string& file);
-  std::size_t pending_workloads = 0; // over all specifications, for sharing the time
-  std::vector<Row> rows;
-  std::vector<std::string> failures; // workloads that could not be tuned at all
+  void say(const std::string& device, const TunedProblem& problem, bool again) {
+    const std::lock_guard lock(mutex_);
+    line_.clear();
+    if (plan_.json)
+      return;
+    const std::string name = device.empty() ? problem.workload : problem.workload + " on " + device;
+    std::cout << summary_line(again ? name + " (more)" : name, problem.role, problem.result, is_host_)
+              << std::endl;
+    if (plan_.verbose)
+      std::cout << details(problem.result) << std::flush;
+    else if (!problem.result.profile_problem.empty() && !std::exchange(counters_missed_, true))
+      std::fprintf(stderr, "lathe: note: the search goes on without the GPU's counters: %s\n",
+                   problem.result.profile_problem.c_str());
+  }
+  void show(const std::string& name, const SessionProgress& progress) {
+    const std::lock_guard lock(mutex_);
+    line_.show(name + "  " + progress_line(progress));
+  }
+  void failed(const std::string& name, const Error& error) {
+    const std::lock_guard lock(mutex_);
+    line_.clear();
+    fail(Error{"cannot tune " + name, error.sentence(), ""});
+  }
 
 private:
-  Status search(const TuningSpec& spec, const Workload& workload);
-  Status assess(const TuningSpec& spec, const Workload& workload);
-  void say(const Row& row);
-
+  const TunePlan& plan_;
+  bool is_host_;
   bool counters_missed_ = false; // said once
-  TunePlan plan_;
-  Backend& backend_;
-  Store& store_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  ProgressLine line_;
+  std::mutex mutex_;
 };
-
-void Tuning::say(const Row& row) {
-  if (plan_.json)
-    return;
-  std::cout << summary_line(row.workload, row.role, row.result, backend_.device().is_host) << std::endl;
-  if (plan_.verbose)
-    std::cout << details(row.result) << std::flush;
-  else if (!row.result.profile_problem.empty() && !std::exchange(counters_missed_, true))
-    std::fprintf(stderr, "lathe: note: the search goes on without the GPU's counters: %s\n",
-                 row.result.profile_problem.c_str());
-}
-
-Status Tuning::search(const TuningSpec& spec, const Workload& workload) {
-  SessionOptions options = plan_.session;
-  const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  options.seconds =
-      std::max(0.0, plan_.seconds - spent) / static_cast<double>(std::max<std::size_t>(pending_workloads, 1));
-  ProgressLine line;
-  LATHE_TRY(SessionResult result,
-            tune_workload(workload, backend_, store_, options, stop_requested,
-                          [&](const SessionProgress& progress) {
-                            line.show(spec.name + " " + workload.key() + "  " + progress_line(progress));
-                          }));
-  line.clear();
-  rows.push_back({spec.name, workload.key(), workload.problem.role, std::move(result)});
-  say(rows.back());
-  return Done{};
-}
-
-Status Tuning::assess(const TuningSpec& spec, const Workload& workload) {
-  std::vector<KnobValues> candidates;
-  for (const Row& row : rows)
-    if (row.spec == spec.name && row.result.winner.types == workload.types &&
-        !row.result.winner.knobs.empty())
-      candidates.push_back(row.result.winner.knobs);
-  LATHE_TRY(SessionResult result, assess_workload(workload, backend_, store_, candidates, plan_.session));
-  rows.push_back({spec.name, workload.key(), workload.problem.role, std::move(result)});
-  say(rows.back());
-  return Done{};
-}
-
-Status Tuning::run(const std::string& file) {
-  LATHE_TRY(const TuningSpec spec, read_spec(file));
-  LATHE_TRY(const CertificateFacts facts, require_certificate(spec, file));
-  plan_.session.default_is_raw_code = facts.default_is_raw_code;
-  LATHE_CHECK(warn_of_stale_results(spec, store_));
-  LATHE_TRY(const std::vector<Workload> workloads,
-            select_workloads(spec, plan_.selection, backend_.device().limits()));
-  for (const bool searched : {true, false})
-    for (const Workload& workload : workloads) {
-      if ((workload.problem.role == ProblemRole::tune) != searched || stop_requested)
-        continue;
-      const Status status = searched ? search(spec, workload) : assess(spec, workload);
-      if (pending_workloads > 0)
-        --pending_workloads;
-      if (!status.ok()) {
-        failures.push_back(spec.name + " " + workload.key() + ": " + status.error().sentence());
-        fail(Error{"cannot tune " + spec.name + " " + workload.key(), status.error().sentence(), ""});
-      }
-    }
-  return Done{};
-}
 
 CommandLine make_command_line() {
   CommandLine line(
@@ -178,6 +128,8 @@ CommandLine make_command_line() {
       "all-types", "every type that the specification lists")(
       "tune-only", "leave out the select and report-only problems")(
       "device", po::value<std::string>()->default_value("auto"), "auto, host, or the index of a GPU")(
+      "devices", po::value<std::string>(),
+      "all GPUs of this host, or some, such as 0,2: those of one model share the problems")(
       "technique", po::value<std::string>()->default_value("ensemble"), "search technique")(
       "seed", po::value<std::uint64_t>()->default_value(1), "seed of the search and of the data")(
       "finalists", po::value<int>()->default_value(5), "configurations measured again beside the raw kernel")(
@@ -199,25 +151,111 @@ std::string pipeline_line(const PipelineLoad& load) {
       share(load.compile_busy_s, load.compile_available_s), share(load.device_busy_s, load.evaluate_s));
 }
 
-int finish(const Tuning& tuning, const TunePlan& plan, const Backend& backend, const std::string& results) {
+// Unattended for hours: what was won, what more time may still win, and what failed.
+void print_overview(const std::vector<const TunedProblem*>& rows, const std::vector<std::string>& failures) {
+  int won = 0, kept = 0, uncertain = 0;
+  double logarithms = 0;
+  std::string widest;
+  double gap = 0;
+  for (const TunedProblem* row : rows) {
+    const SessionResult& result = row->result;
+    if (result.winner.knobs.empty())
+      continue;
+    ++(result.default_kept ? kept : won);
+    logarithms += std::log(std::max(1.0, result.winner.comparison.ratio));
+    if (row->role == ProblemRole::tune && result.remaining_gap.fraction > UNCERTAIN_GAP) {
+      ++uncertain;
+      if (result.remaining_gap.fraction > gap) {
+        gap = result.remaining_gap.fraction;
+        widest = row->spec + " " + row->workload;
+      }
+    }
+  }
+  if (won + kept == 0)
+    return;
+  std::cout << fmt::format("{} problems faster than raw, {} as fast; geometric mean {:.3f}\n", won, kept,
+                           std::exp(logarithms / (won + kept)));
+  if (uncertain > 0)
+    std::cout << fmt::format("{} searches may have missed more than {:.0f} %: most {}, {:.0f} %\n", uncertain,
+                             100 * UNCERTAIN_GAP, widest, 100 * gap);
+  for (const std::string& failure : failures)
+    std::cout << "failed: " << failure << "\n";
+}
+
+int finish(const std::vector<std::unique_ptr<TuningRun>>& runs, std::vector<std::string> failures,
+           const TunePlan& plan, const std::string& results) {
+  std::vector<const TunedProblem*> rows;
+  for (const auto& run : runs) {
+    const auto some = run->results();
+    rows.insert(rows.end(), some.begin(), some.end());
+    failures.insert(failures.end(), run->failures().begin(), run->failures().end());
+  }
   if (plan.json) {
     std::vector<const SessionResult*> all;
-    for (const Row& row : tuning.rows)
-      all.push_back(&row.result);
+    for (const TunedProblem* row : rows)
+      all.push_back(&row->result);
     std::cout << sessions_json(all) << "\n";
   } else {
+    if (rows.size() > 1)
+      print_overview(rows, failures);
     if (stop_requested)
       std::cout << "stopped; the same command goes on from here\n";
-    if (backend.device().is_host)
+    if (runs.front()->first_device().device().is_host)
       std::cout << "these are host-executor times, not GPU times\n";
     if (plan.verbose)
-      std::cout << pipeline_line(backend.load()) << "\n";
+      for (const auto& run : runs)
+        std::cout << pipeline_line(run->load()) << "\n";
     std::cout << "results: " << results << "\n";
   }
   constexpr int interrupted = 130; // as shells report a command that Ctrl-C ended
   if (stop_requested)
     return interrupted;
-  return tuning.failures.empty() ? 0 : static_cast<int>(Failure::work);
+  return failures.empty() ? 0 : static_cast<int>(Failure::work);
+}
+
+// One run for each model of GPU.
+int tune(const TunePlan& plan, std::vector<std::vector<std::unique_ptr<Backend>>> models, Store& store,
+         const std::string& results) {
+  const bool is_host = models.front().front()->device().is_host;
+  Teller teller(plan, is_host);
+  std::vector<std::unique_ptr<TuningRun>> runs;
+  std::vector<std::string> failures;
+  for (std::vector<std::unique_ptr<Backend>>& devices : models) {
+    if (!plan.json)
+      std::cout << "device: " << devices.front()->device().name
+                << (devices.size() > 1 ? fmt::format(" ({} of them)", devices.size()) : "") << "; "
+                << devices.front()->protocol() << std::endl;
+    const std::string label = models.size() > 1 ? devices.front()->device().name : "";
+    RunOptions options;
+    options.session = plan.session;
+    options.selection = plan.selection;
+    options.seconds = plan.seconds;
+    options.done = [&teller, label](const TunedProblem& problem, bool again) {
+      teller.say(label, problem, again);
+    };
+    options.progress = [&teller](const std::string& name, const SessionProgress& seen) {
+      teller.show(name, seen);
+    };
+    options.failed = [&teller](const std::string& name, const Error& error) { teller.failed(name, error); };
+    runs.push_back(
+        std::make_unique<TuningRun>(std::move(devices), store, std::move(options), stop_requested));
+    for (const std::string& file : plan.specs) {
+      // One specification that cannot be tuned does not cost the others their night.
+      if (const Status status = runs.back()->add(file); !status.ok()) {
+        if (plan.specs.size() == 1)
+          return fail(status.error());
+        fail(status.error());
+        failures.push_back(file + ": " + status.error().sentence());
+      }
+    }
+  }
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < runs.size(); ++i)
+    others.emplace_back([&run = *runs[i]] { run.run(); });
+  runs.front()->run();
+  for (std::thread& other : others)
+    other.join();
+  return finish(runs, std::move(failures), plan, results);
 }
 
 } // namespace
@@ -261,33 +299,24 @@ int tune_command(const Arguments& arguments) {
   auto store = Store::open(results);
   if (!store.ok())
     return fail(store.error());
-  auto backend = open_backend(line.get<std::string>("device"));
-  if (!backend.ok())
-    return fail(backend.error());
-  const bool is_host = (*backend)->device().is_host;
+  auto models = line.has("devices") ? open_devices(line.get<std::string>("devices"))
+                                    : open_one_device(line.get<std::string>("device"));
+  if (!models.ok())
+    return fail(models.error());
+  const bool is_host = models->front().front()->device().is_host;
   if (const Status budget = read_budget(line, plan, is_host); !budget.ok())
     return fail(budget.error());
   plan.session.batch = is_host ? 4 : 16;
+  std::size_t devices = 0;
+  for (const auto& model : *models)
+    devices += model.size();
+  if (devices > 1) // the cores are shared
+    plan.session.measure.jobs =
+        std::max(1, static_cast<int>(std::thread::hardware_concurrency() / static_cast<unsigned>(devices)));
 
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     std::signal(signal, request_stop);
-  if (!plan.json)
-    std::cout << "device: " << (*backend)->device().name << "; " << (*backend)->protocol() << std::endl;
-  Tuning tuning(plan, **backend, **store);
-  for (const std::string& file : plan.specs)
-    tuning.pending_workloads += count_workloads(file, plan.selection);
-  for (const std::string& file : plan.specs) {
-    // One specification that cannot be tuned does not cost the others their night.
-    if (const Status status = tuning.run(file); !status.ok()) {
-      if (plan.specs.size() == 1)
-        return fail(status.error());
-      fail(status.error());
-      tuning.failures.push_back(file + ": " + status.error().sentence());
-    }
-    if (stop_requested)
-      break;
-  }
-  return finish(tuning, plan, **backend, results);
+  return tune(plan, std::move(*models), **store, results);
 }
 
 } // namespace lathe

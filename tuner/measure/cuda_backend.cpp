@@ -238,6 +238,8 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   options_ = options;
   state_ = {};
   side_runner_.forget();
+  if (same_compiler && !queued_.empty())
+    compiler_->cancel(); // announced for a problem that ended before
   // Contexts take their time to open: the processes begin before there is anything to ask.
   if (!runner_.running())
     LATHE_CHECK(runner_.start());

@@ -1,0 +1,147 @@
+// The order and the sharing of work: which problems run where, how often, and what a failure costs.
+#include "tuner/app/tuning_run.h"
+
+#include "tests/tuner/app/scripted_backend.h"
+
+#include "tuner/base/files.h"
+#include "tuner/base/hash.h"
+
+#include <chrono>
+#include <map>
+#include <set>
+#include <thread>
+
+namespace lathe {
+namespace {
+
+class TuningRunTest : public testing::Test {
+protected:
+  void SetUp() override {
+    auto created = TemporaryFolder::create("run-test");
+    ASSERT_TRUE(created.ok());
+    folder_.emplace(std::move(*created));
+    auto store = Store::open(folder_->path() / "results.sqlite");
+    ASSERT_TRUE(store.ok());
+    store_ = std::move(*store);
+  }
+
+  // A specification with `tune` searched problems and `report` others.
+  std::string write_spec_file(const std::string& name, int tune, int report) {
+    TuningSpec spec = small_spec();
+    spec.name = name;
+    spec.problems.clear();
+    for (int i = 0; i < tune + report; ++i) {
+      Problem problem;
+      problem.dimensions = {{"n", 512 * (i + 1)}};
+      problem.role = i < tune ? ProblemRole::tune : ProblemRole::report;
+      spec.problems.push_back(problem);
+    }
+    const std::filesystem::path file = folder_->path() / (name + ".json");
+    spec.kernel.file = folder_->path() / "kernel.cu";
+    spec.kernel.instance = "scale<{BLOCK}>";
+    spec.knobs[0].values.insert(spec.knobs[0].values.begin() + 1, Value{std::int64_t{128}});
+    EXPECT_TRUE(write_file(spec.kernel.file, "template <int BLOCK> __global__ void scale(float* out) {}\n").ok());
+    spec.template_hash = content_hash(*read_file(spec.kernel.file));
+    const Status written = write_spec(spec, file);
+    EXPECT_TRUE(written.ok()) << written.error().sentence();
+    return file.string();
+  }
+
+  static void add(TuningRun& run, const std::string& file) {
+    const Status added = run.add(file);
+    ASSERT_TRUE(added.ok()) << added.error().sentence();
+  }
+
+  std::vector<std::unique_ptr<Backend>> devices(int count) {
+    std::vector<std::unique_ptr<Backend>> all;
+    for (int i = 0; i < count; ++i)
+      all.push_back(std::make_unique<ScriptedBackend>());
+    return all;
+  }
+
+  RunOptions options() {
+    RunOptions result;
+    result.session.evaluations = 20;
+    result.done = [this](const TunedProblem& problem, bool again) {
+      order.push_back(problem.role);
+      ++(again ? repeats : firsts)[problem.spec + " " + problem.workload];
+    };
+    result.failed = [this](const std::string& name, const Error&) { failed.insert(name); };
+    return result;
+  }
+
+  std::optional<TemporaryFolder> folder_;
+  std::unique_ptr<Store> store_;
+  std::atomic<bool> stop_{false};
+  std::vector<ProblemRole> order;
+  std::map<std::string, int> firsts, repeats;
+  std::set<std::string> failed;
+};
+
+TEST_F(TuningRunTest, EveryProblemRunsOnceWhateverTheNumberOfDevices) {
+  for (const int count : {1, 2, 5}) {
+    order.clear();
+    firsts.clear();
+    TuningRun run(devices(count), *store_, options(), stop_);
+    add(run, write_spec_file("first", 3, 2));
+    add(run, write_spec_file("second", 4, 0));
+    run.run();
+    EXPECT_EQ(firsts.size(), 9u) << count;
+    for (const auto& [name, times] : firsts)
+      EXPECT_EQ(times, 1) << name;
+    EXPECT_TRUE(repeats.empty()); // there is no time budget to share
+    ASSERT_EQ(run.results().size(), 9u);
+    EXPECT_EQ(run.results().front()->role, ProblemRole::tune);
+    EXPECT_EQ(run.results().back()->role, ProblemRole::report);
+  }
+}
+
+TEST_F(TuningRunTest, OtherProblemsWaitForTheWinnersOfTheirSpecification) {
+  TuningRun run(devices(3), *store_, options(), stop_);
+  add(run, write_spec_file("first", 3, 3));
+  run.run();
+  ASSERT_EQ(order.size(), 6u);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(order[i], ProblemRole::tune);
+  for (const TunedProblem* one : run.results())
+    EXPECT_FALSE(one->result.winner.knobs.empty()) << one->workload;
+}
+
+TEST_F(TuningRunTest, AProblemThatFailsCostsNoOther) {
+  auto backends = devices(1);
+  static_cast<ScriptedBackend&>(*backends[0]).unprepared = "n=1024";
+  TuningRun run(std::move(backends), *store_, options(), stop_);
+  add(run, write_spec_file("first", 3, 1));
+  run.run();
+  EXPECT_EQ(run.results().size(), 3u);
+  ASSERT_EQ(run.failures().size(), 1u);
+  EXPECT_EQ(failed.size(), 1u);
+  EXPECT_NE(failed.begin()->find("n=1024"), std::string::npos);
+}
+
+TEST_F(TuningRunTest, TimeThatIsLeftGoesToSearchesWithAGap) {
+  RunOptions wanted = options();
+  wanted.seconds = 0.6;
+  wanted.least_slice_s = 0.02;
+  wanted.session.evaluations = 1 << 30;
+  TuningRun run(devices(2), *store_, wanted, stop_);
+  add(run, write_spec_file("first", 3, 0));
+  const auto start = std::chrono::steady_clock::now();
+  run.run();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  // The scripted space is exhausted at once: nothing is left to gain, and nobody waits for the time to pass.
+  EXPECT_LT(seconds, 5);
+  EXPECT_EQ(firsts.size(), 3u);
+  EXPECT_TRUE(repeats.empty());
+}
+
+TEST_F(TuningRunTest, StoppingEndsTheRun) {
+  stop_ = true;
+  TuningRun run(devices(2), *store_, options(), stop_);
+  add(run, write_spec_file("first", 3, 1));
+  run.run();
+  EXPECT_TRUE(run.results().empty());
+}
+
+} // namespace
+} // namespace lathe

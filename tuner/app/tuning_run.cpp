@@ -1,0 +1,186 @@
+#include "tuner/app/tuning_run.h"
+
+#include "tuner/app/certificate.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace lathe {
+namespace {
+
+constexpr double NO_BUDGET = 1e8; // seconds: nobody means three years
+// Of an equal share of the time, what every search gets before shares go by what they may gain.
+constexpr double FIRST_SHARE = 0.5;
+// A gap narrower than this is not worth a slice while others wait; noise bands are as wide.
+constexpr double LEAST_GAP = 0.005;
+
+} // namespace
+
+TuningRun::TuningRun(std::vector<std::unique_ptr<Backend>> devices, Store& store, RunOptions options,
+                         const std::atomic<bool>& stop)
+    : devices_(std::move(devices)), store_(store), options_(std::move(options)), stop_(stop) {}
+
+Status TuningRun::add(const std::string& spec_file) {
+  LATHE_TRY(TuningSpec spec, read_spec(spec_file));
+  LATHE_TRY(const CertificateFacts facts, require_certificate(spec, spec_file));
+  LATHE_CHECK(warn_of_stale_results(spec, store_));
+  sources_.push_back({std::move(spec), facts.default_is_raw_code});
+  const Source& source = sources_.back();
+  LATHE_TRY(std::vector<Workload> workloads,
+            select_workloads(source.spec, options_.selection, devices_.front()->device().limits()));
+  for (Workload& workload : workloads) {
+    Job job;
+    job.source = &source;
+    job.problem.spec = source.spec.name;
+    job.problem.workload = workload.key();
+    job.problem.role = workload.problem.role;
+    job.workload = std::move(workload);
+    jobs_.push_back(std::move(job));
+  }
+  return Done{};
+}
+
+double TuningRun::seconds_left() const {
+  return options_.seconds -
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+// Of one search at this moment; the caller holds the lock.
+double TuningRun::slice_seconds() const {
+  const auto devices = static_cast<double>(devices_.size());
+  const auto waiting = static_cast<double>(
+      std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.state == State::waiting; }));
+  const double equal = std::max(0.0, seconds_left()) * devices / std::max(1.0, waiting);
+  return options_.seconds < NO_BUDGET ? std::max(options_.least_slice_s, FIRST_SHARE * equal) : options_.seconds;
+}
+
+// Of the searches that ended, the one with the widest remaining gap.
+TuningRun::Job* TuningRun::most_promising() {
+  if (options_.seconds >= NO_BUDGET || seconds_left() < options_.least_slice_s)
+    return nullptr;
+  Job* best = nullptr;
+  for (Job& job : jobs_) {
+    const SessionResult& result = job.problem.result;
+    if (job.state != State::done || !job.searched() || result.exhausted || result.plateaued ||
+        result.progress.evaluated >= options_.session.evaluations || result.remaining_gap.fraction < LEAST_GAP)
+      continue;
+    // Fewer slices first among equals, so that a gap which nobody can close does not take the night.
+    const auto promise = [](const Job& one) { return one.problem.result.remaining_gap.fraction / (1 + one.slices); };
+    if (!best || promise(job) > promise(*best))
+      best = &job;
+  }
+  return best;
+}
+
+TuningRun::Job* TuningRun::take(bool& finished) {
+  finished = true;
+  if (stop_)
+    return nullptr;
+  const auto waits_for_winners = [&](const Job& job) {
+    return std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& other) {
+      return other.source == job.source && other.searched() &&
+             (other.state == State::waiting || other.state == State::running);
+    });
+  };
+  for (const bool searched : {true, false})
+    for (Job& job : jobs_)
+      if (job.state == State::waiting && job.searched() == searched && (searched || !waits_for_winners(job)))
+        return &job;
+  if (Job* job = most_promising())
+    return job;
+  finished = std::none_of(jobs_.begin(), jobs_.end(),
+                          [](const Job& job) { return job.state == State::waiting || job.state == State::running; });
+  return nullptr;
+}
+
+void TuningRun::run_job(Job& job, Backend& device) {
+  SessionOptions session = options_.session;
+  std::vector<KnobValues> winners;
+  const bool again = job.slices > 0;
+  {
+    const std::lock_guard lock(mutex_);
+    session.seconds = std::min(slice_seconds(), std::max(options_.least_slice_s, seconds_left()));
+    for (const Job& other : jobs_)
+      if (other.source == job.source && other.searched() && other.state == State::done &&
+          other.problem.result.winner.types == job.workload.types && !other.problem.result.winner.knobs.empty())
+        winners.push_back(other.problem.result.winner.knobs);
+  }
+  session.default_is_raw_code = job.source->default_is_raw_code;
+  const std::string name = job.problem.spec + " " + job.problem.workload;
+  const auto progress = [&](const SessionProgress& seen) {
+    if (devices_.size() == 1 && options_.progress)
+      options_.progress(name, seen);
+  };
+  Result<SessionResult> result =
+      job.searched() ? tune_workload(job.workload, device, store_, session, stop_, progress)
+                     : assess_workload(job.workload, device, store_, winners, session);
+  const std::lock_guard lock(mutex_);
+  ++job.slices;
+  if (result.ok()) {
+    job.problem.result = std::move(*result);
+    job.state = State::done;
+    if (options_.done)
+      options_.done(job.problem, again);
+  } else {
+    // A search that told something before keeps that.
+    job.state = again ? State::done : State::failed;
+    failures_.push_back(name + ": " + result.error().sentence());
+    if (options_.failed)
+      options_.failed(name, result.error());
+  }
+}
+
+void TuningRun::work(Backend& device) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    bool finished = false;
+    if (Job* job = take(finished)) {
+      job->state = State::running;
+      lock.unlock();
+      run_job(*job, device);
+      lock.lock();
+      changed_.notify_all();
+    } else if (finished) {
+      changed_.notify_all();
+      return;
+    } else {
+      changed_.wait(lock);
+    }
+  }
+}
+
+void TuningRun::run() {
+  start_ = std::chrono::steady_clock::now();
+  if (devices_.size() == 1) {
+    work(*devices_.front());
+    return;
+  }
+  std::vector<std::thread> threads;
+  for (const std::unique_ptr<Backend>& device : devices_)
+    threads.emplace_back([this, &device] { work(*device); });
+  for (std::thread& thread : threads)
+    thread.join();
+}
+
+std::vector<const TunedProblem*> TuningRun::results() const {
+  std::vector<const TunedProblem*> all;
+  for (const bool searched : {true, false})
+    for (const Job& job : jobs_)
+      if (job.state == State::done && job.searched() == searched)
+        all.push_back(&job.problem);
+  return all;
+}
+
+PipelineLoad TuningRun::load() const {
+  PipelineLoad sum;
+  for (const std::unique_ptr<Backend>& device : devices_) {
+    const PipelineLoad one = device->load();
+    for (double PipelineLoad::* part :
+         {&PipelineLoad::compile_busy_s, &PipelineLoad::compile_available_s, &PipelineLoad::device_busy_s,
+          &PipelineLoad::evaluate_s, &PipelineLoad::prepare_s, &PipelineLoad::compare_s, &PipelineLoad::profile_s})
+      sum.*part += one.*part;
+  }
+  return sum;
+}
+
+} // namespace lathe

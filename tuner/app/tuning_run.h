@@ -1,0 +1,90 @@
+// The work of `lathe tune`: the problems of all specifications, shared among devices of one model and, under a
+// time budget, by what more searching may still gain.
+#pragma once
+
+#include "tuner/app/selection.h"
+#include "tuner/app/tuning_session.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace lathe {
+
+struct TunedProblem {
+  std::string spec, workload;
+  ProblemRole role = ProblemRole::tune;
+  SessionResult result;
+};
+
+struct RunOptions {
+  SessionOptions session;
+  WorkloadSelection selection;
+  double seconds = 1e9; // wall time for everything
+  // Below this a slice of the time is spent on preparing and comparing.
+  double least_slice_s = 10;
+  // Called under a lock of the run's own; `again`: a problem that was searched on, and tells better now.
+  std::function<void(const TunedProblem&, bool again)> done;
+  std::function<void(const std::string& problem, const SessionProgress&)> progress; // of one device alone
+  std::function<void(const std::string& problem, const Error&)> failed;
+};
+
+class TuningRun {
+public:
+  // `devices`: of one model, at least one; their problems' times go into one body of results.
+  TuningRun(std::vector<std::unique_ptr<Backend>> devices, Store& store, RunOptions options,
+              const std::atomic<bool>& stop);
+
+  // Reads a specification, asks for its certificate, and queues its problems.
+  Status add(const std::string& spec_file);
+  // Searches the tune problems, then tries their winners on the others. With a time budget every search first
+  // gets half of an equal share; the rest goes, slice by slice, to the search whose remaining gap is widest.
+  void run();
+
+  // In the order of the specifications and their problems; problems that were not reached are missing.
+  std::vector<const TunedProblem*> results() const;
+  const std::vector<std::string>& failures() const { return failures_; }
+  const Backend& first_device() const { return *devices_.front(); }
+  PipelineLoad load() const;
+
+private:
+  enum class State { waiting, running, done, failed };
+  struct Source {
+    TuningSpec spec;
+    bool default_is_raw_code = false;
+  };
+  struct Job {
+    const Source* source = nullptr;
+    Workload workload;
+    State state = State::waiting;
+    int slices = 0;
+    TunedProblem problem;
+    bool searched() const { return problem.role == ProblemRole::tune; }
+  };
+
+  void work(Backend& device);
+  // The next job for a free device: nothing when there is none now; `finished` when there will be none.
+  Job* take(bool& finished);
+  Job* most_promising();
+  void run_job(Job& job, Backend& device);
+  double seconds_left() const;
+  double slice_seconds() const;
+
+  std::vector<std::unique_ptr<Backend>> devices_;
+  Store& store_;
+  RunOptions options_;
+  const std::atomic<bool>& stop_;
+  std::list<Source> sources_; // workloads point into them
+  std::list<Job> jobs_;
+  std::vector<std::string> failures_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::mutex mutex_; // of jobs' states and results, and of the callbacks
+  std::condition_variable changed_;
+};
+
+} // namespace lathe
