@@ -27,16 +27,16 @@ struct Request {
   double temperature = 0;
   std::int64_t max_output_tokens = 16384;
 
-  // 16 hexadecimal digits over all fields: the same question has the same id in every run.
+  // 16 hexadecimal digits over the role and the words: the same question has the same id in every run.
   std::string id() const;
 };
 
 struct Answer {
   std::string text;
   std::int64_t input_tokens = 0, output_tokens = 0;
-  bool tokens_estimated = false; // the provider does not count: four bytes are taken for one token
+  bool tokens_estimated = false; // the provider does not count: three bytes are taken for one token
   double seconds = 0;            // wall clock, repeats after transient failures included
-  std::string model;             // as the provider names it; "unknown" where it does not
+  std::string model = {};        // as the provider names it; "unknown" where it does not
   // Of a replayed answer: it was recorded for a question with other words.
   bool question_differs = false;
 };
@@ -55,8 +55,8 @@ public:
 };
 
 struct ProviderOptions {
-  double timeout_s = 600;     // of one question with its repeats
-  int retries = 3;            // repeats of a question after a transient failure (HTTP 408, 429, 5xx, no connection)
+  double timeout_s = 600; // of one question with its repeats
+  int retries = 3; // repeats of a question after a transient failure (HTTP 408, 429, 5xx, no connection)
   double retry_pause_s = 1;   // before the first repeat; doubled each time; a server's Retry-After wins
   double poll_interval_s = 1; // how often an exchange folder is looked at
 };
@@ -78,9 +78,9 @@ struct Price {
 
 // What may be spent; nothing: no limit. Money needs a price.
 struct Budget {
-  std::optional<std::int64_t> calls, tokens; // tokens: input and output together
-  std::optional<double> money;
-  std::optional<Price> price;
+  std::optional<std::int64_t> calls = {}, tokens = {}; // tokens: input and output together
+  std::optional<double> money = {};
+  std::optional<Price> price = {};
 };
 
 // What was spent. A question is refused before it is asked when its prompt and the longest answer that it
@@ -126,8 +126,8 @@ public:
   // Errors name the file and the field.
   static Result<Transcript> read(const std::filesystem::path& path);
   Status write(const std::filesystem::path& path) const;
-  // Of the turns and the provider, not of the context or of times: a replay of a transcript has the hash of the
-  // transcript.
+  // Of the questions' and answers' words and of who answered, not of times, counts or the context: a replay
+  // has the hash of what it replays.
   std::string hash() const;
 };
 
