@@ -4,6 +4,7 @@
 #include "refactor/app/certificate_file.h"
 #include "refactor/app/command.h"
 #include "refactor/app/kernel_list.h"
+#include "refactor/app/model_author.h"
 #include "refactor/app/raw_candidate.h"
 #include "refactor/app/spec_assembly.h"
 #include "tuner/app/options.h"
@@ -30,7 +31,8 @@ struct Request {
   LaunchOverride launch;
   ParseOptions parse;
   GuardOptions guard;
-  bool check = true, json = false, force = false;
+  std::optional<ModelOptions> model;
+  bool check = true, json = false;
 };
 
 CommandLine make_command_line() {
@@ -66,6 +68,7 @@ CommandLine make_command_line() {
                                    "seed of the guard (default: drawn, and written down)")(
       "no-check", "leave the guard out: the certificate then says that nothing was checked")(
       "json", "print the result as JSON");
+  add_model_options(line);
   return line;
 }
 
@@ -172,7 +175,8 @@ void print(const Product& outcome, bool checked) {
     std::cout << fmt::format("  {:<14} {:<9} default {:<18} of {}\n  {:<14} {}\n", knob.name,
                              lathe::to_string(knob.kind), knob.default_value.text(), values, "", knob.why);
   }
-  std::cout << "rules\n";
+  if (!outcome.rewritten.reports.empty())
+    std::cout << "rules\n";
   for (const RuleReport& report : outcome.rewritten.reports)
     std::cout << fmt::format("  {:<26} {:<8} {}\n", report.rule, report.applied ? "applied" : "refused",
                              report.detail);
@@ -258,13 +262,14 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
   ParseOptions self_contained;
   self_contained.architecture = request.architecture;
   LATHE_TRY(outcome.rewritten, rewrite(raw.candidate, request.rules, self_contained));
-  if (outcome.rewritten.candidate.knobs.empty()) {
+  if (outcome.rewritten.candidate.knobs.empty() && !request.model) {
     std::string why;
     for (const RuleReport& report : outcome.rewritten.reports)
       why += (why.empty() ? "" : "; ") + report.rule + ": " + report.detail;
     return Error{"no knob to expose in " + kernel.name, why, ""};
   }
-  LATHE_CHECK(keep_buildable_values(outcome.rewritten.candidate, request.architecture, outcome.notes));
+  if (!request.model)
+    LATHE_CHECK(keep_buildable_values(outcome.rewritten.candidate, request.architecture, outcome.notes));
   const std::string name = request.name.empty() ? kernel.name : request.name;
   outcome.paths = OutputPaths::under(fs::absolute(request.output).lexically_normal(), name);
   LATHE_TRY(const std::string source_text, read_file(request.source));
@@ -277,18 +282,45 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
       request.source.is_relative() ? request.source.string() : from_spec(request.source),
       content_hash(source_text), joined_command(portable_command(source.command(), fs::current_path())),
       from_spec(outcome.paths.certificate_file)};
-  LATHE_TRY(outcome.spec, assemble_spec(name, raw.candidate, outcome.rewritten.candidate, facts,
-                                        outcome.paths, provenance));
-  if (guessed_problems)
-    drop_excluded_problems(outcome.spec, outcome.notes);
+  const auto assemble = [&](const Candidate& tuned, const OutputPaths& paths,
+                            std::vector<std::string>& notes) -> Result<TuningSpec> {
+    LATHE_TRY(TuningSpec spec, assemble_spec(name, raw.candidate, tuned, facts, paths, provenance));
+    if (guessed_problems)
+      drop_excluded_problems(spec, notes);
+    return spec;
+  };
+  if (request.model) {
+    ModelWork work{name,
+                   {},
+                   request.guard,
+                   outcome.paths.template_file.parent_path() / "transcript.json",
+                   provenance.source_hash};
+    work.task.raw = raw.candidate;
+    work.task.found = outcome.rewritten.candidate.knobs;
+    work.task.reports = outcome.rewritten.reports;
+    work.task.problems = facts.problems;
+    work.task.architecture = request.architecture;
+    std::vector<std::string> ignored;
+    LATHE_TRY(ModelResult written, templatize_by_model(*request.model, std::move(work),
+                                                       [&](const Candidate& tuned, const OutputPaths& paths) {
+                                                         return assemble(tuned, paths, ignored);
+                                                       }));
+    outcome.rewritten = {std::move(written.candidate), {}};
+    outcome.certificate = std::move(written.certificate);
+    outcome.notes.insert(outcome.notes.end(), written.notes.begin(), written.notes.end());
+  }
+  LATHE_TRY(outcome.spec, assemble(outcome.rewritten.candidate, outcome.paths, outcome.notes));
   LATHE_CHECK(write_file(outcome.paths.raw_file, raw.candidate.text));
   LATHE_CHECK(write_file(outcome.paths.template_file, outcome.rewritten.candidate.text));
   LATHE_CHECK(write_spec(outcome.spec, outcome.paths.spec_file));
-  if (request.check) {
+  if (request.model) {
+    // Judged already: no other candidate comes out of the conversation.
+  } else if (request.check) {
     GuardOptions guard = request.guard;
     guard.raw_preconditions = outcome.rewritten.candidate.raw_preconditions;
     guard.raw_launch_bounds = outcome.rewritten.candidate.raw_launch_bounds;
     LATHE_TRY(outcome.certificate, judge(outcome.spec, guard));
+    outcome.certificate.author.kind = "rules";
   } else {
     outcome.certificate.kernel = name;
     outcome.certificate.checks.push_back({"all", Verdict::skipped, "left out by --no-check", {}, 0});
@@ -314,6 +346,12 @@ int templatize_command(const Arguments& arguments) {
   request.guard.seed = line.get<std::uint64_t>("seed");
   request.check = !line.has("no-check");
   request.json = line.has("json");
+  auto model = read_model_options(line);
+  if (!model.ok())
+    return fail(model.error());
+  request.model = std::move(*model);
+  if (request.model && !request.check)
+    return fail(usage_error("--no-check", "what a model writes is always checked"));
   request.launch.site = line.get<int>("site");
   const auto text = [&](const char* name) {
     return line.has(name) ? line.get<std::string>(name) : std::string();

@@ -17,11 +17,13 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   if (first >= 0xC2 && first <= 0xDF)
     return follows(1) ? 2 : 0;
   if (first >= 0xE0 && first <= 0xEF) {
-    const bool second = byte(1) >= (first == 0xE0 ? 0xA0u : 0x80u) && byte(1) <= (first == 0xED ? 0x9Fu : 0xBFu);
+    const bool second =
+        byte(1) >= (first == 0xE0 ? 0xA0u : 0x80u) && byte(1) <= (first == 0xED ? 0x9Fu : 0xBFu);
     return second && follows(2) ? 3 : 0;
   }
   if (first >= 0xF0 && first <= 0xF4) {
-    const bool second = byte(1) >= (first == 0xF0 ? 0x90u : 0x80u) && byte(1) <= (first == 0xF4 ? 0x8Fu : 0xBFu);
+    const bool second =
+        byte(1) >= (first == 0xF0 ? 0x90u : 0x80u) && byte(1) <= (first == 0xF4 ? 0x8Fu : 0xBFu);
     return second && follows(2) && follows(3) ? 4 : 0;
   }
   return 0;

@@ -35,8 +35,8 @@ public:
 
   Result<Answer> ask(const Request& request) override {
     const Clock::time_point start = Clock::now();
-    const Clock::time_point deadline =
-        start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.timeout_s));
+    const Clock::time_point deadline = start + std::chrono::duration_cast<Clock::duration>(
+                                                   std::chrono::duration<double>(options_.timeout_s));
     double pause = options_.retry_pause_s;
     for (int repeats = 0;;) {
       const HttpReply reply =
@@ -50,7 +50,8 @@ public:
         return failed(repeats ? fmt::format("{} ({} repeats)", why, repeats) : why);
       const double wait = reply.retry_after_s >= 0 ? reply.retry_after_s : pause;
       if (wait >= seconds_until(deadline))
-        return failed(fmt::format("{}; the next try would come after {:.0f} s, past the time limit", why, wait));
+        return failed(
+            fmt::format("{}; the next try would come after {:.0f} s, past the time limit", why, wait));
       std::this_thread::sleep_for(std::chrono::duration<double>(wait));
       pause *= 2;
       ++repeats;
@@ -68,7 +69,8 @@ private:
   }
 
   std::string key() const {
-    const char* value = std::getenv(protocol_ == ChatProtocol::openai ? "OPENAI_API_KEY" : "ANTHROPIC_API_KEY");
+    const char* value =
+        std::getenv(protocol_ == ChatProtocol::openai ? "OPENAI_API_KEY" : "ANTHROPIC_API_KEY");
     return value && is_private_channel(url_) ? value : "";
   }
 
@@ -78,7 +80,8 @@ private:
     if (protocol_ == ChatProtocol::anthropic)
       lines.emplace_back("anthropic-version: 2023-06-01");
     if (!secret.empty())
-      lines.push_back((protocol_ == ChatProtocol::openai ? "Authorization: Bearer " : "x-api-key: ") + secret);
+      lines.push_back((protocol_ == ChatProtocol::openai ? "Authorization: Bearer " : "x-api-key: ") +
+                      secret);
     return lines;
   }
 
@@ -179,9 +182,11 @@ private:
     const bool is_openai = protocol_ == ChatProtocol::openai;
     const auto field = [&](const char* name) -> std::int64_t {
       const auto usage = json.find("usage");
-      if (usage == json.end() || !usage->is_object() || !usage->contains(name) || !(*usage)[name].is_number_unsigned())
+      if (usage == json.end() || !usage->is_object() || !usage->contains(name) ||
+          !(*usage)[name].is_number_unsigned())
         return -1;
-      return static_cast<std::int64_t>(std::min<std::uint64_t>((*usage)[name].get<std::uint64_t>(), 1ull << 40));
+      return static_cast<std::int64_t>(
+          std::min<std::uint64_t>((*usage)[name].get<std::uint64_t>(), 1ull << 40));
     };
     answer.input_tokens = field(is_openai ? "prompt_tokens" : "input_tokens");
     answer.output_tokens = field(is_openai ? "completion_tokens" : "output_tokens");

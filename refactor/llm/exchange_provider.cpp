@@ -1,6 +1,6 @@
 // A folder: the prompt is written as a file, the answer awaited as a file. For machines without a network and
-// for people. A run that is repeated finds the answers that are there already, because a question's id depends
-// on its words alone.
+// for people. A run that is repeated finds the answers that are there already, because a question's id
+// depends on its words alone.
 #include "refactor/llm/answer_text.h"
 #include "refactor/llm/providers.h"
 #include "refactor/llm/tokens.h"
@@ -119,7 +119,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Provider> make_exchange_provider(std::filesystem::path folder, const ProviderOptions& options) {
+std::unique_ptr<Provider> make_exchange_provider(std::filesystem::path folder,
+                                                 const ProviderOptions& options) {
   return std::make_unique<ExchangeProvider>(std::move(folder), options);
 }
 

@@ -67,7 +67,8 @@ bool is_plain_url(const std::string& url) {
 
 bool is_private_channel(const std::string& url) {
   const std::string host = part(url, CURLUPART_HOST);
-  return part(url, CURLUPART_SCHEME) == "https" || host == "localhost" || host == "127.0.0.1" || host == "[::1]";
+  return part(url, CURLUPART_SCHEME) == "https" || host == "localhost" || host == "127.0.0.1" ||
+         host == "[::1]";
 }
 
 HttpReply post_json(const std::string& url, const std::vector<std::string>& headers, const std::string& body,
@@ -94,7 +95,8 @@ HttpReply post_json(const std::string& url, const std::vector<std::string>& head
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(curl, CURLOPT_NOPROXY, is_private_channel(url) && !url.starts_with("https") ? "*" : nullptr);
+  curl_easy_setopt(curl, CURLOPT_NOPROXY,
+                   is_private_channel(url) && !url.starts_with("https") ? "*" : nullptr);
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, list.get());
   curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body.data());
   curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
@@ -102,7 +104,8 @@ HttpReply post_json(const std::string& url, const std::vector<std::string>& head
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &reply.body);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(timeout_s * 1000)));
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, std::max(1L, static_cast<long>(std::min(timeout_s, 30.0) * 1000)));
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
+                   std::max(1L, static_cast<long>(std::min(timeout_s, 30.0) * 1000)));
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "lathe");
 
   const CURLcode code = curl_easy_perform(curl);

@@ -35,7 +35,8 @@ Result<std::unique_ptr<Provider>> make_provider(std::string_view text, const Pro
   if (!is_plain_url(url))
     return usage_error(what, "its URL has no host, or holds a user name or password",
                        "keys are read from the environment, see docs/model.md");
-  return make_chat_provider(kind == "openai" ? ChatProtocol::openai : ChatProtocol::anthropic, model, url, options);
+  return make_chat_provider(kind == "openai" ? ChatProtocol::openai : ChatProtocol::anthropic, model, url,
+                            options);
 }
 
 } // namespace lathe::refactor::llm

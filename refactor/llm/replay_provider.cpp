@@ -15,8 +15,9 @@ public:
   Result<Answer> ask(const Request& request) override {
     const std::string what = "no answer from " + name();
     if (next_ == transcript_.turns.size())
-      return Error{what, "question " + std::to_string(next_ + 1) + " was asked and it holds " +
-                             std::to_string(transcript_.turns.size()),
+      return Error{what,
+                   "question " + std::to_string(next_ + 1) + " was asked and it holds " +
+                       std::to_string(transcript_.turns.size()),
                    ""};
     const Turn& turn = transcript_.turns[next_];
     if (turn.request.role != request.role)

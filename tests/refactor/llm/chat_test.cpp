@@ -23,7 +23,8 @@ Request question() {
   return {"author", "orders", "words", 0.25, 2000};
 }
 
-Result<Answer> ask(const HttpServer& server, ProviderOptions options = {}, const std::string& kind = "openai") {
+Result<Answer> ask(const HttpServer& server, ProviderOptions options = {},
+                   const std::string& kind = "openai") {
   options.retry_pause_s = 0.01;
   auto provider = make_provider(kind + ":tiny@" + server.url(), options);
   return provider.ok() ? (*provider)->ask(question()) : Result<Answer>(provider.error());
@@ -180,9 +181,16 @@ TEST(Chat, RefusesALongText) {
 }
 
 TEST(Chat, RefusesWhatIsNotOfTheProtocol) {
-  const char* replies[] = {"", "{", "[]", "null", "{}", R"({"choices": []})", R"({"choices": {"0": 1}})",
+  const char* replies[] = {"",
+                           "{",
+                           "[]",
+                           "null",
+                           "{}",
+                           R"({"choices": []})",
+                           R"({"choices": {"0": 1}})",
                            R"({"choices": [{"message": {"content": 7}}]})",
-                           R"({"choices": [{"message": "hello"}]})", "<html>hello</html>",
+                           R"({"choices": [{"message": "hello"}]})",
+                           "<html>hello</html>",
                            R"({"model": 7, "choices": [{"message": {"content": "hello"}}]})"};
   for (const char* reply : replies) {
     HttpServer server(always(200, reply));
@@ -249,8 +257,9 @@ TEST(Chat, NobodyListens) {
 }
 
 TEST(Chat, RefusesNamesThatAreNoProvider) {
-  for (const char* text : {"", "openai", "openai:", "openai:model", "openai:@http://h", "openai:m@ftp://h",
-                           "openai:m@http://user:word@h/v1", "anthropic:m@http://", "gemini:m", "replay:/no/such/file"}) {
+  for (const char* text :
+       {"", "openai", "openai:", "openai:model", "openai:@http://h", "openai:m@ftp://h",
+        "openai:m@http://user:word@h/v1", "anthropic:m@http://", "gemini:m", "replay:/no/such/file"}) {
     const auto provider = make_provider(text);
     ASSERT_FALSE(provider.ok()) << text;
     EXPECT_EQ(provider.error().failure, Failure::usage) << text;

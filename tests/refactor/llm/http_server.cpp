@@ -19,7 +19,8 @@ std::string read_request(int client) {
     const std::size_t end = request.find("\r\n\r\n");
     if (end != std::string::npos) {
       const std::size_t length = request.find("Content-Length: ");
-      const std::size_t wanted = length == std::string::npos ? 0 : std::strtoul(&request[length + 16], nullptr, 10);
+      const std::size_t wanted =
+          length == std::string::npos ? 0 : std::strtoul(&request[length + 16], nullptr, 10);
       if (request.size() >= end + 4 + wanted)
         return request;
     }
@@ -90,8 +91,9 @@ void HttpServer::serve() {
 }
 
 std::string http_reply(int status, const std::string& body, const std::string& more_headers) {
-  return "HTTP/1.1 " + std::to_string(status) + " Status\r\nContent-Type: application/json\r\nContent-Length: " +
-         std::to_string(body.size()) + "\r\n" + more_headers + "Connection: close\r\n\r\n" + body;
+  return "HTTP/1.1 " + std::to_string(status) +
+         " Status\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n" + more_headers + "Connection: close\r\n\r\n" + body;
 }
 
 } // namespace lathe::refactor::llm

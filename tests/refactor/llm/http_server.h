@@ -12,8 +12,8 @@ namespace lathe::refactor::llm {
 
 class HttpServer {
 public:
-  // `send` writes bytes to the client and returns false once it has gone away. The connection ends when the handler
-  // returns. `number` counts the requests from 0.
+  // `send` writes bytes to the client and returns false once it has gone away. The connection ends when the
+  // handler returns. `number` counts the requests from 0.
   using Send = std::function<bool(const std::string&)>;
   using Handler = std::function<void(std::size_t number, const std::string& request, const Send& send)>;
 

@@ -243,10 +243,11 @@ TEST(Replay, SaysWhereTheQuestionDiffersAndRefusesAnotherRole) {
 TEST(Replay, RefusesWhatIsNoTranscript) {
   const TemporaryFolder folder = std::move(*TemporaryFolder::create("transcript-test"));
   const fs::path file = folder.path() / "transcript.json";
-  for (const char* text :
-       {"", "{", "[]", "{}", R"({"Format": "other-1"})", R"({"Format": "lathe-transcript-1", "Turns": []})",
-        R"({"Format": "lathe-transcript-1", "Provider": "x", "Context": {"Seed": 7}, "Turns": []})",
-        R"({"Format": "lathe-transcript-1", "Provider": "x", "Context": {}, "Turns": [{"Role": "author"}]})"}) {
+  for (
+      const char* text :
+      {"", "{", "[]", "{}", R"({"Format": "other-1"})", R"({"Format": "lathe-transcript-1", "Turns": []})",
+       R"({"Format": "lathe-transcript-1", "Provider": "x", "Context": {"Seed": 7}, "Turns": []})",
+       R"({"Format": "lathe-transcript-1", "Provider": "x", "Context": {}, "Turns": [{"Role": "author"}]})"}) {
     ASSERT_TRUE(write_file(file, text).ok());
     EXPECT_FALSE(make_provider("replay:" + file.string()).ok()) << text;
   }
