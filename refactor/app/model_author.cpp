@@ -30,7 +30,8 @@ Result<std::uint64_t> base_seed(const ModelOptions& options, std::uint64_t given
   if (given != 0)
     return given;
   if (options.provider.starts_with(REPLAY)) {
-    LATHE_TRY(const llm::Transcript transcript, llm::Transcript::read(options.provider.substr(REPLAY.size())));
+    LATHE_TRY(const llm::Transcript transcript,
+              llm::Transcript::read(options.provider.substr(REPLAY.size())));
     if (const auto seed = transcript.context.find("Seed"); seed != transcript.context.end())
       return std::strtoull(seed->second.c_str(), nullptr, 10);
   }
@@ -76,7 +77,8 @@ Result<Certificate> examine(const Candidate& candidate, const ModelWork& work, c
 
 } // namespace
 
-Result<ModelResult> templatize_by_model(const ModelOptions& options, ModelWork work, const Assemble& assemble) {
+Result<ModelResult> templatize_by_model(const ModelOptions& options, ModelWork work,
+                                        const Assemble& assemble) {
   LATHE_TRY(const std::uint64_t seed, base_seed(options, work.guard.seed));
   LATHE_TRY(auto provider, llm::make_provider(options.provider, options.limits));
   const bool is_replay = options.provider.starts_with(REPLAY);
@@ -84,7 +86,8 @@ Result<ModelResult> templatize_by_model(const ModelOptions& options, ModelWork w
   if (keep_at.empty() && !is_replay)
     keep_at = work.transcript_default;
   std::error_code unknown;
-  if (is_replay && !keep_at.empty() && fs::equivalent(keep_at, options.provider.substr(REPLAY.size()), unknown))
+  if (is_replay && !keep_at.empty() &&
+      fs::equivalent(keep_at, options.provider.substr(REPLAY.size()), unknown))
     return usage_error("--transcript", "it is the transcript that is replayed", "name another file");
 
   llm::Conversation conversation(std::move(provider), options.budget, keep_at);
@@ -111,7 +114,8 @@ Result<ModelResult> templatize_by_model(const ModelOptions& options, ModelWork w
       error.why += fmt::format(" ({}; transcript {})", conversation.ledger().summary(), keep_at.string());
     return error;
   }
-  ModelResult result{std::move(authored->candidate), std::move(authored->certificate), std::move(authored->notes)};
+  ModelResult result{std::move(authored->candidate), std::move(authored->certificate),
+                     std::move(authored->notes)};
   result.certificate.author = {"model", authored->model, conversation.transcript().hash()};
   result.notes.push_back(fmt::format("written by the model {} ({} answer{}, {})", authored->model,
                                      authored->rounds.size(), authored->rounds.size() == 1 ? "" : "s",

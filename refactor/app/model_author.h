@@ -27,8 +27,9 @@ struct ModelResult {
   std::vector<std::string> notes;
 };
 
-// Every candidate is judged in a folder of its own, by a process of its own: a refused one leaves nothing behind but
-// the transcript.
-Result<ModelResult> templatize_by_model(const ModelOptions& options, ModelWork work, const Assemble& assemble);
+// Every candidate is judged in a folder of its own, by a process of its own: a refused one leaves nothing
+// behind but the transcript.
+Result<ModelResult> templatize_by_model(const ModelOptions& options, ModelWork work,
+                                        const Assemble& assemble);
 
 } // namespace lathe::refactor

@@ -15,9 +15,8 @@ void add_model_options(CommandLine& line) {
       "model-tokens", po::value<std::int64_t>(), "tokens spent at most, input and output together")(
       "model-money", po::value<double>(), "money spent at most, in the currency of --model-price")(
       "model-price", po::value<std::string>(), "price of a million tokens: INPUT,OUTPUT")(
-      "model-timeout", po::value<std::string>()->default_value("10m"),
-      "how long one answer is waited for")("model-answer", po::value<std::int64_t>()->default_value(16384),
-                                           "tokens of one answer at most")(
+      "model-timeout", po::value<std::string>()->default_value("10m"), "how long one answer is waited for")(
+      "model-answer", po::value<std::int64_t>()->default_value(16384), "tokens of one answer at most")(
       "model-temperature", po::value<double>()->default_value(0.2), "of the model's sampling")(
       "transcript", po::value<std::string>(),
       "where the conversation is recorded (default: transcript.json beside the template)");
@@ -57,8 +56,8 @@ Result<std::optional<ModelOptions>> read_model_options(const CommandLine& line) 
     price.input = std::strtod(text.c_str(), &input_end);
     if (comma != std::string::npos)
       price.output = std::strtod(text.c_str() + comma + 1, &output_end);
-    if (comma == std::string::npos || input_end != text.c_str() + comma || comma == 0 || *output_end != '\0' ||
-        comma + 1 == text.size() || !(price.input >= 0) || !(price.output >= 0))
+    if (comma == std::string::npos || input_end != text.c_str() + comma || comma == 0 ||
+        *output_end != '\0' || comma + 1 == text.size() || !(price.input >= 0) || !(price.output >= 0))
       return usage_error("--model-price", "cannot read '" + text + "'", "expected INPUT,OUTPUT such as 3,15");
     options.budget.price = price;
   }

@@ -50,7 +50,8 @@ Result<Blocks> find_blocks(std::string_view answer) {
     }
     const std::string kind(bare.substr(3));
     if (kind != "cuda" && kind != "json")
-      return refused("it holds a block '" + excerpt(bare, 40) + "': only one ```cuda and one ```json are allowed");
+      return refused("it holds a block '" + excerpt(bare, 40) +
+                     "': only one ```cuda and one ```json are allowed");
     if (!seen.insert(kind).second)
       return refused("it holds two ```" + kind + " blocks");
     if (kind == "json" && !seen.contains("cuda"))

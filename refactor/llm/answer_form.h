@@ -1,4 +1,5 @@
-// The form in which a model hands in a template: two fenced blocks. Everything that is not of the form is refused.
+// The form in which a model hands in a template: two fenced blocks. Everything that is not of the form is
+// refused.
 #pragma once
 
 #include "tuner/base/result.h"
@@ -12,8 +13,8 @@
 
 namespace lathe::refactor::llm {
 
-// What a model may say about a template. Arguments, sizes, reference, tolerance and cost are not among it: those
-// stay as Lathe read them from the raw kernel.
+// What a model may say about a template. Arguments, sizes, reference, tolerance and cost are not among it:
+// those stay as Lathe read them from the raw kernel.
 struct Submission {
   struct KnobText {
     std::string name, default_text, why;
@@ -31,8 +32,8 @@ struct Submission {
   std::optional<std::string> shared_bytes;
 };
 
-// Exactly one block fenced by ```cuda and ``` and one by ```json and ```, in that order; words around them are not
-// read. Errors' `why` is a sentence that the model can act on.
+// Exactly one block fenced by ```cuda and ``` and one by ```json and ```, in that order; words around them
+// are not read. Errors' `why` is a sentence that the model can act on.
 Result<Submission> parse_submission(std::string_view answer);
 
 // How the form is explained to the model.

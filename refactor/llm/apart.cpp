@@ -99,8 +99,8 @@ Result<std::string> run_apart(const std::function<std::string()>& work, double t
   if (timed_out)
     return Error{"the work was ended", fmt::format("it took longer than {:.0f} s", time_limit_s), ""};
   if (WIFSIGNALED(status))
-    return Error{"the work was ended", fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status))),
-                 ""};
+    return Error{"the work was ended",
+                 fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status))), ""};
   if (WEXITSTATUS(status) != 0)
     return Error{"the work was ended", fmt::format("exit code {}", WEXITSTATUS(status)), ""};
   return result;

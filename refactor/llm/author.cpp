@@ -68,11 +68,13 @@ std::string complaints_of(const Certificate& certificate) {
     for (const std::string& line : check.evidence) {
       const bool is_fault = line.starts_with("failed: ") || line.starts_with("undecided: ");
       if (is_fault && shown++ < MOST_COMPLAINTS)
-        lines += fmt::format("{}: {}\n", check.check, excerpt(line.substr(line.find(' ') + 1), COMPLAINT_LIMIT));
+        lines +=
+            fmt::format("{}: {}\n", check.check, excerpt(line.substr(line.find(' ') + 1), COMPLAINT_LIMIT));
     }
     if (shown > MOST_COMPLAINTS)
       lines += fmt::format("{}: and {} more of the kind\n", check.check, shown - MOST_COMPLAINTS);
-    text += lines.empty() ? fmt::format("{}: {}\n", check.check, excerpt(check.detail, COMPLAINT_LIMIT)) : lines;
+    text +=
+        lines.empty() ? fmt::format("{}: {}\n", check.check, excerpt(check.detail, COMPLAINT_LIMIT)) : lines;
   }
   return text.empty() ? "the checks were not all made\n" : text;
 }
@@ -106,7 +108,8 @@ Result<Authored> author_template(Conversation& conversation, const AuthorTask& t
     last = Refused{answer->text, std::move(complaints)};
   }
   return Error{"no template of the model's is accepted",
-               fmt::format("after {} answer{} the last complaint is: {}", task.rounds, task.rounds == 1 ? "" : "s",
+               fmt::format("after {} answer{} the last complaint is: {}", task.rounds,
+                           task.rounds == 1 ? "" : "s",
                            first_line(last ? last->complaints : "none was asked for")),
                "allow more with --model-rounds, or leave the model out: the rules are tried then"};
 }

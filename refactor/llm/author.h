@@ -1,5 +1,5 @@
-// A language model as one more author of templates: asked, answered, judged, and told what is wrong, a limited
-// number of times. It proposes; the guard decides.
+// A language model as one more author of templates: asked, answered, judged, and told what is wrong, a
+// limited number of times. It proposes; the guard decides.
 #pragma once
 
 #include "refactor/guard/guard.h"
@@ -13,10 +13,10 @@
 namespace lathe::refactor::llm {
 
 struct AuthorTask {
-  Candidate raw;                  // what is to be rewritten, with everything that a model may not change
-  std::vector<Knob> found;        // knobs that the rules expose in it
+  Candidate raw;                   // what is to be rewritten, with everything that a model may not change
+  std::vector<Knob> found;         // knobs that the rules expose in it
   std::vector<RuleReport> reports; // what each rule did, or why not
-  std::vector<Problem> problems;  // sizes that it is tuned for
+  std::vector<Problem> problems;   // sizes that it is tuned for
   std::string architecture = "sm_90";
   int rounds = 4; // answers that are judged at most
   double temperature = 0.2;
@@ -35,12 +35,13 @@ struct Authored {
   std::vector<std::string> notes;
 };
 
-// Writes the candidate where the guard reads it, and judges it. An Error means that there is no verdict: it counts
-// as a refusal and its words go to the model.
+// Writes the candidate where the guard reads it, and judges it. An Error means that there is no verdict: it
+// counts as a refusal and its words go to the model.
 using Examine = std::function<Result<Certificate>(const Candidate& candidate)>;
 
-// Fails where the provider gives no answer, the budget is used up, or no answer was accepted in time; `why` then says
-// what the last one was refused for. `progress` is told each round's outcome as soon as it is known.
+// Fails where the provider gives no answer, the budget is used up, or no answer was accepted in time; `why`
+// then says what the last one was refused for. `progress` is told each round's outcome as soon as it is
+// known.
 Result<Authored> author_template(Conversation& conversation, const AuthorTask& task, const Examine& examine,
                                  const std::function<void(const std::string&)>& progress);
 

@@ -38,8 +38,9 @@ Result<Parsed> parse(const std::string& text, const std::string& kernel, const s
 }
 
 bool is_knob_type(std::string type) {
-  static const std::set<std::string> known{"int",  "unsigned", "unsigned int", "bool",   "uint32_t",     "int32_t",
-                                           "long", "size_t",   "int64_t",      "uint64_t", "std::uint32_t", "uint"};
+  static const std::set<std::string> known{"int",      "unsigned", "unsigned int",  "bool",
+                                           "uint32_t", "int32_t",  "long",          "size_t",
+                                           "int64_t",  "uint64_t", "std::uint32_t", "uint"};
   if (type.starts_with("const "))
     type.erase(0, 6);
   return known.contains(type);
@@ -77,8 +78,8 @@ Result<TemplateFacts> read_template(const Submission& submission, const Candidat
                      [&](const TemplateParameter& other) { return other.name == parameter.name; });
     if (is_knob(parameter.name)) {
       if (!is_knob_type(parameter.type))
-        return refused("knob " + parameter.name + " is a template parameter of type " + excerpt(parameter.type, 60) +
-                       ", not int, unsigned or bool");
+        return refused("knob " + parameter.name + " is a template parameter of type " +
+                       excerpt(parameter.type, 60) + ", not int, unsigned or bool");
       facts.types[parameter.name] = parameter.type;
       instance.arguments.push_back("{" + parameter.name + "}");
       continue;
@@ -90,7 +91,8 @@ Result<TemplateFacts> read_template(const Submission& submission, const Candidat
     const std::string& argument =
         index < given.arguments.size() ? given.arguments[index] : found->default_argument;
     if (argument.empty())
-      return refused("template parameter " + parameter.name + " has no argument in the raw kernel's instance");
+      return refused("template parameter " + parameter.name +
+                     " has no argument in the raw kernel's instance");
     instance.arguments.push_back(argument);
   }
   facts.instance = instance.text();
@@ -135,7 +137,8 @@ struct Names {
       knobs.insert(knob.name);
   }
 
-  Result<Expression> parse(const std::string& text, const std::string& where, bool with_knobs, bool with_device) const {
+  Result<Expression> parse(const std::string& text, const std::string& where, bool with_knobs,
+                           bool with_device) const {
     auto expression = Expression::parse(text);
     if (!expression.ok())
       return refused(where + ": " + expression.error().sentence());
@@ -178,7 +181,8 @@ Result<Candidate> make_candidate(const Submission& submission, const Candidate& 
   candidate.applied = {"model"};
   for (const Submission::KnobText& text : submission.knobs) {
     if (names.sizes.contains(text.name) ||
-        std::any_of(raw.types.begin(), raw.types.end(), [&](const TypeParameter& type) { return type.name == text.name; }))
+        std::any_of(raw.types.begin(), raw.types.end(),
+                    [&](const TypeParameter& type) { return type.name == text.name; }))
       return refused("knob " + text.name + " has the name of a dimension or type");
     Knob knob;
     knob.name = text.name;

@@ -60,7 +60,8 @@ public:
         variable->isConstexpr())
       return true;
     add("variable " + variable->getQualifiedNameAsString() + " " + words(variable),
-        "a variable '" + variable->getNameAsString() + "' that is neither local, __shared__ nor constexpr", variable);
+        "a variable '" + variable->getNameAsString() + "' that is neither local, __shared__ nor constexpr",
+        variable);
     return true;
   }
 
@@ -81,8 +82,8 @@ private:
   std::string words(const Decl* declaration) const {
     std::string text;
     const SourceRange range = declaration->getSourceRange();
-    const SourceLocation end =
-        Lexer::getLocForEndOfToken(manager_.getExpansionLoc(range.getEnd()), 0, manager_, context_.getLangOpts());
+    const SourceLocation end = Lexer::getLocForEndOfToken(manager_.getExpansionLoc(range.getEnd()), 0,
+                                                          manager_, context_.getLangOpts());
     SourceLocation at = manager_.getExpansionLoc(range.getBegin());
     Token token;
     while (at.isValid() && manager_.isBeforeInTranslationUnit(at, end) &&

@@ -70,7 +70,7 @@ private:
         "The answer stands between them. Nothing else is read, and an answer with another id is refused.\n\n"
         "======== standing orders ========\n\n{}\n\n"
         "======== question ========\n\n{}\n",
-        request.role, file.string(), id, id, request.system, request.user);
+        request.role, fs::absolute(file).string(), id, id, request.system, request.user);
   }
 
   // Nothing while there is no whole answer: `missing` says what there is instead.

@@ -59,15 +59,16 @@ std::string launch_facts(const AuthorTask& task) {
   for (const TypeParameter& type : raw.types)
     text += fmt::format("Type {}: {}\n", type.name, fmt::join(type.dtypes, ", "));
   text += fmt::format("Dimensions: {}\n", fmt::join(raw.dimensions, ", "));
-  text += fmt::format("Raw launch: grid ({}), block ({}), dynamic shared memory {} bytes\n", axes(raw.launch.grid),
-                      axes(raw.launch.block), raw.launch.shared_bytes.text());
+  text += fmt::format("Raw launch: grid ({}), block ({}), dynamic shared memory {} bytes\n",
+                      axes(raw.launch.grid), axes(raw.launch.block), raw.launch.shared_bytes.text());
   text += "Arguments:\n";
   for (const Argument& argument : raw.arguments) {
     if (argument.is_buffer)
-      text += fmt::format("  {}: {} elements of {}, {}\n", argument.name, argument.count.text(), argument.dtype,
-                          argument.direction == Direction::in    ? "read"
-                          : argument.direction == Direction::out ? "written"
-                                                                 : "read and written");
+      text +=
+          fmt::format("  {}: {} elements of {}, {}\n", argument.name, argument.count.text(), argument.dtype,
+                      argument.direction == Direction::in    ? "read"
+                      : argument.direction == Direction::out ? "written"
+                                                             : "read and written");
     else
       text += fmt::format("  {}: {}\n", argument.name, argument.value.text());
   }
@@ -90,12 +91,14 @@ std::string device_facts(const std::string& architecture) {
     return {};
   std::string text = "Device limits (" + architecture + "), usable in conditions:\n";
   for (const auto& [name, value] : device->limits())
-    text += fmt::format("  {} = {}\n", name, lathe::to_string(value));
+    if (value != Value{std::int64_t{0}}) // not known without the device
+      text += fmt::format("  {} = {}\n", name, lathe::to_string(value));
   return text;
 }
 
 std::string knob_facts(const AuthorTask& task) {
-  std::string text = "Knobs that the rewriting tool finds by itself (yours may replace or contain them):\n";
+  std::string text =
+      "Knobs that a rewriting tool proposes (not checked; yours may replace or contain them):\n";
   for (const Knob& knob : task.found)
     text += fmt::format("  {} ({}, default {}): {}\n", knob.name, lathe::to_string(knob.kind),
                         knob.default_value.text(), knob.why);
@@ -117,7 +120,8 @@ std::string fenced(const std::string& title, const std::string& text) {
     if (text.find(mark) == std::string::npos)
       break;
   }
-  return fmt::format("<<<DATA {} {}\n{}{}DATA>>> {}\n", mark, title, text, text.ends_with('\n') ? "" : "\n", mark);
+  return fmt::format("<<<DATA {} {}\n{}{}DATA>>> {}\n", mark, title, text, text.ends_with('\n') ? "" : "\n",
+                     mark);
 }
 
 std::string author_orders() {
@@ -130,7 +134,8 @@ std::string author_question(const AuthorTask& task, int round, const Refused* la
                      fenced("the raw kernel's text", task.raw.text) + "\n";
   if (!last)
     return text + "Write the template.\n";
-  return text + fmt::format("This is attempt {} of {}. Your last answer was refused.\n\n", round, task.rounds) +
+  return text +
+         fmt::format("This is attempt {} of {}. Your last answer was refused.\n\n", round, task.rounds) +
          fenced("your last answer", last->text) + "\n" + fenced("what is wrong with it", last->complaints) +
          "\nMend it, and answer with the whole template and specification again.\n";
 }

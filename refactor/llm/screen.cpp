@@ -28,7 +28,8 @@ std::vector<Word> words_of(std::string_view text) {
   language.CPlusPlus = language.CPlusPlus11 = language.CPlusPlus14 = language.CPlusPlus17 = true;
   language.CUDA = language.LineComment = language.Digraphs = true;
   const std::string owned(text);
-  clang::Lexer lexer(clang::SourceLocation(), language, owned.data(), owned.data(), owned.data() + owned.size());
+  clang::Lexer lexer(clang::SourceLocation(), language, owned.data(), owned.data(),
+                     owned.data() + owned.size());
   std::vector<Word> words;
   std::size_t line = 1, counted = 0;
   for (clang::Token token;;) {
@@ -97,27 +98,96 @@ Structure structure_of(const std::vector<Word>& words) {
 // "#pragma unroll", with nothing, a number, a name or an expression over those behind it.
 bool is_unroll(const Structure::Piece& piece) {
   const std::string_view start = "# pragma unroll";
-  return piece.text.starts_with(start) && (piece.text.size() == start.size() || piece.text[start.size()] == ' ') &&
+  return piece.text.starts_with(start) &&
+         (piece.text.size() == start.size() || piece.text[start.size()] == ' ') &&
          piece.text.find_first_of(";{}\"\n", start.size()) == std::string::npos;
 }
 
 // Words of the language and of libraries that device code without side effects does not need.
 bool is_forbidden(const std::string& word) {
-  static const std::set<std::string> known{
-      "asm", "__asm", "__asm__", "_Pragma", "__pragma", "__attribute__", "__attribute", "__declspec", "main", "new",
-      "delete", "malloc", "calloc", "realloc", "free", "alloca", "printf", "fprintf", "puts", "vprintf", "system",
-      "popen", "fork", "vfork", "syscall", "exec", "execve", "execl", "execlp", "execvp", "dlopen", "dlsym", "fopen",
-      "open", "mmap", "signal", "raise", "abort", "exit", "_exit", "getenv", "setenv", "longjmp", "setjmp", "goto",
-      "throw", "try", "catch", "typeid", "dynamic_cast", "import", "module", "export", "__import__", "__managed__",
-      "__constant__", "__host__", "__grid_constant__", "__trap", "__brkpt", "__nanosleep", "__prof_trigger", "clock",
-      "clock64", "globaltimer", "__threadfence_system", "assert", "__assert_fail", "__builtin_trap",
-      "__builtin_unreachable", "__builtin_debugtrap", "thread_local", "volatile", "co_await", "co_yield", "co_return"};
+  static const std::set<std::string> known{"asm",
+                                           "__asm",
+                                           "__asm__",
+                                           "_Pragma",
+                                           "__pragma",
+                                           "__attribute__",
+                                           "__attribute",
+                                           "__declspec",
+                                           "main",
+                                           "new",
+                                           "delete",
+                                           "malloc",
+                                           "calloc",
+                                           "realloc",
+                                           "free",
+                                           "alloca",
+                                           "printf",
+                                           "fprintf",
+                                           "puts",
+                                           "vprintf",
+                                           "system",
+                                           "popen",
+                                           "fork",
+                                           "vfork",
+                                           "syscall",
+                                           "exec",
+                                           "execve",
+                                           "execl",
+                                           "execlp",
+                                           "execvp",
+                                           "dlopen",
+                                           "dlsym",
+                                           "fopen",
+                                           "open",
+                                           "mmap",
+                                           "signal",
+                                           "raise",
+                                           "abort",
+                                           "exit",
+                                           "_exit",
+                                           "getenv",
+                                           "setenv",
+                                           "longjmp",
+                                           "setjmp",
+                                           "goto",
+                                           "throw",
+                                           "try",
+                                           "catch",
+                                           "typeid",
+                                           "dynamic_cast",
+                                           "import",
+                                           "module",
+                                           "export",
+                                           "__import__",
+                                           "__managed__",
+                                           "__constant__",
+                                           "__host__",
+                                           "__grid_constant__",
+                                           "__trap",
+                                           "__brkpt",
+                                           "__nanosleep",
+                                           "__prof_trigger",
+                                           "clock",
+                                           "clock64",
+                                           "globaltimer",
+                                           "__threadfence_system",
+                                           "assert",
+                                           "__assert_fail",
+                                           "__builtin_trap",
+                                           "__builtin_unreachable",
+                                           "__builtin_debugtrap",
+                                           "thread_local",
+                                           "volatile",
+                                           "co_await",
+                                           "co_yield",
+                                           "co_return"};
   if (known.contains(word))
     return true;
   const auto upper_at = [&](std::size_t i) {
     return word.size() > i && std::isupper(static_cast<unsigned char>(word[i]));
   };
-  // The CUDA runtime's and driver's functions; names of Lathe's own; macros that tell one compiler from another.
+  // The CUDA runtime's and driver's functions; names of Lathe's own; macros that tell one compiler from
+  // another.
   if ((word.starts_with("cuda") && upper_at(4)) || (word.starts_with("cu") && upper_at(2)) ||
       word.starts_with("nvrtc") || word.starts_with("__nvvm") || word.starts_with("__nv_tex"))
     return true;
@@ -152,7 +222,8 @@ Status screen_bytes(std::string_view text) {
     // Characters that reorder the text on a screen, or are not seen (Unicode technical report 36).
     const std::string_view sequence = text.substr(i, 3);
     if (sequence.size() == 3 && sequence[0] == '\xe2' && sequence[1] == '\x80' &&
-        ((sequence[2] >= '\x8b' && sequence[2] <= '\x8f') || (sequence[2] >= '\xaa' && sequence[2] <= '\xae')))
+        ((sequence[2] >= '\x8b' && sequence[2] <= '\x8f') ||
+         (sequence[2] >= '\xaa' && sequence[2] <= '\xae')))
       return refused("an invisible character");
     if (sequence.size() == 3 && sequence[0] == '\xe2' && sequence[1] == '\x81' && sequence[2] >= '\xa6' &&
         sequence[2] <= '\xa9')
@@ -182,18 +253,22 @@ Status screen_text(std::string_view text, std::string_view raw) {
     if (raw_pieces.contains(piece.text) || is_unroll(piece))
       continue;
     const std::string shown = excerpt(piece.text, 60);
-    if (piece.name == "include" || piece.name == "include_next" || piece.name == "import" || piece.name == "embed")
+    if (piece.name == "include" || piece.name == "include_next" || piece.name == "import" ||
+        piece.name == "embed")
       return refused(piece.line, "'" + shown + "' names a file that the raw kernel's text does not include");
     if (opens(piece.name))
-      return refused(piece.line, "'" + shown + "' begins a conditional part that the raw kernel's text does not have "
-                                               "word for word");
-    return refused(piece.line, "the directive '" + shown +
-                                   "' is not in the raw kernel's text; only #pragma unroll is allowed beside those");
+      return refused(piece.line, "'" + shown +
+                                     "' begins a conditional part that the raw kernel's text does not have "
+                                     "word for word");
+    return refused(piece.line,
+                   "the directive '" + shown +
+                       "' is not in the raw kernel's text; only #pragma unroll is allowed beside those");
   }
   for (std::size_t i = 0; i < given.code.size(); ++i) {
     const Word& word = given.code[i];
     if (word.has_tricks)
-      return refused(word.line, "a line that is spliced, or a character written as its number, inside a word");
+      return refused(word.line,
+                     "a line that is spliced, or a character written as its number, inside a word");
     if (word.kind == clang::tok::unknown)
       return refused(word.line, "'" + excerpt(word.text, 40) + "' is no word of the language");
     const auto next = [&](std::size_t ahead) -> std::string {
@@ -203,13 +278,16 @@ Status screen_text(std::string_view text, std::string_view raw) {
       return refused(word.line, "a kernel launch");
     if (word.text == "[" && next(1) == "[")
       return refused(word.line, "an attribute in brackets");
-    if (word.kind != clang::tok::raw_identifier || raw_words.contains(word.text) || is_usual_attribute(word.text))
+    if (word.kind != clang::tok::raw_identifier || raw_words.contains(word.text) ||
+        is_usual_attribute(word.text))
       continue;
     if (is_forbidden(word.text))
-      return refused(word.line, "'" + excerpt(word.text, 40) + "' is not allowed: the raw kernel's text does not have it");
+      return refused(word.line, "'" + excerpt(word.text, 40) +
+                                    "' is not allowed: the raw kernel's text does not have it");
     if (word.text == "extern" && next(1) != "__shared__")
       return refused(word.line, "'extern' is allowed in front of __shared__ only");
-    if (std::any_of(word.text.begin(), word.text.end(), [](char c) { return static_cast<unsigned char>(c) > 0x7F; }))
+    if (std::any_of(word.text.begin(), word.text.end(),
+                    [](char c) { return static_cast<unsigned char>(c) > 0x7F; }))
       return refused(word.line, "a name with characters beyond ASCII");
   }
   return Done{};

@@ -26,7 +26,8 @@ __device__ __forceinline__ float sum_of_block(float value, float* partial) {
 
 template <typename T>
 __global__ void layer_norm_kernel(T* __restrict__ out, const T* __restrict__ in, const T* __restrict__ gamma,
-                                  const T* __restrict__ beta, const int rows, const int columns, const float eps) {
+                                  const T* __restrict__ beta, const int rows, const int columns,
+                                  const float eps) {
   __shared__ float partial[WARPS];
   const int row = blockIdx.x;
   const T* source = in + static_cast<long long>(row) * columns;
@@ -57,4 +58,5 @@ void layer_norm(T* out, const T* in, const T* gamma, const T* beta, int rows, in
   layer_norm_kernel<T><<<rows, THREADS, 0, stream>>>(out, in, gamma, beta, rows, columns, eps);
 }
 
-template void layer_norm<__half>(__half*, const __half*, const __half*, const __half*, int, int, float, cudaStream_t);
+template void layer_norm<__half>(__half*, const __half*, const __half*, const __half*, int, int, float,
+                                 cudaStream_t);

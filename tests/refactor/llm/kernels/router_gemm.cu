@@ -1,4 +1,5 @@
-// Scores of a router: every token's hidden state against every expert's weights, accumulated in single precision.
+// Scores of a router: every token's hidden state against every expert's weights, accumulated in single
+// precision.
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -20,11 +21,13 @@ __global__ void router_gemm_kernel(const T* __restrict__ hidden, const T* __rest
   float score = 0.f;
   for (int base = 0; base < hidden_size; base += TILE) {
     const int k = base + column;
-    hidden_tile[line][column] =
-        token < num_tokens && k < hidden_size ? static_cast<float>(hidden[int64_t(token) * hidden_size + k]) : 0.f;
-    weight_tile[line][column] = first_expert + line < num_experts && k < hidden_size
-                                    ? static_cast<float>(weights[int64_t(first_expert + line) * hidden_size + k])
+    hidden_tile[line][column] = token < num_tokens && k < hidden_size
+                                    ? static_cast<float>(hidden[int64_t(token) * hidden_size + k])
                                     : 0.f;
+    weight_tile[line][column] =
+        first_expert + line < num_experts && k < hidden_size
+            ? static_cast<float>(weights[int64_t(first_expert + line) * hidden_size + k])
+            : 0.f;
     __syncthreads();
     for (int step = 0; step < TILE; ++step) {
       score += hidden_tile[line][step] * weight_tile[column][step];
@@ -37,11 +40,12 @@ __global__ void router_gemm_kernel(const T* __restrict__ hidden, const T* __rest
 }
 
 template <typename T>
-void router_gemm(const T* hidden, const T* weights, float* scores, int num_tokens, int num_experts, int hidden_size,
-                 cudaStream_t stream) {
+void router_gemm(const T* hidden, const T* weights, float* scores, int num_tokens, int num_experts,
+                 int hidden_size, cudaStream_t stream) {
   const dim3 grid((num_experts + TILE - 1) / TILE, (num_tokens + TILE - 1) / TILE);
   const dim3 block(TILE, TILE);
-  router_gemm_kernel<T><<<grid, block, 0, stream>>>(hidden, weights, scores, num_tokens, num_experts, hidden_size);
+  router_gemm_kernel<T>
+      <<<grid, block, 0, stream>>>(hidden, weights, scores, num_tokens, num_experts, hidden_size);
 }
 
 template void router_gemm<__nv_bfloat16>(const __nv_bfloat16*, const __nv_bfloat16*, float*, int, int, int,
