@@ -6,6 +6,7 @@
 
 namespace lathe::refactor {
 
+int explore_command(const Arguments& arguments);
 int templatize_command(const Arguments& arguments);
 int check_command(const Arguments& arguments);
 

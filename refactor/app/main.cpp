@@ -7,9 +7,11 @@ int main(int argc, char** argv) {
     const lathe::Arguments rest(arguments.begin() + 1, arguments.end());
     if (arguments.front() == "templatize")
       return lathe::refactor::templatize_command(rest);
+    if (arguments.front() == "explore")
+      return lathe::refactor::explore_command(rest);
     if (arguments.front() == "check")
       return lathe::refactor::check_command(rest);
   }
   return lathe::fail(
-      lathe::usage_error("lathe-refactor", "expected templatize or check", "run it through lathe"));
+      lathe::usage_error("lathe-refactor", "expected templatize, check or explore", "run it through lathe"));
 }

@@ -23,6 +23,8 @@ constexpr std::array commands{
     Command{"templatize", "rewrite a raw kernel as a template with knobs, a search space and a certificate",
             nullptr},
     Command{"check", "judge a template against its raw kernel", nullptr},
+    Command{"explore", "record the templates that a few actions make of a kernel, for a policy to learn from",
+            nullptr},
     Command{"tune", "find the best configuration for this device, per problem", tune_command},
     Command{"bench", "raw against tuned, side by side, from the results store", bench_command},
     Command{"export", "write the winners as a header for your build, JSON or T4", export_command},
