@@ -61,7 +61,8 @@ Bonds bonds_of(const Candidate& candidate, const Proposal& proposal) {
   Bonds bonds(proposal);
   for (const Edit& edit : proposal.edits) {
     const auto knobs = bonds.mentioned(words_of(candidate, edit));
-    if (knobs.empty() && edit.length > 0)
+    const bool is_helper = edit.length == 0 && edit.offset == prelude_position(candidate.text);
+    if (knobs.empty() && !is_helper)
       bonds.bind_all(); // whose edit it is cannot be told
     bonds.bind(knobs);
   }

@@ -7,7 +7,7 @@
 namespace lathe::refactor {
 
 // Knobs are of one site when an edit, a condition, a default or the changed launch mentions both. A proposal
-// that replaces text without mentioning a knob cannot be told apart and is one site.
+// with an edit that mentions no knob and is no helper's definition cannot be told apart and is one site.
 std::vector<RuleSite> sites_of(const Candidate& candidate, const Proposal& proposal);
 
 // The proposal at the sites of the named knobs only. Fails where a name is no knob of the proposal.
