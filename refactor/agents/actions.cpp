@@ -166,11 +166,8 @@ std::string state_key(const Candidate& candidate) {
     begin = end + 1;
   }
   std::vector<std::string> knobs;
-  for (const Knob& knob : candidate.knobs) {
+  for (const Knob& knob : candidate.knobs)
     knobs.push_back(knob.name + " = " + knob.default_value.text());
-    for (const Value& value : knob.values)
-      knobs.back() += " " + lathe::to_string(value);
-  }
   std::sort(knobs.begin(), knobs.end());
   for (const std::string& knob : knobs)
     text += knob + "\n";

@@ -17,7 +17,13 @@ enum class ActionKind { tiling, fusion, pipeline, reordering };
 std::string_view to_string(ActionKind kind);
 
 // HTAM's global directions.
-enum class Direction { memory_access, data_reuse, parallel_mapping, boundary_handling, instruction_throughput };
+enum class Direction {
+  memory_access,
+  data_reuse,
+  parallel_mapping,
+  boundary_handling,
+  instruction_throughput
+};
 inline constexpr std::size_t direction_count = 5;
 std::string_view to_string(Direction direction);
 std::optional<Direction> parse_direction(std::string_view text);
@@ -30,7 +36,7 @@ struct Action {
   ActionKind kind = ActionKind::tiling;
   Direction direction = Direction::parallel_mapping;
   std::string rule;
-  std::vector<std::string> knobs;    // of the sites taken; all of the rule's sites where `whole`
+  std::vector<std::string> knobs; // of the sites taken; all of the rule's sites where `whole`
   std::vector<KnobKind> knob_kinds;
   bool whole = true;                 // every site of the rule at once
   int first_line = 0, last_line = 0; // the region; 0: the launch or the template's header only
@@ -52,14 +58,15 @@ struct ActionSet {
   std::vector<RefusedAction> refused;
 };
 
-// Each site of each rule by itself and, where a rule has several, all of them together. Order: the rules', then
-// the sites'.
+// Each site of each rule by itself and, where a rule has several, all of them together. Order: the rules',
+// then the sites'.
 Result<ActionSet> enumerate_actions(const Candidate& candidate, const ParseOptions& options);
 
 // The candidate after the action, or why it could not be done.
 Result<Candidate> apply_action(const Candidate& candidate, const Action& action, const ParseOptions& options);
 
-// The state_key() of the candidate after each action, not parsed again; empty where the action cannot be done.
+// The state_key() of the candidate after each action, not parsed again; empty where the action cannot be
+// done.
 Result<std::vector<std::string>> keys_after(const Candidate& candidate, const std::vector<Action>& actions,
                                             const ParseOptions& options);
 

@@ -37,7 +37,8 @@ Error malformed(const std::string& why) {
 }
 
 int line_at(const std::string& text, std::size_t offset) {
-  return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
+  return 1 +
+         static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
 }
 
 } // namespace
@@ -134,11 +135,11 @@ Status check_grounded(const std::string& base, const std::vector<Anchor>& anchor
   const auto [head_at, head] = fixed.front();
   const auto [tail_at, tail] = fixed.back();
   if (changed.compare(0, head, base, head_at, head) != 0)
-    return refuse(static_cast<std::size_t>(
-        std::mismatch(base.begin(), base.begin() + static_cast<std::ptrdiff_t>(head), changed.begin(),
-                      changed.end())
-            .first -
-        base.begin()));
+    return refuse(
+        static_cast<std::size_t>(std::mismatch(base.begin(), base.begin() + static_cast<std::ptrdiff_t>(head),
+                                               changed.begin(), changed.end())
+                                     .first -
+                                 base.begin()));
   if (changed.size() < head + tail || changed.compare(changed.size() - tail, tail, base, tail_at, tail) != 0)
     return refuse(tail_at);
   // The pieces between spans, leftmost first: where any placement exists, this one does.

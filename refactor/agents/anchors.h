@@ -1,5 +1,5 @@
-// Grounded instructions (STARK): a planner marks the spans that may change, a coder fills them in, and every byte
-// outside them is checked.
+// Grounded instructions (STARK): a planner marks the spans that may change, a coder fills them in, and every
+// byte outside them is checked.
 //
 // A marker stands alone on its line, behind a `//` where it likes:
 //   // <<<IMPROVE BEGINS name>>>
@@ -22,8 +22,8 @@ struct Anchor {
   int first_line = 0, last_line = 0;
 };
 
-// The anchors of a planner's text. Fails unless the text without its marker lines is `base` byte for byte, and
-// unless there are one to three spans, balanced, of different names, one after another.
+// The anchors of a planner's text. Fails unless the text without its marker lines is `base` byte for byte,
+// and unless there are one to three spans, balanced, of different names, one after another.
 Result<std::vector<Anchor>> read_anchors(const std::string& base, const std::string& marked);
 
 // `base` with markers around the anchors: what a coder is shown.
@@ -31,8 +31,9 @@ std::string mark(const std::string& base, const std::vector<Anchor>& anchors);
 // One anchor around lines [first, last] of `base`. Fails where there are no such lines.
 Result<std::vector<Anchor>> anchor_lines(const std::string& base, int first, int last);
 
-// Succeeds where `changed` is `base` with nothing but the anchored spans replaced. Fails, naming the line, on any
-// byte changed outside them, and on a marker that is left.
-Status check_grounded(const std::string& base, const std::vector<Anchor>& anchors, const std::string& changed);
+// Succeeds where `changed` is `base` with nothing but the anchored spans replaced. Fails, naming the line, on
+// any byte changed outside them, and on a marker that is left.
+Status check_grounded(const std::string& base, const std::vector<Anchor>& anchors,
+                      const std::string& changed);
 
 } // namespace lathe::refactor::agents

@@ -34,8 +34,7 @@ Result<std::vector<std::string>> texts_field(const Json& json, const char* name)
 
 Result<double> number_field(const Json& json, const char* name) {
   const auto found = json.find(name);
-  if (!json.is_object() || found == json.end() || !found->is_number() ||
-      !std::isfinite(found->get<double>()))
+  if (!json.is_object() || found == json.end() || !found->is_number() || !std::isfinite(found->get<double>()))
     return wrong(name, "a finite number");
   return found->get<double>();
 }

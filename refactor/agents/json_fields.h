@@ -1,5 +1,5 @@
-// Reading JSON that other versions, machines or hands wrote: a field of the right type, or an Error that names
-// it. Internal to this folder.
+// Reading JSON that other versions, machines or hands wrote: a field of the right type, or an Error that
+// names it. Internal to this folder.
 #pragma once
 
 #include "refactor/agents/actions.h"

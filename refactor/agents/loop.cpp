@@ -124,7 +124,8 @@ Result<std::optional<Proposed>> propose_attempt(Environment& environment, Planne
   if (!tree.node(*parent).is_broken()) {
     LATHE_TRY(legal, remaining.at(*parent));
   }
-  Proposed proposed{*parent, situation_of(tree, *parent, environment.facts(tree, *parent), std::move(legal)), {}};
+  Proposed proposed{
+      *parent, situation_of(tree, *parent, environment.facts(tree, *parent), std::move(legal)), {}};
   LATHE_TRY(proposed.plan, planner.plan(proposed.situation, random));
   return std::optional(std::move(proposed));
 }
@@ -165,7 +166,8 @@ Result<LoopEnd> run_loop(Environment& environment, Planner& planner, SearchTree&
     end.device_seconds += made.seconds;
     const NodeId id = tree.add(proposed->parent, std::move(made));
     const Node& node = tree.node(id);
-    const double gain = node.is_broken() || !std::isfinite(parent_score) ? 0 : std::log(parent_score / node.score);
+    const double gain =
+        node.is_broken() || !std::isfinite(parent_score) ? 0 : std::log(parent_score / node.score);
     Situation seen = proposed->situation;
     seen.tree = &tree;
     planner.learn(seen, proposed->plan, node.is_broken(), gain);

@@ -1,5 +1,5 @@
-// The outer loop: select, plan, generate, guard, tune, analyse, again. Who may say what is fixed here: a planner
-// chooses, an author writes, and only the environment says what a candidate is worth.
+// The outer loop: select, plan, generate, guard, tune, analyse, again. Who may say what is fixed here: a
+// planner chooses, an author writes, and only the environment says what a candidate is worth.
 #pragma once
 
 #include "refactor/agents/planner.h"
@@ -23,8 +23,8 @@ public:
   // Of the kernel, its problems, and the node's last measurement.
   virtual Features facts(const SearchTree& tree, NodeId node) = 0;
   virtual Result<std::vector<Option>> options(const SearchTree& tree, NodeId node) = 0;
-  // Makes, judges and scores one candidate. What is wrong with the candidate is in the node; an Error means that
-  // nothing can be tried now: a device is gone, or an answer is still awaited.
+  // Makes, judges and scores one candidate. What is wrong with the candidate is in the node; an Error means
+  // that nothing can be tried now: a device is gone, or an answer is still awaited.
   virtual Result<Node> attempt(const SearchTree& tree, NodeId parent, const Plan& plan) = 0;
   // Whether a broken node can be repaired by an author (debug).
   virtual bool can_repair() const { return false; }

@@ -67,8 +67,7 @@ Result<RecordedState> state_from(const Json& json) {
   if (json.contains("Request")) {
     LATHE_TRY(state.request, text_field(json, "Request"));
   }
-  for (const auto& [name, list] : {std::pair{"Speedup", &state.speedup},
-                                   {"FloorShare", &state.floor_share}})
+  for (const auto& [name, list] : {std::pair{"Speedup", &state.speedup}, {"FloorShare", &state.floor_share}})
     if (json.contains(name)) {
       LATHE_TRY(*list, numbers_field(json, name));
     }
@@ -159,8 +158,9 @@ double OfflineTree::best_speedup() const {
 }
 
 Json to_json(const OfflineTree& tree) {
-  Json json{{"Schema", schema},         {"Kernel", tree.kernel},     {"Source", tree.source},
-            {"Device", tree.device},    {"Protocol", tree.protocol}, {"Host", tree.is_host},
+  Json json{{"Schema", schema},          {"Kernel", tree.kernel},
+            {"Source", tree.source},     {"Device", tree.device},
+            {"Protocol", tree.protocol}, {"Host", tree.is_host},
             {"Problems", tree.problems}, {"Facts", features_json(tree.facts)}};
   json["ProblemFacts"] = Json::array();
   for (const Features& facts : tree.problem_facts)

@@ -16,8 +16,8 @@ namespace lathe::refactor::agents {
 using Features = std::vector<std::pair<std::string, double>>; // by name, in a fixed order
 
 struct RecordedEdge {
-  static constexpr int failed = -1;   // the action could not be done
-  static constexpr int unknown = -2;  // its result is outside the recorded part
+  static constexpr int failed = -1;  // the action could not be done
+  static constexpr int unknown = -2; // its result is outside the recorded part
   Action action;
   int child = unknown; // index of the state
   std::string failure; // why it could not be done
@@ -27,14 +27,14 @@ struct RecordedState {
   std::string key; // state_key()
   int depth = 0;   // fewest actions that lead here
   std::vector<std::string> knobs;
-  std::string request; // in the evaluation queue; empty for the raw kernel
+  std::string request;      // in the evaluation queue; empty for the raw kernel
   bool is_expanded = false; // its edges were enumerated
   std::vector<RecordedEdge> edges;
   std::vector<RefusedAction> refused;
   // As measured, one a problem of the tree and in its order. The raw kernel's is 1 by definition; 0: the
   // candidate failed there; negative: not measured.
-  std::vector<double> speedup;       // raw / best of the template's short search
-  std::vector<double> floor_share;   // copy floor / best, 0: unknown
+  std::vector<double> speedup;     // raw / best of the template's short search
+  std::vector<double> floor_share; // copy floor / best, 0: unknown
   // raw / each configuration that the search met, one list a problem; 0: it failed. What rewriting without a
   // template would have got had it written that configuration.
   std::vector<std::vector<double>> samples;
@@ -42,11 +42,11 @@ struct RecordedState {
 
 struct OfflineTree {
   std::string kernel, source;
-  Features facts;                       // of the raw kernel's AST
-  std::vector<std::string> problems;    // "n=16,d=4096"
-  std::vector<Features> problem_facts;  // one a problem: sizes of data and launch
-  std::vector<RecordedState> states;    // [0] is the raw kernel
-  std::string device, protocol;         // of the measured times; empty: none yet
+  Features facts;                      // of the raw kernel's AST
+  std::vector<std::string> problems;   // "n=16,d=4096"
+  std::vector<Features> problem_facts; // one a problem: sizes of data and launch
+  std::vector<RecordedState> states;   // [0] is the raw kernel
+  std::string device, protocol;        // of the measured times; empty: none yet
   bool is_host = false;
 
   bool is_measured(std::size_t state) const;

@@ -29,7 +29,8 @@ public:
 // Scores of the legal actions from a memory, and its bookkeeping.
 class MemoryVoice {
 public:
-  MemoryVoice(TransitionGraph* memory, MemoryOptions options) : memory_(memory), options_(std::move(options)) {
+  MemoryVoice(TransitionGraph* memory, MemoryOptions options)
+      : memory_(memory), options_(std::move(options)) {
     score_.position_aware = options_.position_aware;
     score_.except = options_.except;
     if (!options_.use_prefix)
@@ -51,8 +52,8 @@ public:
     if (options_.guard)
       guard_.observe(foretold(plan.action), failed ? -score_.risk : gain);
     if (options_.update)
-      memory_->update(options_.source, situation.prefix, plan.action.direction, plan.action.strategy(), failed,
-                      gain);
+      memory_->update(options_.source, situation.prefix, plan.action.direction, plan.action.strategy(),
+                      failed, gain);
   }
   double trust() const { return !memory_ ? 0 : options_.guard ? guard_.trust() : 1; }
   const MemoryOptions& options() const { return options_; }
@@ -115,8 +116,8 @@ public:
     const std::size_t choice = *draw_by_weight(weights, random);
     return plan_of(situation, choice,
                    fmt::format("{}: {} with probability {:.2f}, memory trusted {:.2f}",
-                               to_string(situation.legal[choice].direction), situation.legal[choice].strategy(),
-                               weights[choice], trust));
+                               to_string(situation.legal[choice].direction),
+                               situation.legal[choice].strategy(), weights[choice], trust));
   }
   void learn(const Situation& situation, const Plan& plan, bool failed, double gain) override {
     voice_.learn(situation, plan, failed, gain);

@@ -21,8 +21,8 @@ struct Situation {
 };
 
 struct Plan {
-  std::size_t choice = 0;  // index into Situation::legal
-  Action action;           // what is to be done; by a model's own instruction: `rule` empty, the region, `why`
+  std::size_t choice = 0; // index into Situation::legal
+  Action action;          // what is to be done; by a model's own instruction: `rule` empty, the region, `why`
   std::string instruction; // of a model: the grounded instruction, anchored text; empty: the action alone
   std::string reason;      // why: for the history
 };
@@ -45,19 +45,19 @@ std::unique_ptr<Planner> make_heuristic_planner();
 struct MemoryOptions {
   enum class Form { hierarchical, flat } form = Form::hierarchical;
   bool use_prefix = true, position_aware = true;
-  bool update = true;           // false: a frozen memory
-  bool guard = true;            // against negative transfer
-  double temperature = 0.1;     // of the softmax over scores, in the unit of gains
-  std::string source;           // under which experience is recorded: kernel and machine
-  std::string except = {};      // a source that is left out when scoring
+  bool update = true;       // false: a frozen memory
+  bool guard = true;        // against negative transfer
+  double temperature = 0.1; // of the softmax over scores, in the unit of gains
+  std::string source;       // under which experience is recorded: kernel and machine
+  std::string except = {};  // a source that is left out when scoring
 };
 
-// HTAM: a direction by score, then one of its strategies by what they gained; a uniform choice instead, in the share
-// that the guard distrusts the memory. `memory` is updated in place and must outlive the planner.
+// HTAM: a direction by score, then one of its strategies by what they gained; a uniform choice instead, in
+// the share that the guard distrusts the memory. `memory` is updated in place and must outlive the planner.
 std::unique_ptr<Planner> make_memory_planner(TransitionGraph& memory, MemoryOptions options);
 
-// MTMC: softmax of a learned policy over the legal actions; with a memory, its scores join the policy's in the
-// share that the guard trusts them.
+// MTMC: softmax of a learned policy over the legal actions; with a memory, its scores join the policy's in
+// the share that the guard trusts them.
 std::unique_ptr<Planner> make_policy_planner(Policy policy, TransitionGraph* memory, MemoryOptions options);
 
 // Probabilities from scores, by softmax; sums to 1.

@@ -14,10 +14,17 @@ constexpr int schema = 1;
 constexpr const char* format_name = "lathe policy";
 
 // In the order of the feature vector; a rule that is not listed has no weights of its own.
-constexpr std::array<std::string_view, 11> rules{
-    "adopt-template-parameter", "expose-constant", "adopt-tile",      "expose-tile",
-    "expose-block-size",        "split-block",     "keep-in-registers", "rows-per-block",
-    "expose-unroll",            "cache-hints",     "launch-bounds"};
+constexpr std::array<std::string_view, 11> rules{"adopt-template-parameter",
+                                                 "expose-constant",
+                                                 "adopt-tile",
+                                                 "expose-tile",
+                                                 "expose-block-size",
+                                                 "split-block",
+                                                 "keep-in-registers",
+                                                 "rows-per-block",
+                                                 "expose-unroll",
+                                                 "cache-hints",
+                                                 "launch-bounds"};
 
 struct Context {
   const char* name;
@@ -66,8 +73,9 @@ const std::vector<std::string>& Policy::feature_names() {
       list.push_back("knob " + std::string(lathe::to_string(static_cast<KnobKind>(i))));
     for (std::size_t from = 0; from <= direction_count; ++from)
       for (std::size_t to = 0; to < direction_count; ++to)
-        list.push_back((from == direction_count ? "start" : std::string(to_string(static_cast<Direction>(from)))) +
-                       " -> " + std::string(to_string(static_cast<Direction>(to))));
+        list.push_back(
+            (from == direction_count ? "start" : std::string(to_string(static_cast<Direction>(from)))) +
+            " -> " + std::string(to_string(static_cast<Direction>(to))));
     list.insert(list.end(), {"whole rule", "rule again", "knobs"});
     return list;
   }();

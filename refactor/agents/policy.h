@@ -39,15 +39,15 @@ Result<Policy> read_policy(const std::filesystem::path& file);
 Status write_policy(const Policy& policy, const std::filesystem::path& file);
 
 struct TrainingOptions {
-  int rounds = 60;             // of gathering episodes and updating
-  int episodes = 16;           // a kernel and round
-  int steps = 6;               // an episode at most
-  int passes = 4;              // over a round's episodes
-  double clip = 0.2;           // PPO's
-  double rate = 0.05;          // of Adam
+  int rounds = 60;    // of gathering episodes and updating
+  int episodes = 16;  // a kernel and round
+  int steps = 6;      // an episode at most
+  int passes = 4;     // over a round's episodes
+  double clip = 0.2;  // PPO's
+  double rate = 0.05; // of Adam
   double discount = 0.9;
-  double entropy = 0.01;       // bonus
-  double decay = 1e-3;         // of the weights
+  double entropy = 0.01; // bonus
+  double decay = 1e-3;   // of the weights
   std::uint64_t seed = 1;
   RewardOptions reward;
 };
@@ -62,11 +62,12 @@ struct TrainedPolicy {
   TrainingCurve curve;
 };
 
-// Proximal policy optimisation with a baseline a kernel and step. Deterministic under the seed. Fails where no
-// tree has a measured action.
+// Proximal policy optimisation with a baseline a kernel and step. Deterministic under the seed. Fails where
+// no tree has a measured action.
 Result<TrainedPolicy> train_policy(const std::vector<OfflineTree>& trees, const TrainingOptions& options);
 
-// Facts of a recorded state: the kernel's, those of its problems averaged, and the state's share of the copy floor.
+// Facts of a recorded state: the kernel's, those of its problems averaged, and the state's share of the copy
+// floor.
 Features recorded_facts(const OfflineTree& tree, std::size_t state);
 
 } // namespace lathe::refactor::agents

@@ -12,7 +12,9 @@ RecordedEnvironment::RecordedEnvironment(const OfflineTree& tree, Scoring scorin
 }
 
 std::optional<std::size_t> RecordedEnvironment::state_of(const SearchTree& tree, NodeId node) const {
-  const auto found = by_key_.find(tree.node(node).candidate);
+  // Behind '#' stands which draw of the same template it was.
+  const std::string& candidate = tree.node(node).candidate;
+  const auto found = by_key_.find(candidate.substr(0, candidate.find('#')));
   return found == by_key_.end() ? std::nullopt : std::optional(found->second);
 }
 
@@ -29,7 +31,10 @@ Result<std::vector<Option>> RecordedEnvironment::options(const SearchTree& tree,
     if (edge.child == RecordedEdge::failed)
       result.push_back({edge.action, {}});
     else if (edge.child >= 0 && recorded_.is_measured(static_cast<std::size_t>(edge.child)))
-      result.push_back({edge.action, recorded_.states[static_cast<std::size_t>(edge.child)].key});
+      // Written directly, the same change with other numbers is another candidate.
+      result.push_back({edge.action, scoring_ == Scoring::direct
+                                         ? std::string()
+                                         : recorded_.states[static_cast<std::size_t>(edge.child)].key});
   }
   return result;
 }
@@ -63,7 +68,7 @@ Result<Node> RecordedEnvironment::attempt(const SearchTree& tree, NodeId parent,
   }
   const auto child = static_cast<std::size_t>(edge->child);
   const RecordedState& made = recorded_.states[child];
-  node.candidate = made.key;
+  node.candidate = scoring_ == Scoring::direct ? made.key + "#" + std::to_string(++draws_) : made.key;
   double speedup = 0;
   if (scoring_ == Scoring::direct) {
     speedup = direct_score(made);

@@ -3,6 +3,8 @@
 
 #include "refactor/agents/loop.h"
 
+#include <map>
+
 namespace lathe::refactor::agents {
 
 class RecordedEnvironment : public Environment {
@@ -30,7 +32,7 @@ private:
   Scoring scoring_;
   std::mt19937_64 random_;
   std::map<std::string, std::size_t> by_key_;
-  int timed_runs_ = 0;
+  int timed_runs_ = 0, draws_ = 0;
 };
 
 } // namespace lathe::refactor::agents

@@ -1,5 +1,5 @@
-// The search tree and the leaderboard of STARK (arXiv 2510.16996): the root is the raw kernel, every other node
-// a candidate that one attempt made of its parent.
+// The search tree and the leaderboard of STARK (arXiv 2510.16996): the root is the raw kernel, every other
+// node a candidate that one attempt made of its parent.
 #pragma once
 
 #include "refactor/agents/actions.h"

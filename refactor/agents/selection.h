@@ -1,6 +1,6 @@
-// Which node to go on from: the adapted epsilon-greedy choice of STARK. What STARK states: a root that has had
-// its children is throttled, a node whose children all fail is dead, a share epsilon of the choices goes to the
-// leaves, uniformly. The numbers are ours: STARK's are not known to us.
+// Which node to go on from: the adapted epsilon-greedy choice of STARK. What STARK states: a root that has
+// had its children is throttled, a node whose children all fail is dead, a share epsilon of the choices goes
+// to the leaves, uniformly. The numbers are ours: STARK's are not known to us.
 #pragma once
 
 #include "refactor/agents/search_tree.h"
@@ -21,9 +21,10 @@ using CanExpand = std::function<bool(NodeId)>;
 
 bool is_selectable(const SearchTree& tree, NodeId id, const SelectionOptions& options);
 
-// The probability of each node, by id. With 1 - epsilon the best score among the selectable nodes that are not
-// broken (the oldest of equals); with epsilon uniformly one of the selectable leaves. Where one of the two sets
-// is empty the other gets all; where both are, any selectable node. All 0 where nothing can be chosen.
+// The probability of each node, by id. With 1 - epsilon the best score among the selectable nodes that are
+// not broken (the oldest of equals); with epsilon uniformly one of the selectable leaves. Where one of the
+// two sets is empty the other gets all; where both are, any selectable node. All 0 where nothing can be
+// chosen.
 std::vector<double> selection_probabilities(const SearchTree& tree, const SelectionOptions& options,
                                             const CanExpand& can_expand);
 

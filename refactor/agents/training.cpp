@@ -210,8 +210,9 @@ Result<TrainedPolicy> train_policy(const std::vector<OfflineTree>& trees, const 
   std::string kernels;
   for (const OfflineTree* tree : usable)
     kernels += (kernels.empty() ? "" : " ") + tree->kernel;
-  result.policy.provenance = fmt::format("{} rounds, seed {}, on {} ({}{})", options.rounds, options.seed, kernels,
-                                         usable.front()->device, usable.front()->is_host ? ", not a GPU" : "");
+  result.policy.provenance =
+      fmt::format("{} rounds, seed {}, on {} ({}{})", options.rounds, options.seed, kernels,
+                  usable.front()->device, usable.front()->is_host ? ", not a GPU" : "");
   return result;
 }
 

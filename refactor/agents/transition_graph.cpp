@@ -118,18 +118,18 @@ const Experience TransitionGraph::transition(Direction from, Direction to, const
   return exists ? total(graph_[edge].record, except) : Experience{};
 }
 
-double TransitionGraph::score(Direction direction, const Features& state, const std::vector<Direction>& prefix,
-                              const ScoreOptions& options) const {
+double TransitionGraph::score(Direction direction, const Features& state,
+                              const std::vector<Direction>& prefix, const ScoreOptions& options) const {
   const auto vertex = static_cast<Graph::vertex_descriptor>(direction);
-  double sum =
-      prior(direction, state) + options.node_weight * worth(total(graph_[vertex].record, options.except), options);
+  double sum = prior(direction, state) +
+               options.node_weight * worth(total(graph_[vertex].record, options.except), options);
   const std::size_t count = std::min(prefix.size(), options.prefix_weights.size());
   double all = 0;
   for (const double weight : options.prefix_weights)
     all += weight;
   for (std::size_t i = 0; i < count; ++i) {
-    const double weight =
-        options.position_aware ? options.prefix_weights[i] : all / static_cast<double>(options.prefix_weights.size());
+    const double weight = options.position_aware ? options.prefix_weights[i]
+                                                 : all / static_cast<double>(options.prefix_weights.size());
     sum += weight * worth(transition(prefix[i], direction, options.except), options);
   }
   return sum;
@@ -143,8 +143,8 @@ double TransitionGraph::strategy_score(Direction direction, const std::string& s
 
 std::vector<std::string> TransitionGraph::strategies(Direction direction, const ScoreOptions& options) const {
   std::vector<std::string> names;
-  for (const auto edge : boost::make_iterator_range(
-           boost::out_edges(static_cast<Graph::vertex_descriptor>(direction), graph_)))
+  for (const auto edge :
+       boost::make_iterator_range(boost::out_edges(static_cast<Graph::vertex_descriptor>(direction), graph_)))
     if (const Vertex& vertex = graph_[boost::target(edge, graph_)]; !vertex.is_direction)
       names.push_back(vertex.strategy);
   std::sort(names.begin(), names.end());
@@ -284,7 +284,8 @@ Result<TransitionGraph> TransitionGraph::from_json(const Json& json, const std::
       LATHE_TRY(Record record, record_from(entry));
       if (memory.find(direction, strategy))
         return Error{"field Strategies", strategy + " is there twice", ""};
-      const auto vertex = boost::add_vertex(Vertex{false, direction, strategy, std::move(record)}, memory.graph_);
+      const auto vertex =
+          boost::add_vertex(Vertex{false, direction, strategy, std::move(record)}, memory.graph_);
       boost::add_edge(static_cast<Graph::vertex_descriptor>(direction), vertex, memory.graph_);
     }
     for (const Json& entry : json["Transitions"]) {
@@ -311,16 +312,17 @@ std::string TransitionGraph::to_dot() const {
   };
   for (const auto vertex : boost::make_iterator_range(boost::vertices(graph_))) {
     const Vertex& each = graph_[vertex];
-    text += fmt::format("  n{} [label=\"{}\"{}];\n", vertex,
-                        label(each.is_direction ? std::string(to_string(each.direction)) : each.strategy, each.record),
-                        each.is_direction ? ", style=bold" : "");
+    text += fmt::format(
+        "  n{} [label=\"{}\"{}];\n", vertex,
+        label(each.is_direction ? std::string(to_string(each.direction)) : each.strategy, each.record),
+        each.is_direction ? ", style=bold" : "");
   }
   for (const auto edge : boost::make_iterator_range(boost::edges(graph_))) {
     const auto from = boost::source(edge, graph_), to = boost::target(edge, graph_);
     const Experience sum = total(graph_[edge].record, "");
-    text += graph_[to].is_direction
-                ? fmt::format("  n{} -> n{} [label=\"{:+.3f} ({:.1f})\"];\n", from, to, worth(sum, options), sum.tries)
-                : fmt::format("  n{} -> n{} [style=dotted, arrowhead=none];\n", from, to);
+    text += graph_[to].is_direction ? fmt::format("  n{} -> n{} [label=\"{:+.3f} ({:.1f})\"];\n", from, to,
+                                                  worth(sum, options), sum.tries)
+                                    : fmt::format("  n{} -> n{} [style=dotted, arrowhead=none];\n", from, to);
   }
   return text + "}\n";
 }

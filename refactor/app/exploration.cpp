@@ -218,7 +218,8 @@ std::vector<Problem> spread_problems(const TuningSpec& spec, int count, double m
     if (problem.role == ProblemRole::tune)
       if (const auto facts = problem_facts(spec, problem); facts.ok())
         tuned.emplace_back(std::exp2(facts->front().second), problem);
-  std::stable_sort(tuned.begin(), tuned.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(tuned.begin(), tuned.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   while (tuned.size() > 1 && tuned.back().first > most_bytes)
     tuned.pop_back();
   const std::size_t wanted = std::min(static_cast<std::size_t>(std::max(count, 1)), tuned.size());

@@ -1,5 +1,5 @@
-// Templates that sequences of actions make of a kernel, as an offline tree, with each template in an evaluation
-// queue.
+// Templates that sequences of actions make of a kernel, as an offline tree, with each template in an
+// evaluation queue.
 #pragma once
 
 #include "refactor/agents/offline_tree.h"
@@ -10,24 +10,24 @@
 namespace lathe::refactor {
 
 struct ExplorationOptions {
-  int depth = 6;              // actions in a row at most
-  int states = 48;            // at most: every single action, then random sequences
-  int evaluations = 20;       // configurations a problem and template
-  int problems = 2;           // spread from the smallest to the largest
-  double most_bytes = 64e6;   // of a problem, unless none is that small
+  int depth = 6;            // actions in a row at most
+  int states = 48;          // at most: every single action, then random sequences
+  int evaluations = 20;     // configurations a problem and template
+  int problems = 2;         // spread from the smallest to the largest
+  double most_bytes = 64e6; // of a problem, unless none is that small
   std::uint64_t seed = 1;
-  std::string name;      // of the templates
+  std::string name;                            // of the templates
   std::function<void(const std::string&)> say; // a line a depth
 };
 
-// Templates are written below `work`, copied into `queue`, and not judged by the guard: their certificates say
-// so. The tuner verifies every configuration against the raw kernel before it times it; such times train a
-// policy and are never shipped.
+// Templates are written below `work`, copied into `queue`, and not judged by the guard: their certificates
+// say so. The tuner verifies every configuration against the raw kernel before it times it; such times train
+// a policy and are never shipped.
 Result<agents::OfflineTree> explore(const Subject& subject, const ExplorationOptions& options,
                                     const EvaluationQueue& queue, const std::filesystem::path& work);
 
-// `count` of the specification's tune problems that move at most `most_bytes`, spread by size from the smallest to
-// the largest; the smallest alone where all move more.
+// `count` of the specification's tune problems that move at most `most_bytes`, spread by size from the
+// smallest to the largest; the smallest alone where all move more.
 std::vector<Problem> spread_problems(const TuningSpec& spec, int count, double most_bytes);
 // "n=16,d=4096".
 std::string problem_text(const Problem& problem);

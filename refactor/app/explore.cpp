@@ -19,15 +19,18 @@ CommandLine make_command_line() {
       "lathe explore FILE.cu [--kernel NAME] --queue FOLDER [options] [-- compiler flags]\n"
       "       lathe explore --answers FOLDER --output FOLDER",
       "Records templates that up to --depth actions make of a kernel: the templates wait in an evaluation\n"
-      "queue (`lathe tune --queue` answers it), the tree of actions lies in FOLDER/trees. With --answers, puts\n"
+      "queue (`lathe tune --queue` answers it), the tree of actions lies in FOLDER/trees. With --answers, "
+      "puts\n"
       "the measured times into the trees, for `lathe policy train` and `lathe ablate`.",
-      "lathe explore sglang_kernels/silu_and_mul.cu --kernel act_and_mul_kernel --name silu_and_mul --queue queue");
+      "lathe explore sglang_kernels/silu_and_mul.cu --kernel act_and_mul_kernel --name silu_and_mul --queue "
+      "queue");
   add_subject_options(line.options());
-  line.options().add_options()("name", po::value<std::string>(), "name of the templates (default: the kernel's)")(
+  line.options().add_options()("name", po::value<std::string>(),
+                               "name of the templates (default: the kernel's)")(
       "queue", po::value<std::string>(), "folder of the evaluation queue")(
-      "depth", po::value<int>()->default_value(6), "actions in a row at most")(
-      "states", po::value<int>()->default_value(48),
-      "templates at most: every single action, then random sequences")(
+      "depth", po::value<int>()->default_value(6),
+      "actions in a row at most")("states", po::value<int>()->default_value(48),
+                                  "templates at most: every single action, then random sequences")(
       "seed", po::value<std::uint64_t>()->default_value(1), "of the random sequences")(
       "most-megabytes", po::value<double>()->default_value(64), "that a problem may move")(
       "evaluations", po::value<int>()->default_value(20), "configurations a template and problem")(
@@ -102,7 +105,8 @@ int explore_command(const Arguments& arguments) {
     return *code;
   if (line.has("answers")) {
     if (!line.has("output"))
-      return fail(usage_error("lathe explore --answers", "no folder for the trees", "give one with --output"));
+      return fail(
+          usage_error("lathe explore --answers", "no folder for the trees", "give one with --output"));
     return adopt(line.get<std::string>("answers"), line.get<std::string>("output"));
   }
   if (!line.has("queue"))

@@ -116,8 +116,8 @@ Status size_buffers(Subject& subject) {
     const bool has_direction = given != subject.facts.arguments.end() && given->second.direction.has_value();
     if (has_direction)
       fixed_directions.push_back(argument.name);
-    all_known &= !argument.is_buffer || (argument.count.text() != "0" &&
-                                         (argument.direction == Direction::in || has_direction));
+    all_known &= !argument.is_buffer ||
+                 (argument.count.text() != "0" && (argument.direction == Direction::in || has_direction));
   }
   if (all_known)
     return Done{};
@@ -152,8 +152,9 @@ Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& sou
   return subject;
 }
 
-Result<TuningSpec> assemble_template(const Subject& subject, const Candidate& rewritten, const std::string& name,
-                                  const OutputPaths& paths, std::vector<std::string>& notes) {
+Result<TuningSpec> assemble_template(const Subject& subject, const Candidate& rewritten,
+                                     const std::string& name, const OutputPaths& paths,
+                                     std::vector<std::string>& notes) {
   // Paths as seen from the specification, so that the folder may move.
   const fs::path spec_folder = paths.spec_file.parent_path();
   const auto from_spec = [&](const fs::path& path) { return path.lexically_relative(spec_folder).string(); };

@@ -9,8 +9,8 @@ namespace lathe::refactor {
 // Adds --kernel, --workload, --problem, --grid and the others that SubjectRequest holds, and -p.
 void add_subject_options(boost::program_options::options_description& options);
 
-// The request that the command line states. `arguments` are the command's own: what stands behind "--" goes to
-// the parser of the source. Errors are usage errors.
+// The request that the command line states. `arguments` are the command's own: what stands behind "--" goes
+// to the parser of the source. Errors are usage errors.
 Result<SubjectRequest> read_subject_options(const CommandLine& line, const Arguments& arguments);
 // The arguments before "--".
 Arguments before_separator(const Arguments& arguments);

@@ -102,7 +102,8 @@ std::string outcome_json(const Product& outcome) {
 }
 
 // What the model makes of the kernel in place of what the rules made of it.
-Status write_by_model(const Request& request, const Subject& subject, const std::string& name, Product& outcome) {
+Status write_by_model(const Request& request, const Subject& subject, const std::string& name,
+                      Product& outcome) {
   ModelWork work{name,
                  {},
                  request.guard,
@@ -116,7 +117,8 @@ Status write_by_model(const Request& request, const Subject& subject, const std:
   std::vector<std::string> ignored;
   LATHE_TRY(ModelResult written, templatize_by_model(*request.model, std::move(work),
                                                      [&](const Candidate& tuned, const OutputPaths& paths) {
-                                                       return assemble_template(subject, tuned, name, paths, ignored);
+                                                       return assemble_template(subject, tuned, name, paths,
+                                                                                ignored);
                                                      }));
   outcome.rewritten = {std::move(written.candidate), {}};
   outcome.certificate = std::move(written.certificate);

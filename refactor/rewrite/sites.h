@@ -1,5 +1,5 @@
-// The places of one proposal: which of its edits, conditions and knobs belong together, and what is left of it
-// where only some places are wanted. Internal to this folder.
+// The places of one proposal: which of its edits, conditions and knobs belong together, and what is left of
+// it where only some places are wanted. Internal to this folder.
 #pragma once
 
 #include "refactor/rewrite/rewrite.h"

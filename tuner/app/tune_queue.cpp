@@ -65,6 +65,7 @@ Status search_problems(const QueueRequest& request, const std::filesystem::path&
   options.seed = options.measure.seed = request.seed;
   // A candidate's score must not depend on which candidates were scored before it.
   options.transfer = false;
+  options.profile = false; // counters of every candidate would cost more than its search
   WorkloadSelection selection;
   selection.problems = request.problems;
   selection.types = request.types;
@@ -80,8 +81,8 @@ Status search_problems(const QueueRequest& request, const std::filesystem::path&
       LATHE_TRY(const std::vector<StoredEvaluation> tried,
                 store.evaluations(store_key(workload, backend.device())));
       for (const StoredEvaluation& each : tried)
-        score.samples.push_back(
-            each.measurement.outcome == Outcome::ok ? each.measurement.timing.median_us : 0.0);
+        score.samples.push_back(each.measurement.outcome == Outcome::ok ? each.measurement.timing.median_us
+                                                                        : 0.0);
       answer.scores.push_back(std::move(score));
     } else {
       QueueScore score;
@@ -149,8 +150,7 @@ Result<QueueRun> answer_queue(const EvaluationQueue& queue, Backend& backend, St
   for (const QueueRequest& request : pending) {
     if (stop || seconds_since(start) >= seconds)
       break;
-    auto answer =
-        evaluate_request(request, queue.specification(request), backend, store, options, stop);
+    auto answer = evaluate_request(request, queue.specification(request), backend, store, options, stop);
     if (!answer.ok())
       break; // interrupted
     LATHE_CHECK(queue.answer(*answer));

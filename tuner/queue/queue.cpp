@@ -16,14 +16,10 @@ using Json = nlohmann::ordered_json;
 constexpr int schema = 1;
 
 Json to_json(const QueueRequest& request) {
-  return {{"Schema", schema},
-          {"Id", request.id},
-          {"Kernel", request.kernel},
-          {"Template", request.template_hash},
-          {"Rank", request.rank},
-          {"Problems", request.problems},
-          {"Types", request.types},
-          {"Evaluations", request.evaluations},
+  return {{"Schema", schema},         {"Id", request.id},
+          {"Kernel", request.kernel}, {"Template", request.template_hash},
+          {"Rank", request.rank},     {"Problems", request.problems},
+          {"Types", request.types},   {"Evaluations", request.evaluations},
           {"Seed", request.seed}};
 }
 
@@ -95,8 +91,9 @@ Result<Json> read_json(const fs::path& file) {
     return Error{file.string(), "it is no JSON object", ""};
   LATHE_TRY(const int version, field<int>(json, "Schema"));
   if (version != schema)
-    return Error{file.string(), "it has schema " + std::to_string(version) + ", this version reads " +
-                                    std::to_string(schema),
+    return Error{file.string(),
+                 "it has schema " + std::to_string(version) + ", this version reads " +
+                     std::to_string(schema),
                  "write it with the same version of lathe"};
   return json;
 }

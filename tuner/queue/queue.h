@@ -1,5 +1,5 @@
-// The evaluation queue: candidates wait as files until a host with a device answers them as files. Nothing but
-// the folder passes between the two, so that they may be different machines without a network.
+// The evaluation queue: candidates wait as files until a host with a device answers them as files. Nothing
+// but the folder passes between the two, so that they may be different machines without a network.
 //
 //   FOLDER/requests/ID/   request.json, specification.json, template.cuh, raw.cuh, certificate.json
 //   FOLDER/answers/*.json one answer each; the name is free, the content says which request it answers
@@ -38,7 +38,8 @@ struct QueueScore {
   bool default_kept = false;
   std::map<std::string, std::string> knobs; // of the best, as text
   int evaluated = 0, failed = 0;
-  std::vector<double> samples; // microseconds of each configuration as the search met it, the default first; 0: failed
+  std::vector<double>
+      samples; // microseconds of each configuration as the search met it, the default first; 0: failed
   std::string failure; // why there are no numbers: one sentence; empty where there are
 };
 

@@ -9,8 +9,9 @@ namespace {
 const std::string base = "one\ntwo\nthree\nfour\nfive\nsix\n";
 
 std::vector<Anchor> two_spans() {
-  const auto anchors = read_anchors(base, "one\n// <<<IMPROVE BEGINS a>>>\ntwo\n// <<<IMPROVE ENDS a>>>\nthree\n"
-                                          "<<<IMPROVE BEGINS b>>>\nfour\nfive\n<<<IMPROVE ENDS b>>>\nsix\n");
+  const auto anchors =
+      read_anchors(base, "one\n// <<<IMPROVE BEGINS a>>>\ntwo\n// <<<IMPROVE ENDS a>>>\nthree\n"
+                         "<<<IMPROVE BEGINS b>>>\nfour\nfive\n<<<IMPROVE ENDS b>>>\nsix\n");
   EXPECT_TRUE(anchors.ok()) << (anchors.ok() ? "" : anchors.error().sentence());
   return anchors.ok() ? *anchors : std::vector<Anchor>{};
 }
@@ -30,14 +31,14 @@ TEST(Anchors, AreReadWithTheirLines) {
 TEST(Anchors, MalformedOnesAreRefused) {
   const std::string begins = "<<<IMPROVE BEGINS>>>\n", ends = "<<<IMPROVE ENDS>>>\n";
   const std::vector<std::string> wrong{
-      base,                                                  // none
-      begins + base,                                         // unbalanced
-      base + ends,                                           // ends without a beginning
-      begins + ends + base,                                  // empty
+      base,                                                                    // none
+      begins + base,                                                           // unbalanced
+      base + ends,                                                             // ends without a beginning
+      begins + ends + base,                                                    // empty
       begins + "one\n" + begins + "two\n" + ends + "three\nfour\nfive\nsix\n", // nested
       begins + "one\n" + ends + begins + "two\n" + ends + "three\nfour\nfive\nsix\n", // one name twice
-      "one <<<IMPROVE BEGINS>>>\ntwo\n" + ends + "three\nfour\nfive\nsix\n",  // not alone on its line
-      begins + "ONE\n" + ends + "two\nthree\nfour\nfive\nsix\n",              // the kernel was changed
+      "one <<<IMPROVE BEGINS>>>\ntwo\n" + ends + "three\nfour\nfive\nsix\n",          // not alone on its line
+      begins + "ONE\n" + ends + "two\nthree\nfour\nfive\nsix\n", // the kernel was changed
   };
   for (const std::string& text : wrong)
     EXPECT_FALSE(read_anchors(base, text).ok()) << text;
@@ -85,7 +86,8 @@ TEST(Anchors, SpansThatOverlapInTheAnswerAreRejected) {
 TEST(Anchors, LinesBecomeASpan) {
   const auto anchors = anchor_lines(base, 2, 3);
   ASSERT_TRUE(anchors.ok());
-  EXPECT_EQ(base.substr(anchors->front().begin, anchors->front().end - anchors->front().begin), "two\nthree\n");
+  EXPECT_EQ(base.substr(anchors->front().begin, anchors->front().end - anchors->front().begin),
+            "two\nthree\n");
   EXPECT_FALSE(anchor_lines(base, 3, 9).ok());
   EXPECT_FALSE(anchor_lines(base, 0, 1).ok());
 }
