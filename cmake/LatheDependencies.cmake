@@ -25,6 +25,7 @@ add_library(lathe_cuda_headers INTERFACE)
 target_include_directories(lathe_cuda_headers SYSTEM INTERFACE ${LATHE_CUDA_INCLUDE})
 
 if(LATHE_BUILD_REFACTOR)
+  find_package(CURL 7.85 REQUIRED)
   find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
   find_package(Clang REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/clang)
   add_library(lathe_clang INTERFACE)

@@ -1,25 +1,41 @@
-// `lathe-refactor`: stage 1. `lathe` runs it the way git runs its subcommands.
+// `lathe-refactor`: stage 1 and the loop over both stages. `lathe` runs it the way git runs its subcommands.
 #include "refactor/app/command.h"
 #include "tuner/app/options.h"
 
 #include <cstdio>
 
+#include <array>
+
+namespace {
+
+using lathe::Arguments;
+struct Command {
+  const char* name;
+  int (*run)(const Arguments&);
+};
+constexpr std::array commands{Command{"ablate", lathe::refactor::ablate_command},
+                              Command{"check", lathe::refactor::check_command},
+                              Command{"explore", lathe::refactor::explore_command},
+                              Command{"memory", lathe::refactor::memory_command},
+                              Command{"optimize", lathe::refactor::optimize_command},
+                              Command{"policy", lathe::refactor::policy_command},
+                              Command{"templatize", lathe::refactor::templatize_command}};
+
+} // namespace
+
 int main(int argc, char** argv) {
-  const lathe::Arguments arguments(argv + 1, argv + argc);
-  if (arguments == lathe::Arguments{"--describe"}) { // how `lathe` learns what these commands take
-    std::puts(
-        lathe::descriptions_json({lathe::describe_command("templatize", lathe::refactor::templatize_command),
-                                  lathe::describe_command("check", lathe::refactor::check_command)})
-            .c_str());
+  const Arguments arguments(argv + 1, argv + argc);
+  if (arguments == Arguments{"--describe"}) { // how `lathe` learns what these commands take
+    std::vector<lathe::CommandDescription> all;
+    for (const Command& command : commands)
+      all.push_back(lathe::describe_command(command.name, command.run));
+    std::puts(lathe::descriptions_json(all).c_str());
     return 0;
   }
-  if (!arguments.empty()) {
-    const lathe::Arguments rest(arguments.begin() + 1, arguments.end());
-    if (arguments.front() == "templatize")
-      return lathe::refactor::templatize_command(rest);
-    if (arguments.front() == "check")
-      return lathe::refactor::check_command(rest);
-  }
+  if (!arguments.empty())
+    for (const Command& command : commands)
+      if (arguments.front() == command.name)
+        return command.run(Arguments(arguments.begin() + 1, arguments.end()));
   return lathe::fail(
-      lathe::usage_error("lathe-refactor", "expected templatize or check", "run it through lathe"));
+      lathe::usage_error("lathe-refactor", "expected one of its commands", "run it through lathe"));
 }

@@ -70,6 +70,11 @@ nlohmann::json to_json(const Certificate& certificate) {
   json["Seconds"] = certificate.seconds;
   json["Trusted"] = certificate.trusted;
   json["Flags"] = certificate.flags;
+  json["Author"] = {{"Kind", certificate.author.kind}};
+  if (!certificate.author.model.empty())
+    json["Author"]["Model"] = certificate.author.model;
+  if (!certificate.author.transcript_hash.empty())
+    json["Author"]["Transcript"] = certificate.author.transcript_hash;
   json["Checks"] = nlohmann::json::array();
   for (const CheckResult& check : certificate.checks)
     json["Checks"].push_back({{"Check", check.check},
@@ -78,6 +83,41 @@ nlohmann::json to_json(const Certificate& certificate) {
                               {"Evidence", check.evidence},
                               {"Seconds", check.seconds}});
   return json;
+}
+
+Result<Certificate> certificate_from_json(const nlohmann::json& json) {
+  Certificate certificate;
+  // The JSON library reports missing fields by exceptions.
+  try {
+    certificate.kernel = json.at("Kernel").get<std::string>();
+    certificate.identity_level = json.at("Identity").get<std::string>();
+    certificate.raw_hash = json.at("RawHash").get<std::string>();
+    certificate.template_hash = json.at("TemplateHash").get<std::string>();
+    certificate.lathe_version = json.at("LatheVersion").get<std::string>();
+    certificate.seed = std::stoull(json.at("Seed").get<std::string>());
+    certificate.seconds = json.at("Seconds").get<double>();
+    certificate.trusted = json.at("Trusted").get<std::vector<std::string>>();
+    certificate.flags = json.at("Flags").get<std::vector<std::string>>();
+    certificate.author.kind = json.at("Author").at("Kind").get<std::string>();
+    certificate.author.model = json.at("Author").value("Model", "");
+    certificate.author.transcript_hash = json.at("Author").value("Transcript", "");
+    for (const auto& entry : json.at("Checks")) {
+      CheckResult check;
+      check.check = entry.at("Check").get<std::string>();
+      const auto verdict = entry.at("Verdict").get<std::string>();
+      for (const Verdict known : {Verdict::proved, Verdict::tested, Verdict::reported, Verdict::undecided,
+                                  Verdict::failed, Verdict::skipped})
+        if (to_string(known) == verdict)
+          check.verdict = known;
+      check.detail = entry.at("Detail").get<std::string>();
+      check.evidence = entry.at("Evidence").get<std::vector<std::string>>();
+      check.seconds = entry.at("Seconds").get<double>();
+      certificate.checks.push_back(std::move(check));
+    }
+  } catch (const std::exception& problem) {
+    return Error{"cannot read a certificate", problem.what(), ""};
+  }
+  return certificate;
 }
 
 } // namespace lathe::refactor

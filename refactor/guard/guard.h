@@ -32,12 +32,20 @@ struct CheckResult {
   double seconds = 0;
 };
 
+// Who wrote the template; the guard judges all alike.
+struct Authorship {
+  std::string kind = "unknown"; // "rules", "model"
+  std::string model;            // by its own provider's word
+  std::string transcript_hash;  // of the conversation that the template comes from
+};
+
 struct Certificate {
   std::string kernel, raw_hash, template_hash, lathe_version;
   std::string identity_level; // "L0".."L4" per instantiation summarised by the worst
   std::vector<CheckResult> checks;
   std::vector<std::string> trusted; // stand-ins, compilers, versions
   std::vector<std::string> flags;
+  Authorship author;
   std::uint64_t seed = 0; // that decided samples, data and schedules
   double seconds = 0;
   bool accepted() const; // every check was made, none failed and none is undecided
@@ -60,6 +68,8 @@ struct GuardOptions {
   std::vector<std::string> flags;
   // Stop at the first check that fails: the rest is skipped.
   bool stop_at_failure = false;
+  // Whether a template that an earlier check failed is run all the same.
+  bool run_refused = true;
 };
 
 // `raw` and `spec.kernel` are self-contained files; `spec` names both. An Error means that there is nothing
@@ -68,5 +78,7 @@ struct GuardOptions {
 Result<Certificate> judge(const TuningSpec& spec, const GuardOptions& options);
 
 nlohmann::json to_json(const Certificate& certificate);
+// Reads to_json()'s object back.
+Result<Certificate> certificate_from_json(const nlohmann::json& json);
 
 } // namespace lathe::refactor

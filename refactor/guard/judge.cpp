@@ -73,6 +73,8 @@ public:
     // What does not compile or cannot be called alike cannot be run.
     if (failed("well-formed") || failed("interface"))
       skip_rest("the template cannot be run in the raw kernel's place");
+    else if (!options_.run_refused && any_failed())
+      skip_rest("what an earlier check refused is not run");
     else
       make([&] { return check_differential(subject, certificate_.identity_level); });
     if (certificate_.identity_level.empty() ||
@@ -101,6 +103,11 @@ private:
                        [&](const CheckResult& result) {
                          return result.check == check && result.verdict == Verdict::failed;
                        });
+  }
+
+  bool any_failed() const {
+    return std::ranges::any_of(certificate_.checks,
+                               [](const CheckResult& result) { return result.verdict == Verdict::failed; });
   }
 
   void make(const std::function<CheckResult()>& check) {

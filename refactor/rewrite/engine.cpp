@@ -1,6 +1,7 @@
 // Applies the rules one after another, parsing again after each.
 #include "refactor/knobs/geometry.h"
 #include "refactor/rewrite/rule_support.h"
+#include "refactor/rewrite/sites.h"
 
 #include <clang/AST/DeclTemplate.h>
 #include <clang/Basic/SourceManager.h>
@@ -203,62 +204,136 @@ const std::vector<std::unique_ptr<Rule>>& all_rules() {
   return rules;
 }
 
-Result<RewriteResult> rewrite(const Candidate& raw, const std::vector<std::string>& rules,
-                              const ParseOptions& options) {
-  std::vector<const Rule*> selected;
-  for (const std::string& name : rules) {
-    const auto& known = all_rules();
-    const auto found =
-        std::find_if(known.begin(), known.end(), [&](const auto& rule) { return rule->name() == name; });
-    if (found == known.end()) {
-      std::string names;
-      for (const auto& rule : known)
-        names += (names.empty() ? "" : ", ") + std::string(rule->name());
-      return usage_error("rule " + name, "there is no such rule", "use some of " + names);
-    }
-    selected.push_back(found->get());
-  }
-  if (rules.empty())
-    for (const auto& rule : all_rules())
-      selected.push_back(rule.get());
+namespace {
 
+// A candidate parsed with its instance where Clang can instantiate it. Some kernels cannot be instantiated by
+// Clang although NVRTC accepts them: their pattern is read instead.
+struct Reading {
+  Parsed parsed;
+  bool instantiates = true;
+};
+
+Result<Reading> read_candidate(const Candidate& candidate, const ParseOptions& options) {
+  auto parsed = parse(candidate, options, true);
+  if (parsed.ok())
+    return Reading{std::move(*parsed), true};
+  parsed = parse(candidate, options, false);
+  if (!parsed.ok())
+    return parsed.error();
+  return Reading{std::move(*parsed), false};
+}
+
+Result<const Rule*> rule_named(const std::string& name) {
+  const auto& known = all_rules();
+  const auto found =
+      std::find_if(known.begin(), known.end(), [&](const auto& rule) { return rule->name() == name; });
+  if (found != known.end())
+    return found->get();
+  std::string names;
+  for (const auto& rule : known)
+    names += (names.empty() ? "" : ", ") + std::string(rule->name());
+  return usage_error("rule " + name, "there is no such rule", "use some of " + names);
+}
+
+// What a step makes of a candidate, not parsed yet, or the reason why nothing.
+struct Branch {
+  Candidate candidate;
+  std::string detail;
+};
+std::variant<std::string, Branch> branch(const Rule& rule, const RewriteStep& step, const Parsed& parsed,
+                                         const Candidate& before) {
+  auto outcome = rule.propose(*parsed.source, parsed.kernel, before);
+  if (const auto* refusal = std::get_if<Refusal>(&outcome))
+    return refusal->reason;
+  Proposal& proposal = std::get<Proposal>(outcome);
+  if (!step.knobs.empty()) {
+    auto restricted = restricted_to(before, proposal, step.knobs);
+    if (!restricted.ok())
+      return restricted.error().sentence();
+    proposal = std::move(*restricted);
+  }
+  auto applied = apply(parsed, before, proposal, rule.name());
+  if (const auto* reason = std::get_if<std::string>(&applied))
+    return *reason;
+  return Branch{std::get<Candidate>(std::move(applied)), describe(proposal)};
+}
+
+} // namespace
+
+Result<std::vector<RuleOffer>> rule_offers(const Candidate& candidate, const ParseOptions& options) {
+  LATHE_TRY(Reading reading, read_candidate(candidate, options));
+  std::vector<RuleOffer> offers;
+  for (const auto& rule : all_rules()) {
+    RuleOffer offer{std::string(rule->name()), {}, {}};
+    auto outcome = rule->propose(*reading.parsed.source, reading.parsed.kernel, candidate);
+    if (const auto* refusal = std::get_if<Refusal>(&outcome))
+      offer.refusal = refusal->reason;
+    else
+      offer.sites = sites_of(candidate, std::get<Proposal>(outcome));
+    if (offer.sites.empty() && offer.refusal.empty())
+      offer.refusal = "it changes the text without exposing a knob";
+    offers.push_back(std::move(offer));
+  }
+  return offers;
+}
+
+Result<RewriteResult> rewrite_steps(const Candidate& raw, const std::vector<RewriteStep>& steps,
+                                    const ParseOptions& options) {
+  std::vector<const Rule*> rules;
+  for (const RewriteStep& step : steps) {
+    LATHE_TRY(const Rule* rule, rule_named(step.rule));
+    rules.push_back(rule);
+  }
   RewriteResult result;
   result.candidate = raw;
-  bool instantiates = true;
-  auto parsed = parse(result.candidate, options, true);
-  if (!parsed.ok()) {
-    // Some kernels cannot be instantiated by Clang although NVRTC accepts them: their pattern is checked
-    // instead.
-    instantiates = false;
-    parsed = parse(result.candidate, options, false);
-    if (!parsed.ok())
-      return parsed.error();
-  }
-  for (const Rule* rule : selected) {
-    RuleReport report{std::string(rule->name()), false, {}};
-    auto outcome = rule->propose(*parsed->source, parsed->kernel, result.candidate);
-    if (const auto* refusal = std::get_if<Refusal>(&outcome)) {
-      report.detail = refusal->reason;
+  LATHE_TRY(Reading reading, read_candidate(raw, options));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    RuleReport report{steps[i].rule, false, {}};
+    auto taken = branch(*rules[i], steps[i], reading.parsed, result.candidate);
+    if (const auto* reason = std::get_if<std::string>(&taken)) {
+      report.detail = *reason;
     } else {
-      const Proposal& proposal = std::get<Proposal>(outcome);
-      auto applied = apply(*parsed, result.candidate, proposal, rule->name());
-      if (const auto* reason = std::get_if<std::string>(&applied)) {
-        report.detail = *reason;
+      Branch& next = std::get<Branch>(taken);
+      auto again = parse(next.candidate, options, reading.instantiates);
+      if (again.ok()) {
+        report.applied = true;
+        report.detail = next.detail;
+        result.candidate = std::move(next.candidate);
+        reading.parsed = std::move(*again);
       } else {
-        auto again = parse(std::get<Candidate>(applied), options, instantiates);
-        if (again.ok()) {
-          report.applied = true;
-          report.detail = describe(proposal);
-          result.candidate = std::get<Candidate>(std::move(applied));
-          parsed = std::move(again);
-        } else {
-          report.detail = "the result does not parse: " + again.error().sentence();
-        }
+        report.detail = "the result does not parse: " + again.error().sentence();
       }
     }
     result.reports.push_back(std::move(report));
   }
   return result;
+}
+
+Result<std::vector<Result<Candidate>>> unparsed_branches(const Candidate& candidate,
+                                                         const std::vector<RewriteStep>& steps,
+                                                         const ParseOptions& options) {
+  LATHE_TRY(const Reading reading, read_candidate(candidate, options));
+  std::vector<Result<Candidate>> results;
+  for (const RewriteStep& step : steps) {
+    LATHE_TRY(const Rule* rule, rule_named(step.rule));
+    auto taken = branch(*rule, step, reading.parsed, candidate);
+    if (const auto* reason = std::get_if<std::string>(&taken))
+      results.push_back(Error{step.rule, *reason, ""});
+    else
+      results.push_back(std::get<Branch>(std::move(taken)).candidate);
+  }
+  return results;
+}
+
+Result<RewriteResult> rewrite(const Candidate& raw, const std::vector<std::string>& rules,
+                              const ParseOptions& options) {
+  std::vector<RewriteStep> steps;
+  for (const std::string& rule : rules)
+    steps.push_back({rule, {}});
+  if (rules.empty())
+    for (const auto& rule : all_rules())
+      steps.push_back({std::string(rule->name()), {}});
+  return rewrite_steps(raw, steps, options);
 }
 
 } // namespace lathe::refactor

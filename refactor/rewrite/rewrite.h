@@ -74,6 +74,44 @@ struct RewriteResult {
   std::vector<RuleReport> reports;
 };
 
+// A place at which a rule can be applied by itself: the knobs that stand or fall together there.
+struct RuleSite {
+  std::vector<std::string> knobs;    // their names, in the order of the proposal
+  std::vector<KnobKind> kinds;       // of these knobs
+  int first_line = 0, last_line = 0; // of the text that changes; 0: the launch or the template's header only
+  std::string why;                   // where the knobs come from
+};
+
+// What a rule would do to a candidate as it is now: sites, or a reason why there are none.
+struct RuleOffer {
+  std::string rule;
+  std::vector<RuleSite> sites;
+  std::string refusal; // empty where there are sites
+};
+
+// Asks every rule, in the order of all_rules(). Nothing is applied; a rule that is offered can still be
+// refused when its result does not parse.
+Result<std::vector<RuleOffer>> rule_offers(const Candidate& candidate, const ParseOptions& options);
+
+// One step of a rewrite: a rule at the sites of the named knobs; at all of its sites where none is named.
+// Naming one knob of a site takes the whole site.
+struct RewriteStep {
+  std::string rule;
+  std::vector<std::string> knobs;
+};
+
+// Applies the steps in order, parsing again after each, as rewrite() does. A step that names knobs which the
+// rule does not offer is reported as refused.
+Result<RewriteResult> rewrite_steps(const Candidate& raw, const std::vector<RewriteStep>& steps,
+                                    const ParseOptions& options);
+
+// The candidate after each step by itself, or why there is none, one result a step. Nothing is parsed again:
+// a result may not compile. Much cheaper than a rewrite a step where only some of the results are of
+// interest.
+Result<std::vector<Result<Candidate>>> unparsed_branches(const Candidate& candidate,
+                                                         const std::vector<RewriteStep>& steps,
+                                                         const ParseOptions& options);
+
 // Applies the selected rules (all when empty) in order, parsing again after each. A rule whose result does
 // not parse is reported as refused, and the text before it is kept.
 Result<RewriteResult> rewrite(const Candidate& raw, const std::vector<std::string>& rules,

@@ -4,7 +4,9 @@
 #include "tuner/app/progress.h"
 #include "tuner/app/selection.h"
 #include "tuner/app/tables.h"
+#include "tuner/app/tune_queue.h"
 #include "tuner/app/tuning_run.h"
+#include "tuner/app/tuning_session.h"
 
 #include <cmath>
 #include <csignal>
@@ -138,6 +140,8 @@ CommandLine make_command_line() {
       "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)")(
       "no-profile", "do not read the GPU's counters of the raw kernel and of the winners")(
       "verbose,v", "also what limits the kernels, by the GPU's counters, and how busy the pipeline was")(
+      "queue", po::value<std::string>(),
+      "answer the requests of this evaluation queue instead of tuning specifications (docs/agents.md)")(
       "json", "print the results as JSON");
   return line;
 }
@@ -258,12 +262,50 @@ int tune(const TunePlan& plan, std::vector<std::vector<std::unique_ptr<Backend>>
   return finish(runs, std::move(failures), plan, results);
 }
 
+// Answers an evaluation queue. Results are kept beside it, unless a store is named.
+int answer_command(const CommandLine& line) {
+  const EvaluationQueue queue(line.get<std::string>("queue"));
+  TunePlan plan;
+  if (const auto requests = queue.requests(); !requests.ok())
+    return fail(requests.error());
+  auto store = Store::open(line.has("results") ? line.get<std::string>("results")
+                                               : (queue.folder() / "results.sqlite").string());
+  if (!store.ok())
+    return fail(store.error());
+  auto backend = open_backend(line.get<std::string>("device"));
+  if (!backend.ok())
+    return fail(backend.error());
+  if (const Status budget = read_budget(line, plan, (*backend)->device().is_host); !budget.ok())
+    return fail(budget.error());
+  plan.session.technique = line.get<std::string>("technique");
+  plan.session.finalists = line.get<int>("finalists");
+  plan.session.measure.time_limit_s = line.get<double>("time-limit");
+  plan.session.batch = (*backend)->device().is_host ? 4 : 32;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    std::signal(signal, request_stop);
+  std::cout << "device: " << (*backend)->device().name << "; " << (*backend)->protocol() << std::endl;
+  const auto run = answer_queue(queue, **backend, **store, plan.session, plan.seconds, stop_requested,
+                                [](const std::string& text) { std::cout << text << std::endl; });
+  if (!run.ok())
+    return fail(run.error());
+  std::cout << run->answered << " answered, " << run->failed << " of them with a failure; " << run->waiting
+            << " wait\n";
+  if ((*backend)->device().is_host)
+    std::cout << "these are host-executor times, not GPU times\n";
+  constexpr int interrupted = 130;
+  return stop_requested ? interrupted : 0;
+}
+
 } // namespace
 
 int tune_command(const Arguments& arguments) {
   CommandLine line = make_command_line();
   if (const auto code = line.parse(arguments))
     return *code;
+  if (line.has("queue"))
+    return line.positionals.empty() ? answer_command(line)
+                                    : fail(usage_error("lathe tune --queue", "it takes no specification",
+                                                       "leave out " + line.positionals.front()));
   if (line.positionals.empty())
     return fail(usage_error("lathe tune", "no specification given",
                             "name one, such as search_spaces/silu_and_mul.json"));

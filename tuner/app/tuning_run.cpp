@@ -17,7 +17,7 @@ constexpr double LEAST_GAP = 0.005;
 } // namespace
 
 TuningRun::TuningRun(std::vector<std::unique_ptr<Backend>> devices, Store& store, RunOptions options,
-                         const std::atomic<bool>& stop)
+                     const std::atomic<bool>& stop)
     : devices_(std::move(devices)), store_(store), options_(std::move(options)), stop_(stop) {}
 
 Status TuningRun::add(const std::string& spec_file) {
@@ -41,8 +41,7 @@ Status TuningRun::add(const std::string& spec_file) {
 }
 
 double TuningRun::seconds_left() const {
-  return options_.seconds -
-         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  return options_.seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
 // Of one search at this moment; the caller holds the lock.
@@ -51,7 +50,8 @@ double TuningRun::slice_seconds() const {
   const auto waiting = static_cast<double>(
       std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.state == State::waiting; }));
   const double equal = std::max(0.0, seconds_left()) * devices / std::max(1.0, waiting);
-  return options_.seconds < NO_BUDGET ? std::max(options_.least_slice_s, FIRST_SHARE * equal) : options_.seconds;
+  return options_.seconds < NO_BUDGET ? std::max(options_.least_slice_s, FIRST_SHARE * equal)
+                                      : options_.seconds;
 }
 
 // Of the searches that ended, the one with the widest remaining gap.
@@ -62,10 +62,13 @@ TuningRun::Job* TuningRun::most_promising() {
   for (Job& job : jobs_) {
     const SessionResult& result = job.problem.result;
     if (job.state != State::done || !job.searched() || result.exhausted || result.plateaued ||
-        result.progress.evaluated >= options_.session.evaluations || result.remaining_gap.fraction < LEAST_GAP)
+        result.progress.evaluated >= options_.session.evaluations ||
+        result.remaining_gap.fraction < LEAST_GAP)
       continue;
     // Fewer slices first among equals, so that a gap which nobody can close does not take the night.
-    const auto promise = [](const Job& one) { return one.problem.result.remaining_gap.fraction / (1 + one.slices); };
+    const auto promise = [](const Job& one) {
+      return one.problem.result.remaining_gap.fraction / (1 + one.slices);
+    };
     if (!best || promise(job) > promise(*best))
       best = &job;
   }
@@ -88,8 +91,9 @@ TuningRun::Job* TuningRun::take(bool& finished) {
         return &job;
   if (Job* job = most_promising())
     return job;
-  finished = std::none_of(jobs_.begin(), jobs_.end(),
-                          [](const Job& job) { return job.state == State::waiting || job.state == State::running; });
+  finished = std::none_of(jobs_.begin(), jobs_.end(), [](const Job& job) {
+    return job.state == State::waiting || job.state == State::running;
+  });
   return nullptr;
 }
 
@@ -102,7 +106,8 @@ void TuningRun::run_job(Job& job, Backend& device) {
     session.seconds = std::min(slice_seconds(), std::max(options_.least_slice_s, seconds_left()));
     for (const Job& other : jobs_)
       if (other.source == job.source && other.searched() && other.state == State::done &&
-          other.problem.result.winner.types == job.workload.types && !other.problem.result.winner.knobs.empty())
+          other.problem.result.winner.types == job.workload.types &&
+          !other.problem.result.winner.knobs.empty())
         winners.push_back(other.problem.result.winner.knobs);
   }
   session.default_is_raw_code = job.source->default_is_raw_code;
@@ -111,9 +116,9 @@ void TuningRun::run_job(Job& job, Backend& device) {
     if (devices_.size() == 1 && options_.progress)
       options_.progress(name, seen);
   };
-  Result<SessionResult> result =
-      job.searched() ? tune_workload(job.workload, device, store_, session, stop_, progress)
-                     : assess_workload(job.workload, device, store_, winners, session);
+  Result<SessionResult> result = job.searched()
+                                     ? tune_workload(job.workload, device, store_, session, stop_, progress)
+                                     : assess_workload(job.workload, device, store_, winners, session);
   const std::lock_guard lock(mutex_);
   ++job.slices;
   if (result.ok()) {
@@ -177,7 +182,8 @@ PipelineLoad TuningRun::load() const {
     const PipelineLoad one = device->load();
     for (double PipelineLoad::* part :
          {&PipelineLoad::compile_busy_s, &PipelineLoad::compile_available_s, &PipelineLoad::device_busy_s,
-          &PipelineLoad::evaluate_s, &PipelineLoad::prepare_s, &PipelineLoad::compare_s, &PipelineLoad::profile_s})
+          &PipelineLoad::evaluate_s, &PipelineLoad::prepare_s, &PipelineLoad::compare_s,
+          &PipelineLoad::profile_s})
       sum.*part += one.*part;
   }
   return sum;

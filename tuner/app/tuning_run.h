@@ -1,5 +1,5 @@
-// The work of `lathe tune`: the problems of all specifications, shared among devices of one model and, under a
-// time budget, by what more searching may still gain.
+// The work of `lathe tune`: the problems of all specifications, shared among devices of one model and, under
+// a time budget, by what more searching may still gain.
 #pragma once
 
 #include "tuner/app/selection.h"
@@ -38,7 +38,7 @@ class TuningRun {
 public:
   // `devices`: of one model, at least one; their problems' times go into one body of results.
   TuningRun(std::vector<std::unique_ptr<Backend>> devices, Store& store, RunOptions options,
-              const std::atomic<bool>& stop);
+            const std::atomic<bool>& stop);
 
   // Reads a specification, asks for its certificate, and queues its problems.
   Status add(const std::string& spec_file);

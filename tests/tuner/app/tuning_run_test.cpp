@@ -40,7 +40,8 @@ protected:
     spec.kernel.file = folder_->path() / "kernel.cu";
     spec.kernel.instance = "scale<{BLOCK}>";
     spec.knobs[0].values.insert(spec.knobs[0].values.begin() + 1, Value{std::int64_t{128}});
-    EXPECT_TRUE(write_file(spec.kernel.file, "template <int BLOCK> __global__ void scale(float* out) {}\n").ok());
+    EXPECT_TRUE(
+        write_file(spec.kernel.file, "template <int BLOCK> __global__ void scale(float* out) {}\n").ok());
     spec.template_hash = content_hash(*read_file(spec.kernel.file));
     const Status written = write_spec(spec, file);
     EXPECT_TRUE(written.ok()) << written.error().sentence();

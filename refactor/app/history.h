@@ -1,0 +1,32 @@
+// The state of one `lathe optimize` run on disk, and how it is shown.
+#pragma once
+
+#include "refactor/agents/search_tree.h"
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace lathe::refactor {
+
+struct History {
+  std::string kernel, name, source, source_hash;
+  std::map<std::string, std::string> settings; // that decide what is tried: a resumed run must have the same
+  std::string device;                          // where candidates were scored; empty: nowhere yet
+  bool is_host = false;
+  std::string ended; // why the loop stopped; empty: it did not yet
+  int model_calls = 0;
+  std::int64_t model_tokens = 0;
+  double model_money = 0;
+  agents::SearchTree tree{""};
+};
+
+// FOLDER/history.json, written whole after every attempt.
+Result<History> read_history(const std::filesystem::path& folder);
+Status write_history(const History& history, const std::filesystem::path& folder);
+nlohmann::ordered_json to_json(const History& history);
+
+// The tree, one attempt a line: what was tried, why, and what it gave.
+std::string history_text(const History& history);
+
+} // namespace lathe::refactor

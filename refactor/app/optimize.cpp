@@ -1,0 +1,370 @@
+// `lathe optimize`: the outer loop on one kernel.
+#include "refactor/app/command.h"
+#include "refactor/app/history.h"
+#include "refactor/app/subject_options.h"
+#include "refactor/app/workshop.h"
+#include "tuner/app/selection.h"
+#include "tuner/app/tune_queue.h"
+#include "tuner/base/files.h"
+
+#include <csignal>
+#include <cstdio>
+#include <fmt/format.h>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace lathe::refactor {
+namespace {
+
+using namespace agents;
+namespace fs = std::filesystem;
+namespace po = boost::program_options;
+
+std::atomic<bool> stop_requested{false};
+
+void request_stop(int signal) {
+  stop_requested = true;
+  std::signal(signal, SIG_DFL);
+}
+
+CommandLine make_command_line() {
+  CommandLine line("lathe optimize FILE.cu [--kernel NAME] [options] [-- compiler flags]\n"
+                   "       lathe optimize --history FOLDER",
+                   "Improves a kernel by itself: plans an action, writes the template, has the guard judge "
+                   "it and the tuner\n"
+                   "score it, and plans again. Ends with the best template, its certificate and what every "
+                   "attempt gave. The\n"
+                   "same command resumes what was interrupted.",
+                   "lathe optimize sglang_kernels/silu_and_mul.cu --kernel act_and_mul_kernel --name "
+                   "silu_and_mul --attempts 12 -o best");
+  add_subject_options(line.options());
+  line.options().add_options()("name", po::value<std::string>(),
+                               "name of the template (default: the kernel's)")(
+      "output,o", po::value<std::string>()->default_value("optimized"),
+      "folder of the run and of its results")("attempts", po::value<int>()->default_value(30),
+                                              "candidates at most")(
+      "steps", po::value<int>()->default_value(6), "actions in a row at most")(
+      "plateau", po::value<int>()->default_value(0), "stop after that many attempts without a gain")(
+      "floor-share", po::value<double>()->default_value(0.98),
+      "stop when the best moves its bytes at that share of the copy bandwidth")(
+      "device-seconds", po::value<double>(), "seconds of scoring at most")(
+      "evaluations", po::value<int>(),
+      "configurations a candidate and problem (default 20; 6 on the host executor)")(
+      "planner", po::value<std::string>(),
+      "uniform, heuristic, memory or policy (default: policy where --policy is given, else memory)")(
+      "memory", po::value<std::string>(), "transition memory, read and updated (made where it is missing)")(
+      "policy", po::value<std::string>(), "weights of lathe policy train")(
+      "epsilon", po::value<double>()->default_value(0.35), "share of choices that explore")(
+      "device", po::value<std::string>()->default_value("auto"), "auto, host, or the index of a GPU")(
+      "queue", po::value<std::string>(), "score through this evaluation queue in place of a device here")(
+      "ahead", po::value<int>()->default_value(4), "candidates that are put into the queue at once")(
+      "seed", po::value<std::uint64_t>()->default_value(1), "of every choice")(
+      "guard-configurations", po::value<int>()->default_value(8), "that the guard samples of a candidate")(
+      "guard-seconds", po::value<double>()->default_value(120),
+      "of the guard's runs of a candidate")("no-final", "leave out the final tuning and the header")(
+      "history", po::value<std::string>(), "show the tree of a run and end")("json", "print JSON");
+  return line;
+}
+
+struct Run {
+  SubjectRequest subject;
+  std::string name;
+  fs::path folder;
+  LoopOptions loop;
+  std::string planner;
+  std::optional<fs::path> memory_file, policy_file, queue;
+  std::string device;
+  int evaluations = 0, ahead = 4; // 0: by the device
+  GuardOptions guard;
+  bool final_tuning = true, json = false;
+};
+
+Result<Run> read_run(const CommandLine& line, const Arguments& arguments) {
+  Run run;
+  LATHE_TRY(run.subject, read_subject_options(line, arguments));
+  run.folder = fs::absolute(line.get<std::string>("output")).lexically_normal();
+  run.loop.attempts = line.get<int>("attempts");
+  run.loop.steps = line.get<int>("steps");
+  run.loop.plateau = line.get<int>("plateau");
+  run.loop.floor_share = line.get<double>("floor-share");
+  run.loop.selection.epsilon = line.get<double>("epsilon");
+  run.loop.seed = line.get<std::uint64_t>("seed");
+  if (run.loop.attempts < 1 || run.loop.steps < 1 || run.loop.plateau < 0)
+    return usage_error("lathe optimize", "--attempts and --steps are at least 1, --plateau at least 0");
+  if (!(run.loop.selection.epsilon >= 0 && run.loop.selection.epsilon <= 1))
+    return usage_error("cannot use --epsilon", "it must lie between 0 and 1");
+  if (line.has("device-seconds"))
+    run.loop.device_seconds = line.get<double>("device-seconds");
+  for (const auto& [name, file] :
+       {std::pair{"memory", &run.memory_file}, {"policy", &run.policy_file}, {"queue", &run.queue}})
+    if (line.has(name))
+      *file = fs::absolute(line.get<std::string>(name)).lexically_normal();
+  run.planner = line.has("planner") ? line.get<std::string>("planner")
+                : run.policy_file   ? "policy"
+                                    : "memory";
+  if (run.planner == "policy" && !run.policy_file)
+    return usage_error("--planner policy", "no policy is given", "name its weights with --policy");
+  run.device = line.get<std::string>("device");
+  run.ahead = line.get<int>("ahead");
+  if (line.has("evaluations"))
+    run.evaluations = line.get<int>("evaluations");
+  run.guard.seed = 1 + run.loop.seed; // a resumed run judges as the first did
+  run.guard.sampled_configurations = line.get<int>("guard-configurations");
+  run.guard.time_limit_s = line.get<double>("guard-seconds");
+  run.final_tuning = !line.has("no-final");
+  run.json = line.has("json");
+  if (line.has("name"))
+    run.name = line.get<std::string>("name");
+  return run;
+}
+
+Result<std::unique_ptr<Planner>> make_planner(const Run& run, TransitionGraph& memory) {
+  MemoryOptions options;
+  options.source = run.name;
+  if (run.planner == "uniform")
+    return make_uniform_planner();
+  if (run.planner == "heuristic")
+    return make_heuristic_planner();
+  if (run.planner == "memory")
+    return make_memory_planner(memory, options);
+  if (run.planner == "policy") {
+    LATHE_TRY(Policy policy, read_policy(*run.policy_file));
+    return make_policy_planner(std::move(policy), run.memory_file ? &memory : nullptr, options);
+  }
+  return usage_error("planner " + run.planner, "there is no such planner",
+                     "use uniform, heuristic, memory or policy");
+}
+
+// The history of this run, new or as it was left. A folder of another run is refused.
+Result<History> open_history(const Run& run, const Subject& subject, const std::string& root_key) {
+  History fresh;
+  fresh.kernel = subject.kernel;
+  fresh.name = run.name;
+  fresh.source = subject.provenance.source_file;
+  fresh.source_hash = subject.provenance.source_hash;
+  fresh.settings = {{"Seed", std::to_string(run.loop.seed)},
+                    {"Planner", run.planner},
+                    {"Steps", std::to_string(run.loop.steps)},
+                    {"Evaluations", std::to_string(run.evaluations)},
+                    {"Epsilon", fmt::format("{}", run.loop.selection.epsilon)}};
+  fresh.tree = SearchTree(root_key);
+  std::error_code failure;
+  if (!fs::exists(run.folder / "history.json", failure))
+    return fresh;
+  LATHE_TRY(History kept, read_history(run.folder));
+  if (kept.source_hash != fresh.source_hash || kept.name != fresh.name ||
+      kept.tree.node(root_node).candidate != root_key)
+    return Error{"folder " + run.folder.string(), "it holds a run on another kernel or source",
+                 "name another folder with --output"};
+  if (kept.settings != fresh.settings)
+    return Error{"folder " + run.folder.string(), "it holds a run with other settings",
+                 "repeat the settings of its history.json, or name another folder with --output"};
+  kept.ended.clear();
+  return kept;
+}
+
+// Scores on a device of this machine.
+Scorer local_scorer(Backend& backend, Store& store) {
+  return [&](const QueueRequest& request, const TuningSpec& spec, const fs::path&) -> Result<QueueAnswer> {
+    QueueRequest asked = request;
+    asked.id = spec.template_hash.substr(0, 16);
+    asked.template_hash = spec.template_hash;
+    SessionOptions options;
+    options.finalists = 2;
+    options.batch = backend.device().is_host ? 4 : 32;
+    return evaluate_request(asked, spec.path, backend, store, options, stop_requested);
+  };
+}
+
+// Scores by an answer that somebody puts into the queue.
+Scorer queue_scorer(const EvaluationQueue& queue) {
+  return [&queue](const QueueRequest& request, const TuningSpec& spec,
+                  const fs::path& certificate) -> Result<QueueAnswer> {
+    LATHE_TRY(const QueueRequest asked, queue.put(request, spec, certificate));
+    LATHE_TRY(const QueueAnswers answers, queue.answers());
+    const auto found = answers.accepted.find(asked.id);
+    if (found != answers.accepted.end())
+      return found->second;
+    return Error{"evaluation queue", "candidates wait for their scores in " + queue.folder().string(),
+                 "run lathe tune --queue there, bring the answers back, and repeat this command"};
+  };
+}
+
+void copy_result(const Workshop& workshop, const Node& best, const Run& run, const History& history) {
+  const OutputPaths from = workshop.paths_of(best.candidate),
+                    to = OutputPaths::under(run.folder, history.name);
+  std::error_code failure;
+  for (const auto& [source, target] : {std::pair{&from.template_file, &to.template_file},
+                                       {&from.raw_file, &to.raw_file},
+                                       {&from.certificate_file, &to.certificate_file},
+                                       {&from.spec_file, &to.spec_file}}) {
+    fs::create_directories(target->parent_path(), failure);
+    fs::copy_file(*source, *target, fs::copy_options::overwrite_existing, failure);
+  }
+}
+
+// Tunes every problem of the result and writes the header: the per-shape table.
+int finish_result(const Run& run, const History& history, bool is_host) {
+  const OutputPaths result = OutputPaths::under(run.folder, history.name);
+  const std::string store = (run.folder / "results.sqlite").string();
+  Arguments tune{
+      result.spec_file.string(),        "--results", store, "--device", run.device, "--evaluations",
+      std::to_string(is_host ? 8 : 150)};
+  for (const std::string& problem : run.subject.problems)
+    tune.insert(tune.end(), {"--problem", problem});
+  if (is_host && run.subject.problems.empty())
+    tune.push_back("--tune-only");
+  if (const int code = tune_command(tune); code != 0)
+    return code;
+  Arguments header{result.spec_file.string(),
+                   "--results",
+                   store,
+                   "--format",
+                   "header",
+                   "--output",
+                   (run.folder / "include" / "tuned" / (history.name + ".h")).string()};
+  if (is_host)
+    header.push_back("--allow-host");
+  return export_command(header);
+}
+
+Status run_attempts(const Run& run, Workshop& workshop, History& history, TransitionGraph& memory,
+                    LoopEnd& end) {
+  LATHE_TRY(const std::unique_ptr<Planner> planner, make_planner(run, memory));
+  const auto save = [&](const AttemptReport& report) -> Status {
+    const Node& node = history.tree.node(report.node);
+    LATHE_CHECK(write_history(history, run.folder));
+    if (run.memory_file)
+      LATHE_CHECK(write_memory(memory, *run.memory_file));
+    std::fprintf(
+        stderr, "attempt %d: %s: %s\n", report.node, node.action.label().c_str(),
+        node.is_broken()
+            ? node.diagnostics.c_str()
+            : fmt::format("{:.3f}x{}", node.speedup(), report.is_best ? ", the best so far" : "").c_str());
+    return Done{};
+  };
+  auto ended = run_loop(workshop, *planner, history.tree, run.loop, stop_requested, save);
+  if (ended.ok()) {
+    end = std::move(*ended);
+    history.ended = end.why;
+    return write_history(history, run.folder);
+  }
+  if (ended.error().what != "evaluation queue")
+    return stop_requested ? Status(Done{}) : Status(ended.error());
+  // More candidates for the next batch: what the following attempts would be if this one taught nothing.
+  const int next = static_cast<int>(history.tree.size()) - 1;
+  for (int ahead = 1; ahead < run.ahead && next + ahead < run.loop.attempts; ++ahead) {
+    LATHE_TRY(const auto proposed, propose_attempt(workshop, *planner, history.tree, run.loop, next + ahead));
+    if (proposed)
+      LATHE_CHECK(workshop.ask_ahead(history.tree, proposed->parent, proposed->plan));
+  }
+  end.waiting = true;
+  end.why = ended.error().sentence();
+  return write_history(history, run.folder);
+}
+
+int show_history(const fs::path& folder, bool json) {
+  const auto history = read_history(folder);
+  if (!history.ok())
+    return fail(history.error());
+  std::cout << (json ? to_json(*history).dump(2) + "\n" : history_text(*history));
+  return 0;
+}
+
+Result<TransitionGraph> open_memory(const Run& run) {
+  std::error_code failure;
+  if (!run.memory_file || !fs::exists(*run.memory_file, failure))
+    return TransitionGraph();
+  return read_memory(*run.memory_file);
+}
+
+int optimize(Run& run) {
+  auto source = open_source(run.subject);
+  if (!source.ok())
+    return fail(source.error());
+  if (const Status settled = settle_kernel(run.subject, **source); !settled.ok())
+    return fail(settled.error());
+  const auto subject = prepare_subject(run.subject, **source);
+  if (!subject.ok())
+    return fail(subject.error());
+  if (run.name.empty())
+    run.name = subject->kernel;
+  auto memory = open_memory(run);
+  if (!memory.ok())
+    return fail(memory.error());
+
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Store> store;
+  const EvaluationQueue queue(run.queue.value_or(""));
+  Scorer scorer = queue_scorer(queue);
+  if (!run.queue) {
+    auto opened = open_backend(run.device);
+    if (!opened.ok())
+      return fail(opened.error());
+    backend = std::move(*opened);
+    auto results = Store::open(run.folder / "candidates.sqlite");
+    if (!results.ok())
+      return fail(results.error());
+    store = std::move(*results);
+    scorer = local_scorer(*backend, *store);
+  }
+  const bool is_host = backend && backend->device().is_host;
+  if (run.evaluations == 0)
+    run.evaluations = is_host ? 6 : 20;
+
+  WorkshopOptions options;
+  options.name = run.name;
+  options.folder = run.folder;
+  if (!run.subject.problems.empty()) {
+    options.problems = static_cast<int>(run.subject.problems.size());
+    options.most_bytes = 1e18;
+  } else if (is_host) {
+    options.most_bytes = 1e6; // the host executor is slow
+  }
+  options.evaluations = run.evaluations;
+  options.guard = run.guard;
+  options.say = [](const std::string& text) { std::fprintf(stderr, "  %s\n", text.c_str()); };
+  auto workshop = Workshop::open(*subject, std::move(options), std::move(scorer));
+  if (!workshop.ok())
+    return fail(workshop.error());
+  auto history = open_history(run, *subject, (*workshop)->root_key());
+  if (!history.ok())
+    return fail(history.error());
+  if (backend) {
+    history->device = backend->device().name;
+    history->is_host = is_host;
+  }
+  LoopEnd end;
+  if (const Status done = run_attempts(run, **workshop, *history, *memory, end); !done.ok())
+    return fail(done.error());
+  const Node& best = history->tree.node(history->tree.best());
+  if (best.id != root_node)
+    copy_result(**workshop, best, run, *history);
+  std::cout << (run.json ? to_json(*history).dump(2) + "\n" : history_text(*history));
+  if (end.waiting)
+    std::cout << end.why << "\n";
+  constexpr int interrupted = 130;
+  if (stop_requested)
+    return interrupted;
+  if (end.waiting || best.id == root_node || !run.final_tuning || !backend)
+    return 0;
+  return finish_result(run, *history, is_host);
+}
+
+} // namespace
+
+int optimize_command(const Arguments& arguments) {
+  CommandLine line = make_command_line();
+  if (const auto code = line.parse(before_separator(arguments)))
+    return *code;
+  if (line.has("history"))
+    return show_history(line.get<std::string>("history"), line.has("json"));
+  auto run = read_run(line, arguments);
+  if (!run.ok())
+    return fail(run.error());
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    std::signal(signal, request_stop);
+  return optimize(*run);
+}
+
+} // namespace lathe::refactor

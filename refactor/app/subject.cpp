@@ -1,0 +1,183 @@
+#include "refactor/app/subject.h"
+
+#include "refactor/app/buffer_inference.h"
+#include "tuner/app/options.h"
+#include "tuner/base/files.h"
+#include "tuner/base/hash.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace lathe::refactor {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "bf16/f16" into its parts.
+std::vector<std::string> alternatives(const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find('/', begin), text.size());
+    if (end > begin)
+      parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// The workload file, with the command line's facts on top.
+Result<WorkloadFacts> gather_facts(const SubjectRequest& request) {
+  WorkloadFacts facts;
+  fs::path file = request.workload;
+  const fs::path beside = fs::path(request.source).replace_extension(".workload.json");
+  if (file.empty() && fs::exists(beside))
+    file = beside;
+  if (!file.empty()) {
+    LATHE_TRY(facts, read_workload_file(file));
+    if (!facts.cpu_reference.empty())
+      facts.cpu_reference =
+          fs::absolute(file.parent_path() / facts.cpu_reference).lexically_normal().string();
+  }
+  if (!request.types.empty()) {
+    LATHE_TRY(const auto pairs, parse_assignments(request.types));
+    for (const auto& [name, list] : pairs) {
+      facts.types[name] = alternatives(list);
+      for (const std::string& dtype : facts.types[name])
+        if (dtype_size(dtype) == 0)
+          return usage_error("no type '" + dtype + "'",
+                             "known are bf16, f16, f32, f64, e4m3, e5m2 and the integers i8 to u64");
+    }
+  }
+  for (const std::string& text : request.arguments) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+      return usage_error("cannot read --argument " + text, "expected NAME=EXPRESSION");
+    ArgumentFacts& argument = facts.arguments[text.substr(0, equals)];
+    argument.count = argument.value = text.substr(equals + 1);
+  }
+  if (!request.problems.empty())
+    facts.problems.clear();
+  for (const std::string& text : request.problems) {
+    LATHE_TRY(const auto pairs, parse_assignments(text));
+    Problem problem;
+    for (const auto& [name, value] : pairs) {
+      char* end = nullptr;
+      const long long number = std::strtoll(value.c_str(), &end, 10);
+      if (*end != '\0' || number < 1)
+        return usage_error("cannot use " + name + "=" + value, "a dimension is a whole number above 0");
+      problem.dimensions[name] = number;
+    }
+    facts.problems.push_back(std::move(problem));
+  }
+  return facts;
+}
+
+Status check_problems(const std::vector<Problem>& problems, const std::vector<std::string>& dimensions) {
+  for (const Problem& problem : problems) {
+    for (const auto& [name, value] : problem.dimensions)
+      if (std::find(dimensions.begin(), dimensions.end(), name) == dimensions.end())
+        return usage_error("no dimension '" + name + "'",
+                           fmt::format("the kernel's are {}", fmt::join(dimensions, ", ")));
+    for (const std::string& name : dimensions)
+      if (!problem.dimensions.contains(name))
+        return usage_error("a problem lacks dimension '" + name + "'", "",
+                           fmt::format("give all of {}", fmt::join(dimensions, ", ")));
+  }
+  return Done{};
+}
+
+// The problem with the fewest elements: cheap to trace.
+std::map<std::string, std::int64_t> smallest(const std::vector<Problem>& problems) {
+  const auto size = [](const Problem& problem) {
+    double product = 1;
+    for (const auto& [name, value] : problem.dimensions)
+      product *= static_cast<double>(value);
+    return product;
+  };
+  return std::min_element(problems.begin(), problems.end(),
+                          [&](const Problem& a, const Problem& b) { return size(a) < size(b); })
+      ->dimensions;
+}
+
+std::string joined_command(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words)
+    text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// Reads the sizes of buffers off traced runs where nobody gave them.
+Status size_buffers(Subject& subject) {
+  std::vector<std::string> fixed_directions;
+  bool all_known = true;
+  for (const Argument& argument : subject.raw.arguments) {
+    const auto given = subject.facts.arguments.find(argument.name);
+    const bool has_direction = given != subject.facts.arguments.end() && given->second.direction.has_value();
+    if (has_direction)
+      fixed_directions.push_back(argument.name);
+    all_known &= !argument.is_buffer ||
+                 (argument.count.text() != "0" && (argument.direction == Direction::in || has_direction));
+  }
+  if (all_known)
+    return Done{};
+  return infer_buffers(subject.raw, smallest(subject.facts.problems), fixed_directions, subject.notes);
+}
+
+} // namespace
+
+Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& source) {
+  LATHE_TRY(const KernelInfo kernel, find_kernel(source, request.kernel));
+  if (!kernel.is_whole())
+    return Error{"cannot templatize " + kernel.name, "its body is not whole: " + kernel.unresolved.front(),
+                 "mend it, or add the include path or macro that it lacks after --"};
+  Subject subject;
+  subject.kernel = kernel.name;
+  subject.architecture = request.architecture;
+  LATHE_TRY(subject.facts, gather_facts(request));
+  LATHE_TRY(const ExtractedKernel extracted, extract_kernel(source, kernel));
+  LATHE_TRY(RawCandidate raw,
+            make_raw_candidate(kernel, extracted, subject.facts, request.launch, request.architecture));
+  subject.raw = std::move(raw.candidate);
+  subject.notes = std::move(raw.assumptions);
+  subject.guessed_problems = subject.facts.problems.empty();
+  if (subject.guessed_problems)
+    subject.facts.problems = usual_problems(subject.raw, subject.notes);
+  LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
+  LATHE_CHECK(size_buffers(subject));
+  LATHE_TRY(const std::string source_text, read_file(request.source));
+  subject.provenance.source_file = request.source.string();
+  subject.provenance.source_hash = content_hash(source_text);
+  subject.provenance.compile_command = joined_command(portable_command(source.command(), fs::current_path()));
+  return subject;
+}
+
+Result<TuningSpec> assemble_template(const Subject& subject, const Candidate& rewritten,
+                                     const std::string& name, const OutputPaths& paths,
+                                     std::vector<std::string>& notes) {
+  // Paths as seen from the specification, so that the folder may move.
+  const fs::path spec_folder = paths.spec_file.parent_path();
+  const auto from_spec = [&](const fs::path& path) { return path.lexically_relative(spec_folder).string(); };
+  WorkloadFacts facts = subject.facts;
+  if (!facts.cpu_reference.empty())
+    facts.cpu_reference = from_spec(facts.cpu_reference);
+  Provenance provenance = subject.provenance;
+  if (fs::path(provenance.source_file).is_absolute())
+    provenance.source_file = from_spec(provenance.source_file);
+  provenance.certificate = from_spec(paths.certificate_file);
+  LATHE_TRY(TuningSpec spec, assemble_spec(name, subject.raw, rewritten, facts, paths, provenance));
+  if (subject.guessed_problems)
+    drop_excluded_problems(spec, notes);
+  return spec;
+}
+
+Result<TuningSpec> write_template(const Subject& subject, const Candidate& rewritten, const std::string& name,
+                                  const OutputPaths& paths, std::vector<std::string>& notes) {
+  LATHE_TRY(TuningSpec spec, assemble_template(subject, rewritten, name, paths, notes));
+  LATHE_CHECK(write_file(paths.raw_file, subject.raw.text));
+  LATHE_CHECK(write_file(paths.template_file, rewritten.text));
+  LATHE_CHECK(write_spec(spec, paths.spec_file));
+  return spec;
+}
+
+} // namespace lathe::refactor

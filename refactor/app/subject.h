@@ -1,0 +1,53 @@
+// A kernel of a file made ready for the authors of templates, and a template of it written out for the guard
+// and the tuner.
+#pragma once
+
+#include "refactor/app/raw_candidate.h"
+#include "refactor/app/spec_assembly.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// What names a kernel and supplies what its source does not tell. Texts are as on the command line.
+struct SubjectRequest {
+  std::filesystem::path source;
+  std::string kernel;                 // name, qualified name or pattern
+  std::filesystem::path workload;     // empty: SOURCE.workload.json where it exists
+  std::vector<std::string> problems;  // "n=16,d=4096" each; empty: the workload's, or guessed
+  std::vector<std::string> arguments; // NAME=EXPRESSION each
+  std::string types;                  // "T=bf16/f16"
+  LaunchOverride launch;
+  ParseOptions parse;
+  std::string architecture = "sm_90";
+};
+
+struct Subject {
+  std::string kernel; // its name in the source
+  std::string architecture;
+  Candidate raw; // what the rules start from
+  WorkloadFacts facts;
+  bool guessed_problems = false;
+  Provenance provenance;          // without the certificate; the source file as the request names it
+  std::vector<std::string> notes; // what was assumed, a sentence each
+};
+
+// Extracts the kernel, reads its launch, and infers the sizes of its buffers. Errors name what is missing and
+// the flag that supplies it.
+Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& source);
+
+// The specification of a template whose files are to lie at `paths`; nothing is written. What is assumed goes
+// to `notes`.
+Result<TuningSpec> assemble_template(const Subject& subject, const Candidate& rewritten,
+                                     const std::string& name, const OutputPaths& paths,
+                                     std::vector<std::string>& notes);
+
+// Writes the raw text, the template and its specification to `paths`. The certificate is the caller's to
+// write.
+Result<TuningSpec> write_template(const Subject& subject, const Candidate& rewritten, const std::string& name,
+                                  const OutputPaths& paths, std::vector<std::string>& notes);
+
+} // namespace lathe::refactor
