@@ -159,6 +159,8 @@ def number_of_buffers(bytes_each):
 
 def contestants_of(torch, ops, operator, tokens, d, dtype, compiled):
     """The contestants, how to restore what they overwrite, and the bytes that a call has to move."""
+    if compiled:
+        torch._dynamo.reset()  # after eight shapes it would stop compiling and run eagerly under the same name
     size = torch.finfo(dtype).bits // 8
     if operator == "silu_and_mul":
         moved = tokens * 3 * d * size
