@@ -37,8 +37,9 @@ std::string with(const std::string& extra, const std::string& body = {}) {
   std::string text = RAW;
   text.replace(text.find("template <typename T>"), 21, "template <typename T, int ITEMS>");
   text.replace(text.find("  const int i = blockIdx.x"), 0, body);
-  text.replace(text.find("  if (i < n) {"), 14,
-               "  for (int item = 0; item < ITEMS; ++item)\n    if (const int at = i * ITEMS + item; at < n) {");
+  text.replace(
+      text.find("  if (i < n) {"), 14,
+      "  for (int item = 0; item < ITEMS; ++item)\n    if (const int at = i * ITEMS + item; at < n) {");
   text.replace(text.find("out[i]"), 6, "out[at]");
   text.replace(text.find("in[i]"), 5, "in[at]");
   text.insert(text.find("constexpr int WIDTH"), extra);
@@ -101,7 +102,10 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"ForeignFile", with("#include \"/etc/passwd\"\n"), "names a file"},
         Hostile{"LibraryFile", with("#include <cstdlib>\n"), "names a file"},
         Hostile{"IncludeByDigraph", with("%: include <cstdlib>\n"), "digraph"},
-        Hostile{"IncludeByTrigraph", with("?" "?=include <cstdlib>\n"), "trigraph"},
+        Hostile{"IncludeByTrigraph",
+                with("?"
+                     "?=include <cstdlib>\n"),
+                "trigraph"},
         Hostile{"IncludeBySplice", with("#inc\\\nlude <cstdlib>\n"), "is not in the raw kernel's text"},
         Hostile{"IncludeByMacro", with("#define HEADER <cstdlib>\n#include HEADER\n"), "is not in the raw"},
         Hostile{"IncludeNext", with("#include_next <cuda_fp16.h>\n"), "names a file"},
@@ -112,7 +116,8 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"OtherPragma", with("#pragma GCC poison n\n"), "is not in the raw"},
         Hostile{"PragmaOperator", with("_Pragma(\"GCC poison n\")\n"), "'_Pragma' is not allowed"},
         Hostile{"OtherCondition", with("#ifndef __CUDA_ARCH__\nint x;\n#endif\n"), "conditional part"},
-        Hostile{"FilledCondition", with("#ifdef FAST\nint x;\n#else\n#define STEP 2\n#endif\n"), "conditional part"},
+        Hostile{"FilledCondition", with("#ifdef FAST\nint x;\n#else\n#define STEP 2\n#endif\n"),
+                "conditional part"},
         Hostile{"OpenCondition", with("#ifdef FAST\n"), "not closed"},
         Hostile{"OpenEnd", with("#endif\n"), "#endif without #if"},
         Hostile{"UnrollWithMore", with("", "#pragma unroll 4; asm(\"trap;\")\n"), "is not in the raw"},
@@ -128,25 +133,31 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"StaticLocal", with("", "  static int calls;\n"), "a variable 'calls'"},
         Hostile{"StaticMember", with("struct S { static int x; };\n"), "a variable 'x'"},
         Hostile{"VariableTemplate", with("template <int N> __device__ int x = N;\n"), "a variable 'x'"},
-        Hostile{"Constructor", with("__attribute__((constructor)) void f() {}\n"), "'__attribute__' is not allowed"},
+        Hostile{"Constructor", with("__attribute__((constructor)) void f() {}\n"),
+                "'__attribute__' is not allowed"},
         Hostile{"BracketAttribute", with("[[gnu::constructor]] void f() {}\n"), "an attribute in brackets"},
         Hostile{"Launch", with("", "  scale_kernel<T, ITEMS><<<1, 1>>>(out, in, n);\n"), "a kernel launch"},
         Hostile{"SecondKernel", with("__global__ void other() {}\n"), "a kernel 'other'"},
         Hostile{"Assembly", with("", "  asm(\"trap;\");\n"), "'asm' is not allowed"},
-        Hostile{"VolatileAssembly", with("", "  __asm__ __volatile__(\"trap;\");\n"), "'__asm__' is not allowed"},
+        Hostile{"VolatileAssembly", with("", "  __asm__ __volatile__(\"trap;\");\n"),
+                "'__asm__' is not allowed"},
         Hostile{"AssemblyAtFileScope", with("asm(\".global x\");\n"), "'asm' is not allowed"},
         Hostile{"System", with("", "  system(\"true\");\n"), "'system' is not allowed"},
-        Hostile{"ExternSystem", with("extern \"C\" int renamed(const char*);\n"), "in front of __shared__ only"},
+        Hostile{"ExternSystem", with("extern \"C\" int renamed(const char*);\n"),
+                "in front of __shared__ only"},
         Hostile{"SplicedSystem", with("", "  sys\\\ntem(\"true\");\n"), "spliced"},
         Hostile{"NumberedSystem", with("", "  \\u0073ystem(\"true\");\n"), "spliced"},
         Hostile{"Print", with("", "  printf(\"%d\", n);\n"), "'printf' is not allowed"},
         Hostile{"Allocation", with("", "  int* p = new int[n];\n"), "'new' is not allowed"},
-        Hostile{"RuntimeCall", with("", "  cudaDeviceSynchronize();\n"), "'cudaDeviceSynchronize' is not allowed"},
+        Hostile{"RuntimeCall", with("", "  cudaDeviceSynchronize();\n"),
+                "'cudaDeviceSynchronize' is not allowed"},
         Hostile{"DriverCall", with("", "  cuInit(0);\n"), "'cuInit' is not allowed"},
         Hostile{"Clock", with("", "  if (clock64() == 0) return;\n"), "'clock64' is not allowed"},
-        Hostile{"CompilerMacro", with("", "  if (__CUDA_ARCH__ > 1) return;\n"), "'__CUDA_ARCH__' is not allowed"},
+        Hostile{"CompilerMacro", with("", "  if (__CUDA_ARCH__ > 1) return;\n"),
+                "'__CUDA_ARCH__' is not allowed"},
         Hostile{"LathesNames", with("", "  lathe_host_report(0);\n"), "is not allowed"},
-        Hostile{"InStd", with("namespace std { __device__ int f() { return 0; } }\n"), "in the namespace std"},
+        Hostile{"InStd", with("namespace std { __device__ int f() { return 0; } }\n"),
+                "in the namespace std"},
         Hostile{"UnknownFunction", with("", "  puts_somewhere(n);\n"), "does not compile"},
         Hostile{"HiddenOrder", with("// \xe2\x80\xae hidden\n"), "an invisible character"},
         Hostile{"HiddenSpace", with("// \xe2\x80\x8b hidden\n"), "an invisible character"},
@@ -169,15 +180,17 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(Screen, HonestTemplatesPass) {
-  EXPECT_EQ(why(submission_of(with("// a comment: asm, system(\"true\"), #include <cstdlib>\n"))), "(accepted)");
-  EXPECT_EQ(why(submission_of(with("template <typename V, int N> struct __align__(16) pack { V item[N]; };\n"
-                                   "template <int N> constexpr int doubled() { return 2 * N; }\n"
-                                   "constexpr int LANES = 32;\n"
-                                   "static_assert(LANES == 32, \"a warp\");\n",
-                                   "  __shared__ float tile[LANES + 1];\n  extern __shared__ float more[];\n"
-                                   "  const auto twofold = [](float x) { return 2.0f * x; };\n"
-                                   "#pragma unroll ITEMS\n  for (int k = 0; k < 2; ++k) tile[k] = twofold(more[k]);\n"
-                                   "#pragma unroll\n  for (int k = 0; k < 2; ++k) tile[k] = 0;\n"))),
+  EXPECT_EQ(why(submission_of(with("// a comment: asm, system(\"true\"), #include <cstdlib>\n"))),
+            "(accepted)");
+  EXPECT_EQ(why(submission_of(
+                with("template <typename V, int N> struct __align__(16) pack { V item[N]; };\n"
+                     "template <int N> constexpr int doubled() { return 2 * N; }\n"
+                     "constexpr int LANES = 32;\n"
+                     "static_assert(LANES == 32, \"a warp\");\n",
+                     "  __shared__ float tile[LANES + 1];\n  extern __shared__ float more[];\n"
+                     "  const auto twofold = [](float x) { return 2.0f * x; };\n"
+                     "#pragma unroll ITEMS\n  for (int k = 0; k < 2; ++k) tile[k] = twofold(more[k]);\n"
+                     "#pragma unroll\n  for (int k = 0; k < 2; ++k) tile[k] = 0;\n"))),
             "(accepted)");
 }
 
@@ -187,8 +200,10 @@ TEST(Candidate, RefusesExpressionsOverOtherNames) {
     change(submission);
     return why(submission);
   };
-  EXPECT_THAT(changed([](auto& s) { s.grid = {"blocks", "1", "1"}; }), HasSubstr("'blocks' is neither a dimension"));
-  EXPECT_THAT(changed([](auto& s) { s.grid = {"device.multiprocessors", "1", "1"}; }), HasSubstr("is neither"));
+  EXPECT_THAT(changed([](auto& s) { s.grid = {"blocks", "1", "1"}; }),
+              HasSubstr("'blocks' is neither a dimension"));
+  EXPECT_THAT(changed([](auto& s) { s.grid = {"device.multiprocessors", "1", "1"}; }),
+              HasSubstr("is neither"));
   EXPECT_THAT(changed([](auto& s) { s.knobs[0].default_text = "ITEMS"; }), HasSubstr("'ITEMS' is neither"));
   EXPECT_THAT(changed([](auto& s) { s.conditions = {{"ITEMS < (", ""}}; }), HasSubstr("a condition"));
   EXPECT_THAT(changed([](auto& s) { s.conditions = {{"n == 4096", ""}}; }), HasSubstr("mentions no knob"));
@@ -226,8 +241,8 @@ TEST(Apart, ACrashCostsTheChildOnly) {
 }
 
 TEST(Apart, MemoryIsLimited) {
-  const auto result = run_apart(
-      [] { return std::string(malloc(std::size_t{1} << 30) ? "enough" : "none"); }, 20, 64u << 20);
+  const auto result =
+      run_apart([] { return std::string(malloc(std::size_t{1} << 30) ? "enough" : "none"); }, 20, 64u << 20);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(*result, "none");
 }
