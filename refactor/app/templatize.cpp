@@ -244,7 +244,7 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
   outcome.notes = std::move(raw.assumptions);
   const bool guessed_problems = facts.problems.empty();
   if (guessed_problems)
-    facts.problems = usual_problems(raw.candidate, outcome.notes);
+    facts.problems = usual_problems(raw.candidate, request.architecture, outcome.notes);
   LATHE_CHECK(check_problems(facts.problems, raw.candidate.dimensions));
 
   std::vector<std::string> fixed_directions;

@@ -104,8 +104,7 @@ TEST_F(Model, AnAcceptedAnswerIsWrittenWithItsAuthor) {
   EXPECT_NE(result.errors.find("answer 1 of 2 (written by hand): refused: form"), std::string::npos)
       << result.errors;
   EXPECT_NE(result.errors.find("answer 2 of 2 (written by hand): accepted"), std::string::npos);
-  const auto certificate =
-      nlohmann::json::parse(*read_file(folder() / "templates/scale/certificate.json"));
+  const auto certificate = nlohmann::json::parse(*read_file(folder() / "templates/scale/certificate.json"));
   EXPECT_TRUE(certificate.at("Accepted").get<bool>());
   EXPECT_EQ(certificate.at("Author").at("Kind"), "model");
   EXPECT_EQ(certificate.at("Author").at("Model"), "written by hand");
@@ -157,18 +156,21 @@ TEST_F(Model, HostileTextNeverReachesACompiler) {
 }
 
 TEST_F(Model, TheSpecificationIsNotTheModelsToWrite) {
-  expect_refusal(replay({answer(template_text("2.5f"),
-                                R"json({"knobs": [{"name": "ITEMS", "kind": "coarsen", "values": [1, 2], "default": 1}],
+  expect_refusal(
+      replay({answer(template_text("2.5f"),
+                     R"json({"knobs": [{"name": "ITEMS", "kind": "coarsen", "values": [1, 2], "default": 1}],
  "tolerance": 1000})json")}),
-                 {"tolerance"});
-  expect_refusal(replay({answer(template_text(),
-                                R"json({"knobs": [{"name": "ITEMS", "kind": "coarsen", "values": [1, 2], "default": 1}],
+      {"tolerance"});
+  expect_refusal(
+      replay({answer(template_text(),
+                     R"json({"knobs": [{"name": "ITEMS", "kind": "coarsen", "values": [1, 2], "default": 1}],
  "conditions": [{"expression": "n == 3"}]})json")}),
-                 {"mentions no knob"});
-  expect_refusal(replay({answer(template_text(),
-                                R"json({"knobs": [{"name": "ITEMS", "kind": "coarsen", "values": [1, 2], "default": 1}],
+      {"mentions no knob"});
+  expect_refusal(
+      replay({answer(template_text(),
+                     R"json({"knobs": [{"name": "ITEMS", "kind": "coarsen", "values": [1, 2], "default": 1}],
  "launch": {"grid": ["n / 0"]}})json")}),
-                 {"refused: "});
+      {"refused: "});
 }
 
 TEST_F(Model, MalformedAnswersAreRefused) {
@@ -186,11 +188,12 @@ TEST_F(Model, MalformedAnswersAreRefused) {
 
 TEST_F(Model, ATemplateThatUnfoldsWithoutEndIsEnded) {
   // The language's own limit on nested instances is not met: each level opens two.
-  const std::string head = "template <int N, int M> struct Fold {\n"
-                           "  static constexpr int value = Fold<N - 1, 2 * M>::value + Fold<N - 1, 2 * M + 1>::value;\n"
-                           "};\n"
-                           "template <int M> struct Fold<0, M> { static constexpr int value = 0; };\n"
-                           "constexpr int ENDLESS = Fold<29, 1>::value;\n";
+  const std::string head =
+      "template <int N, int M> struct Fold {\n"
+      "  static constexpr int value = Fold<N - 1, 2 * M>::value + Fold<N - 1, 2 * M + 1>::value;\n"
+      "};\n"
+      "template <int M> struct Fold<0, M> { static constexpr int value = 0; };\n"
+      "constexpr int ENDLESS = Fold<29, 1>::value;\n";
   expect_refusal(replay({answer(template_text("2.0f", head))}), {"clang does not get through it"});
 }
 
@@ -228,10 +231,10 @@ TEST_F(Model, BudgetsEndTheConversation) {
 
 TEST_F(Model, KeysAreWrittenNowhere) {
   const std::string key = "sk-test-0123456789";
-  const auto result = run_lathe({"templatize", "k.cu", "--problem", "n=1000", "--model",
-                                 "openai:tiny@http://127.0.0.1:9", "--model-timeout", "3s", "--transcript",
-                                 "kept.json"},
-                                folder(), {{"OPENAI_API_KEY", key}});
+  const auto result =
+      run_lathe({"templatize", "k.cu", "--problem", "n=1000", "--model", "openai:tiny@http://127.0.0.1:9",
+                 "--model-timeout", "3s", "--transcript", "kept.json"},
+                folder(), {{"OPENAI_API_KEY", key}});
   expect_refusal(result, {"no answer from openai:tiny@http://127.0.0.1:9"});
   EXPECT_EQ(result.errors.find(key), std::string::npos);
   EXPECT_EQ(read_file(folder() / "kept.json")->find(key), std::string::npos);

@@ -49,18 +49,17 @@ INSTANTIATE_TEST_SUITE_P(
     Recorded, Replay,
     testing::Values(
         Recorded{"router_gemm", "router_gemm_kernel", {"answer 1 of 4 (Claude): accepted"}},
-        Recorded{"layer_norm",
-                 "layer_norm_kernel",
-                 {"answer 1 of 4 (Claude): refused: synchronisation: the template has 0 barriers where the raw "
-                  "kernel has 4",
-                  "answer 2 of 4 (Claude): accepted"}},
+        Recorded{
+            "layer_norm",
+            "layer_norm_kernel",
+            {"answer 1 of 4 (Claude): refused: synchronisation: the template has 0 barriers where the raw "
+             "kernel has 4",
+             "answer 2 of 4 (Claude): accepted"}},
         Recorded{"gather_pages",
                  "gather_pages_kernel",
                  {"answer 1 of 4 (Claude): refused: synchronisation: a barrier stands under a branch",
                   "answer 2 of 4 (Claude (Anthropic)): accepted"}}),
-    [](const testing::TestParamInfo<Recorded>& recorded) {
-      return std::string(recorded.param.name);
-    });
+    [](const testing::TestParamInfo<Recorded>& recorded) { return std::string(recorded.param.name); });
 
 } // namespace
 } // namespace lathe
