@@ -79,8 +79,8 @@ Result<Certificate> examine(const Candidate& candidate, const ModelWork& work, c
 
 Result<ModelResult> templatize_by_model(const ModelOptions& options, ModelWork work,
                                         const Assemble& assemble) {
-  LATHE_TRY(const std::uint64_t seed, base_seed(options, work.guard.seed));
   LATHE_TRY(auto provider, llm::make_provider(options.provider, options.limits));
+  LATHE_TRY(const std::uint64_t seed, base_seed(options, work.guard.seed));
   const bool is_replay = options.provider.starts_with(REPLAY);
   fs::path keep_at = options.transcript;
   if (keep_at.empty() && !is_replay)

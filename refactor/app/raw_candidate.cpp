@@ -1,5 +1,6 @@
 #include "refactor/app/raw_candidate.h"
 
+#include "refactor/rewrite/template_argument.h"
 #include "tuner/compile/compile.h"
 
 #include <algorithm>
@@ -14,6 +15,9 @@ namespace {
 // Types that are tried for a type parameter when nothing says which are in use: those of inference kernels,
 // and where none of them compiles, those of indices.
 const std::vector<std::string> usual_dtypes{"bf16", "f16", "f32"}, index_dtypes{"i32", "i64"};
+
+// Parameters that are tried in both kinds at once; each doubles the compiles.
+constexpr std::size_t MOST_OPEN_TYPES = 3;
 
 bool is_word(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
@@ -82,6 +86,7 @@ public:
   Result<RawCandidate> build() {
     LATHE_CHECK(choose_site());
     LATHE_CHECK(override_template_arguments());
+    take_instance();
     name_types();
     LATHE_CHECK(check_template_arguments());
     LATHE_CHECK(geometry());
@@ -96,6 +101,7 @@ public:
 private:
   Status choose_site();
   Status override_template_arguments();
+  void take_instance();
   Status check_template_arguments() const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
   Status mend_text();
@@ -173,6 +179,29 @@ Status Builder::override_template_arguments() {
     site_.template_arguments[static_cast<std::size_t>(found - kernel_.template_parameters.begin())] = value;
   }
   return Done{};
+}
+
+// Functions and switches that a launcher passes on from template parameters of its own: those of the file's
+// first instance. Numbers are asked for: they are sizes.
+void Builder::take_instance() {
+  const auto parameters = kernel_.template_parameters.size();
+  const auto complete = std::ranges::find_if(
+      site_.instances, [&](const std::vector<std::string>& list) { return list.size() == parameters; });
+  if (complete == site_.instances.end())
+    return;
+  for (std::size_t i = 0; i < parameters; ++i) {
+    const TemplateParameter& parameter = kernel_.template_parameters[i];
+    std::string& argument = site_.template_arguments[i];
+    const bool is_switch = parameter.type == "bool" || parameter.type == "const bool";
+    const bool is_literal = argument == "true" || argument == "false";
+    if (is_type_parameter(parameter) || launch_.template_arguments.contains(parameter.name) || is_literal ||
+        !plain_word(argument) || (!is_switch && !dtype_of_type(parameter.type).empty()))
+      continue;
+    result_.assumptions.push_back(
+        fmt::format("{} = {}, as in the first of {} instances (say otherwise with --template-argument)",
+                    parameter.name, (*complete)[i], site_.instances.size()));
+    argument = (*complete)[i];
+  }
 }
 
 // A number that the launcher computes from the problem's size, or takes as a template parameter of its own,
@@ -285,7 +314,10 @@ std::string Builder::type_list(const std::map<std::string, std::string>& cxx) co
         spelled[from] = cxx.contains(to) ? cxx.at(to) : "{" + to + "}";
     for (const std::string& type : data_types_)
       spelled[type] = cxx.contains(type) ? cxx.at(type) : "{" + type + "}";
-    list += (i == 0 ? "" : ", ") + substitute(with_sizeof(argument), spelled);
+    argument = with_sizeof(argument);
+    if (!is_type_parameter(parameter) && Expression::parse(without_sizeof(argument)).ok())
+      argument = to_template_argument(argument);
+    list += (i == 0 ? "" : ", ") + substitute(argument, spelled);
   }
   return "<" + list + ">";
 }
@@ -315,20 +347,30 @@ Status Builder::choose_dtypes() {
 Result<std::vector<std::string>> Builder::compiling_dtypes(const TypeParameter& type) const {
   std::vector<std::string> compiling;
   std::string first_error;
-  for (const auto* dtypes : {&usual_dtypes, &index_dtypes})
-    for (const std::string& dtype : *dtypes) {
-      if (dtypes == &index_dtypes && !compiling.empty())
-        break;
-      std::map<std::string, std::string> cxx;
-      for (const TypeParameter& other : result_.candidate.types)
-        cxx[other.name] = dtype_cxx(other.name == type.name ? dtype : other.dtypes.front());
-      const auto compiled =
-          compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx), {"-std=c++17"}, architecture_);
-      if (compiled.ok())
-        compiling.push_back(dtype);
-      else if (first_error.empty())
-        first_error = compiled.error().sentence();
-    }
+  // The other parameters that nothing is known of: data at first, then each of them an index too.
+  std::vector<std::string> open_types;
+  for (const TypeParameter& other : result_.candidate.types)
+    if (other.name != type.name && other.dtypes == usual_dtypes && !facts_.types.contains(other.name) &&
+        open_types.size() < MOST_OPEN_TYPES)
+      open_types.push_back(other.name);
+  for (unsigned indices = 0; indices < 1u << open_types.size() && compiling.empty(); ++indices)
+    for (const auto* dtypes : {&usual_dtypes, &index_dtypes})
+      for (const std::string& dtype : *dtypes) {
+        if (dtypes == &index_dtypes && !compiling.empty())
+          break;
+        std::map<std::string, std::string> cxx;
+        for (const TypeParameter& other : result_.candidate.types)
+          cxx[other.name] = dtype_cxx(other.name == type.name ? dtype : other.dtypes.front());
+        for (std::size_t i = 0; i < open_types.size(); ++i)
+          if (indices >> i & 1)
+            cxx[open_types[i]] = dtype_cxx(index_dtypes.front());
+        const auto compiled = compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx),
+                                             {"-std=c++17"}, architecture_);
+        if (compiled.ok())
+          compiling.push_back(dtype);
+        else if (first_error.empty())
+          first_error = compiled.error().sentence();
+      }
   static const std::regex undefined(R"re(identifier "(\w+)" is undefined)re");
   std::smatch open;
   if (compiling.empty() && std::regex_search(first_error, open, undefined) &&
@@ -419,8 +461,13 @@ Result<Argument> Builder::buffer(const KernelParameter& parameter) {
     return Error{"cannot tune " + kernel_.name,
                  "parameter '" + parameter.name + "' points to " + parameter.element + ", which has no dtype",
                  "see docs/specification.md for the element types"};
-  const bool is_real =
-      is_data || argument.dtype[0] == 'f' || argument.dtype[0] == 'b' || argument.dtype[0] == 'e';
+  const auto bound = std::ranges::find(result_.candidate.types, argument.dtype, &TypeParameter::name);
+  const bool is_index = bound != result_.candidate.types.end() &&
+                        std::ranges::none_of(bound->dtypes, [](const std::string& dtype) {
+                          return dtype[0] == 'f' || dtype[0] == 'b' || dtype[0] == 'e';
+                        });
+  const bool is_real = (is_data && !is_index) || argument.dtype[0] == 'f' || argument.dtype[0] == 'b' ||
+                       argument.dtype[0] == 'e';
   if (!is_real)
     argument.fill.kind = Fill::Kind::zero;             // indices: any other content could point outside
   argument.count = Expression(Value{std::int64_t{0}}); // inferred by a traced run unless given
@@ -515,7 +562,10 @@ std::string dtype_of_type(std::string type) {
                                                         {"unsigned long", "u64"},
                                                         {"unsigned long long", "u64"},
                                                         {"uint64_t", "u64"},
-                                                        {"size_t", "u64"}};
+                                                        {"size_t", "u64"},
+                                                        {"ptrdiff_t", "i64"},
+                                                        {"intptr_t", "i64"},
+                                                        {"uintptr_t", "u64"}};
   for (const std::string prefix : {"const ", "volatile "})
     if (type.starts_with(prefix))
       type = type.substr(prefix.size());

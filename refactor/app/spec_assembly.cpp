@@ -1,6 +1,7 @@
 #include "refactor/app/spec_assembly.h"
 
 #include "tuner/base/hash.h"
+#include "tuner/device/device.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -34,23 +35,57 @@ Expression minimal_bytes(const std::vector<Argument>& arguments, const std::vect
   return parsed.ok() ? *parsed : Expression();
 }
 
-// Whether the raw launch has at least one block and one thread at these sizes: n / 4 may be none.
-bool has_blocks(const Candidate& raw, const Problem& problem) {
+// A part of the raw launch at these sizes, with each type at its widest; nothing where it has no value.
+std::optional<std::int64_t> launch_value(const Candidate& raw, const Problem& problem,
+                                         const Expression& expression) {
   const auto lookup = [&](std::string_view name) -> std::optional<Value> {
     if (const auto found = problem.dimensions.find(std::string(name)); found != problem.dimensions.end())
       return Value{found->second};
     for (const TypeParameter& type : raw.types)
       if (name == "sizeof_" + type.name)
-        return Value{std::int64_t{dtype_size(type.dtypes.front())}};
+        return Value{std::int64_t{dtype_size(*std::ranges::max_element(type.dtypes, {}, dtype_size))}};
     return std::nullopt;
   };
+  const auto value = expression.evaluate(lookup);
+  const auto* number = value.ok() ? std::get_if<std::int64_t>(&*value) : nullptr;
+  return number ? std::optional(*number) : std::nullopt;
+}
+
+// Whether the raw launch has at least one block and one thread at these sizes: n / 4 may be none.
+bool has_blocks(const Candidate& raw, const Problem& problem) {
   const auto is_positive = [&](const Expression& expression) {
-    const auto value = expression.evaluate(lookup);
-    const auto* number = value.ok() ? std::get_if<std::int64_t>(&*value) : nullptr;
-    return number && *number > 0;
+    return launch_value(raw, problem, expression).value_or(0) > 0;
   };
   return std::all_of(raw.launch.grid.begin(), raw.launch.grid.end(), is_positive) &&
          std::all_of(raw.launch.block.begin(), raw.launch.block.end(), is_positive);
+}
+
+// Halves the sizes that the block and its shared memory follow, the largest first, until the device holds
+// them. True where that was needed.
+bool fit_to_device(const Candidate& raw, const DeviceInfo& device, Problem& problem) {
+  const auto fits = [&] {
+    std::int64_t threads = 1;
+    for (const Expression& size : raw.launch.block)
+      threads *= std::clamp<std::int64_t>(launch_value(raw, problem, size).value_or(1), 1, 1 << 20);
+    return threads <= device.max_threads_per_block &&
+           launch_value(raw, problem, raw.launch.shared_bytes).value_or(0) <= device.shared_per_block_optin;
+  };
+  std::vector<std::string> followed = raw.launch.shared_bytes.names();
+  for (const Expression& size : raw.launch.block)
+    followed.insert(followed.end(), size.names().begin(), size.names().end());
+  bool is_smaller = false;
+  while (!fits()) {
+    std::int64_t* largest = nullptr;
+    for (const std::string& name : followed)
+      if (const auto found = problem.dimensions.find(name);
+          found != problem.dimensions.end() && (!largest || found->second > *largest))
+        largest = &found->second;
+    if (!largest || *largest == 1)
+      break;
+    *largest /= 2;
+    is_smaller = true;
+  }
+  return is_smaller;
 }
 
 } // namespace
@@ -61,7 +96,8 @@ OutputPaths OutputPaths::under(const std::filesystem::path& folder, const std::s
           folder / "search_spaces" / (name + ".json"), templates / "certificate.json"};
 }
 
-std::vector<Problem> usual_problems(const Candidate& raw, std::vector<std::string>& assumptions) {
+std::vector<Problem> usual_problems(const Candidate& raw, const std::string& architecture,
+                                    std::vector<std::string>& assumptions) {
   const std::vector<std::string>& dimensions = raw.dimensions;
   std::vector<Problem> problems(1);
   // Names that say nothing: the more of them are multiplied, the smaller each has to be.
@@ -94,6 +130,19 @@ std::vector<Problem> usual_problems(const Candidate& raw, std::vector<std::strin
     }
     problems = std::move(next);
     assumptions.push_back(name + " = " + list + " (say otherwise with --problem or a workload file)");
+  }
+  if (const auto device = known_device(architecture); device.ok()) {
+    bool is_smaller = false;
+    std::vector<Problem> held;
+    for (Problem& problem : problems) {
+      is_smaller |= fit_to_device(raw, *device, problem);
+      if (std::ranges::find(held, problem.dimensions, &Problem::dimensions) == held.end())
+        held.push_back(std::move(problem));
+    }
+    problems = std::move(held);
+    if (is_smaller)
+      assumptions.push_back("sizes at which a block asks for more threads or shared memory than " +
+                            architecture + " has are halved until it does not");
   }
   std::vector<Problem> launched;
   std::copy_if(problems.begin(), problems.end(), std::back_inserter(launched),

@@ -15,9 +15,10 @@ struct OutputPaths {
   static OutputPaths under(const std::filesystem::path& folder, const std::string& name);
 };
 
-// Sizes for a kernel that comes without a workload: guesses by the dimensions' names, each said in
-// `assumptions`.
-std::vector<Problem> usual_problems(const Candidate& raw, std::vector<std::string>& assumptions);
+// Sizes for a kernel that comes without a workload: guesses by the dimensions' names, within what a block may
+// have on the architecture; each said in `assumptions`.
+std::vector<Problem> usual_problems(const Candidate& raw, const std::string& architecture,
+                                    std::vector<std::string>& assumptions);
 
 // Drops the problems whose default configuration the conditions exclude (the raw kernel was never launched
 // so), each said in `assumptions`; keeps all of them where none would be left.

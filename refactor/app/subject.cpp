@@ -142,7 +142,7 @@ Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& sou
   subject.notes = std::move(raw.assumptions);
   subject.guessed_problems = subject.facts.problems.empty();
   if (subject.guessed_problems)
-    subject.facts.problems = usual_problems(subject.raw, subject.notes);
+    subject.facts.problems = usual_problems(subject.raw, subject.architecture, subject.notes);
   LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
   LATHE_CHECK(size_buffers(subject));
   LATHE_TRY(const std::string source_text, read_file(request.source));

@@ -2,6 +2,7 @@
 
 #include "refactor/knobs/geometry.h"
 #include "refactor/knobs/vector_model.h"
+#include "refactor/rewrite/template_argument.h"
 
 #include <clang/AST/Decl.h>
 #include <clang/AST/Stmt.h>
@@ -201,6 +202,7 @@ std::optional<std::string> to_expression(std::string cxx, const Candidate& candi
                                                              {"int2", 8},
                                                              {"float2", 8}})
     cxx = std::regex_replace(cxx, std::regex("sizeof\\s*\\(" + type + "\\)"), std::to_string(size));
+  cxx = fold_extrema(cxx);
   auto parsed = Expression::parse(cxx);
   if (!parsed.ok())
     return std::nullopt;

@@ -38,7 +38,7 @@ InstanceName split_instance(const std::string& instance) {
   result.name = instance.substr(0, open);
   result.has_list = true;
   std::string argument;
-  int depth = 0;
+  int depth = 0, parentheses = 0; // within parentheses, < and > compare
   const auto flush = [&] {
     const auto begin = argument.find_first_not_of(" \t\n");
     const auto end = argument.find_last_not_of(" \t\n");
@@ -48,9 +48,11 @@ InstanceName split_instance(const std::string& instance) {
   };
   for (std::size_t i = open + 1; i < close; ++i) {
     const char c = instance[i];
-    depth += c == '<' || c == '(' || c == '[' || c == '{';
-    depth -= c == '>' || c == ')' || c == ']' || c == '}';
-    if (c == ',' && depth == 0)
+    parentheses += c == '(';
+    parentheses -= c == ')';
+    depth += (c == '<' && parentheses == 0) || c == '[' || c == '{';
+    depth -= (c == '>' && parentheses == 0) || c == ']' || c == '}';
+    if (c == ',' && depth == 0 && parentheses == 0)
       flush();
     else
       argument += c;

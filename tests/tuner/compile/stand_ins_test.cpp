@@ -41,6 +41,11 @@ template <typename T> struct traits {
   static_assert(std::clamp(7, 0, 5) == 5 && std::make_index_sequence<5>::size() == 5);
   static_assert(sizeof(int64_t) == 8 && sizeof(std::size_t) == 8 && std::is_unsigned_v<std::size_t>);
   static_assert(std::is_same_v<std::make_unsigned_t<int>, unsigned> && std::is_pointer_v<T*> && !std::is_enum_v<int>);
+  static_assert(std::numeric_limits<float>::round_style == std::round_to_nearest);
+  static_assert(std::numeric_limits<int>::round_style == std::round_toward_zero && std::denorm_present == 1);
+  static_assert(std::is_fundamental_v<const float> && std::is_fundamental<void>::value);
+  static_assert(std::is_fundamental_v<decltype(nullptr)> && !std::is_fundamental_v<T*>);
+  static_assert(!std::is_fundamental_v<__nv_bfloat16>);
 };
 template <std::size_t... I> __device__ float sum(const float* x, std::index_sequence<I...>) { return (x[I] + ...); }
 

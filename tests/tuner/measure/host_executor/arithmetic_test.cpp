@@ -92,6 +92,24 @@ __global__ void k(int* out, const int* in, int n) {
   EXPECT_EQ(out, (std::vector<int>{0, 14, 4, 1, 14, 4}));
 }
 
+TEST(Assembly, PointersWithQualifiersAreAddresses) {
+  const auto out = run<int>(R"(
+template <class P> __device__ int load(P from) {
+  int value;
+  asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(value) : "l"(from));
+  return value;
+}
+__global__ void k(int* out, const int* in, int n) {
+  const void* __restrict const fixed = in;
+  int value;
+  asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(value) : "l"(fixed));
+  out[0] = value;
+  out[1] = load<const volatile int* __restrict>(in + 1);
+})",
+                            shape(1, 1), 2, {3, 4});
+  EXPECT_EQ(out, (std::vector<int>{3, 4}));
+}
+
 TEST(Assembly, AnUnknownInstructionFailsWhereItIsExecuted) {
   const HostRunResult result =
       outcome("__global__ void k(float* out, const float*, int) {\n  if (threadIdx.x == 0)\n"

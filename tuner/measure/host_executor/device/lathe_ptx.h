@@ -66,10 +66,12 @@ template <class R, class T> LATHE_INLINE void set(R& reg, const T& value) {
     __builtin_memcpy(&reg, &value, sizeof(T));
   }
 }
+// The library's trait takes a pointer with __restrict for none.
+template <class T> inline constexpr bool is_pointer = __is_pointer(T);
 template <class R, class T> LATHE_INLINE R read_operand(const T& value) {
   if constexpr (std::is_integral_v<T> || std::is_enum_v<T>)
     return static_cast<R>(value);
-  else if constexpr (std::is_pointer_v<T>)
+  else if constexpr (is_pointer<T>)
     return static_cast<R>(reinterpret_cast<uintptr_t>(value));
   else {
     static_assert(sizeof(T) <= sizeof(R), "operand wider than its constraint");
@@ -81,7 +83,7 @@ template <class R, class T> LATHE_INLINE R read_operand(const T& value) {
 template <class T, class R> LATHE_INLINE void write_operand(T& target, R reg) {
   if constexpr (std::is_integral_v<T>)
     target = static_cast<T>(reg);
-  else if constexpr (std::is_pointer_v<T>)
+  else if constexpr (is_pointer<T>)
     target = reinterpret_cast<T>(static_cast<uintptr_t>(reg));
   else {
     static_assert(sizeof(T) <= sizeof(R), "operand wider than its constraint");

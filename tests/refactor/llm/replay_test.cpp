@@ -1,0 +1,65 @@
+// Conversations with a real model, replayed: its answers go through form, screening and guard again and end
+// as they did when they were recorded.
+#include "tests/whole/command.h"
+
+#include <nlohmann/json.hpp>
+
+namespace lathe {
+namespace {
+
+struct Recorded {
+  const char* name;
+  const char* kernel;
+  std::vector<std::string> rounds; // how each answer ended
+};
+
+void PrintTo(const Recorded& recorded, std::ostream* out) {
+  *out << recorded.name;
+}
+
+class Replay : public CommandTest, public testing::WithParamInterface<Recorded> {};
+
+TEST_P(Replay, EndsAsItWasRecorded) {
+  const Recorded& recorded = GetParam();
+  const std::filesystem::path tests = source_folder() / "tests/refactor/llm";
+  const std::string name = recorded.name, kernel = recorded.kernel;
+  const std::string transcript = (tests / "transcripts" / (name + ".json")).string();
+  const auto result = lathe({"templatize", (tests / "kernels" / (name + ".cu")).string(), "--model",
+                             "replay:" + transcript, "--transcript", "again.json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors << result.output;
+  std::size_t at = 0;
+  for (const std::string& round : recorded.rounds) {
+    at = result.errors.find(round, at);
+    ASSERT_NE(at, std::string::npos) << "no '" << round << "' in: " << result.errors;
+  }
+  const auto certificate =
+      nlohmann::json::parse(*read_file(folder() / "templates" / kernel / "certificate.json"));
+  EXPECT_TRUE(certificate.at("Accepted").get<bool>());
+  EXPECT_EQ(certificate.at("Author").at("Kind"), "model");
+  // The same answers, word for word.
+  const auto before = nlohmann::json::parse(*read_file(transcript)),
+             again = nlohmann::json::parse(*read_file(folder() / "again.json"));
+  ASSERT_EQ(again.at("Turns").size(), recorded.rounds.size());
+  for (std::size_t turn = 0; turn < recorded.rounds.size(); ++turn)
+    EXPECT_EQ(again.at("Turns")[turn].at("Answer").at("Text"),
+              before.at("Turns")[turn].at("Answer").at("Text"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Recorded, Replay,
+    testing::Values(
+        Recorded{"router_gemm", "router_gemm_kernel", {"answer 1 of 4 (Claude): accepted"}},
+        Recorded{
+            "layer_norm",
+            "layer_norm_kernel",
+            {"answer 1 of 4 (Claude): refused: synchronisation: the template has 0 barriers where the raw "
+             "kernel has 4",
+             "answer 2 of 4 (Claude): accepted"}},
+        Recorded{"gather_pages",
+                 "gather_pages_kernel",
+                 {"answer 1 of 4 (Claude): refused: synchronisation: a barrier stands under a branch",
+                  "answer 2 of 4 (Claude (Anthropic)): accepted"}}),
+    [](const testing::TestParamInfo<Recorded>& recorded) { return std::string(recorded.param.name); });
+
+} // namespace
+} // namespace lathe
