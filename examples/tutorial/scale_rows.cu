@@ -10,6 +10,7 @@ __global__ void scale_rows_kernel(T* __restrict__ out, const T* __restrict__ in,
         static_cast<T>(static_cast<float>(in[row * columns + i]) * static_cast<float>(weight[i]));
 }
 
-void scale_rows(__half* out, const __half* in, const __half* weight, int rows, int columns, cudaStream_t stream) {
+void scale_rows(__half* out, const __half* in, const __half* weight, int rows, int columns,
+                cudaStream_t stream) {
   scale_rows_kernel<__half><<<rows, 256, 0, stream>>>(out, in, weight, columns);
 }

@@ -3,7 +3,8 @@
 //
 // A block of commands is indented by four spaces and begins with one. Comments before it can say
 //   <!-- added to "lathe tune" in tests: --device host -->   what is appended to commands that begin so
-//   <!-- exit code: 1 -->, <!-- exit code: 0 or 3 -->         of the block's last command; 0 where nothing is said
+//   <!-- exit code: 1 -->, <!-- exit code: 0 or 3 -->         of the block's last command; 0 where nothing is
+//   said
 //   <!-- not run: REASON -->
 #include "tests/whole/command.h"
 
@@ -24,7 +25,8 @@ struct Block {
 };
 
 bool is_command(const std::string& line) {
-  static const std::regex beginning(R"(^    ((build/dev/bin/|bundle/bin/|bin/)?lathe |\./dev |python3 |cmake |sed ).*)");
+  static const std::regex beginning(
+      R"(^    ((build/dev/bin/|bundle/bin/|bin/)?lathe |\./dev |python3 |cmake |sed ).*)");
   return std::regex_match(line, beginning);
 }
 
@@ -85,7 +87,8 @@ protected:
   void SetUp() override {
     CommandTest::SetUp();
     for (const char* copied : {"search_spaces", "templates"}) // commands write into these
-      std::filesystem::copy(source_folder() / copied, folder() / copied, std::filesystem::copy_options::recursive);
+      std::filesystem::copy(source_folder() / copied, folder() / copied,
+                            std::filesystem::copy_options::recursive);
     for (const char* linked : {"sglang_kernels", "examples"})
       std::filesystem::create_symlink(source_folder() / linked, folder() / linked);
     std::filesystem::create_symlink(folder(), folder() / "bundle"); // holds the same folders
@@ -146,26 +149,34 @@ const std::string small_tuning = "--device host --problem num_tokens=2,d=512 --e
 
 INSTANTIATE_TEST_SUITE_P(
     Pages, Documentation,
-    ::testing::Values(Page{"docs/tutorial-templatize.md"}, Page{"docs/tutorial-tune.md"}, Page{"docs/tutorial-ship.md"},
-                      Page{"README.md"}, Page{"HACKING.md"}, Page{"examples/pytorch/README.md"},
-                      Page{"docs/report.md", {}, {}, "lathe tune search_spaces/silu_and_mul.json " + small_tuning},
-                      Page{"docs/commands.md",
-                           {{"lathe tune", small_tuning},
-                            {"lathe bench", "--device host"},
-                            {"lathe export", "--allow-host"}},
-                           {{"lathe doctor", {0, 3}}, {"lathe devices", {0, 3}}},
-                           "lathe tune search_spaces/silu_and_mul.json " + small_tuning +
-                               " && lathe export search_spaces/silu_and_mul.json --allow-host --format t4 -o results.T4.json"}),
+    ::testing::Values(
+        Page{"docs/tutorial-templatize.md"}, Page{"docs/tutorial-tune.md"}, Page{"docs/tutorial-ship.md"},
+        Page{"README.md"}, Page{"HACKING.md"}, Page{"examples/pytorch/README.md"},
+        Page{"docs/report.md", {}, {}, "lathe tune search_spaces/silu_and_mul.json " + small_tuning},
+        Page{"docs/commands.md",
+             {{"lathe tune", small_tuning},
+              {"lathe bench", "--device host"},
+              {"lathe export", "--allow-host"}},
+             {{"lathe doctor", {0, 3}}, {"lathe devices", {0, 3}}},
+             "lathe tune search_spaces/silu_and_mul.json " + small_tuning +
+                 " && lathe export search_spaces/silu_and_mul.json --allow-host --format t4 -o "
+                 "results.T4.json"}),
     [](const auto& tested) {
       std::string name = tested.param.path;
-      std::ranges::replace_if(name, [](char letter) { return !std::isalnum(static_cast<unsigned char>(letter)); }, '_');
+      std::ranges::replace_if(
+          name, [](char letter) { return !std::isalnum(static_cast<unsigned char>(letter)); }, '_');
       return name;
     });
 
 // A page with commands that nobody runs would go unnoticed.
 TEST(DocumentationPages, EveryPageWithCommandsIsListed) {
-  const std::set<std::string> listed{"docs/tutorial-templatize.md", "docs/tutorial-tune.md", "docs/tutorial-ship.md",
-                                     "README.md", "HACKING.md", "examples/pytorch/README.md", "docs/report.md",
+  const std::set<std::string> listed{"docs/tutorial-templatize.md",
+                                     "docs/tutorial-tune.md",
+                                     "docs/tutorial-ship.md",
+                                     "README.md",
+                                     "HACKING.md",
+                                     "examples/pytorch/README.md",
+                                     "docs/report.md",
                                      "docs/commands.md"};
   for (const char* place : {".", "docs", "docs/rules", "examples/pytorch"})
     for (const auto& entry : std::filesystem::directory_iterator(source_folder() / place)) {
@@ -174,14 +185,16 @@ TEST(DocumentationPages, EveryPageWithCommandsIsListed) {
       const std::string name = std::filesystem::relative(entry.path(), source_folder()).generic_string();
       const auto text = read_file(entry.path());
       ASSERT_TRUE(text.ok());
-      EXPECT_TRUE(blocks_of(*text).empty() || listed.contains(name)) << name << " has commands that no test runs";
+      EXPECT_TRUE(blocks_of(*text).empty() || listed.contains(name))
+          << name << " has commands that no test runs";
     }
 }
 
 TEST(DocumentationPages, CommentsAreRead) {
-  const std::vector<Block> blocks = blocks_of(
-      "<!-- added to \"lathe tune\" in tests: --x 1 -->\n<!-- exit code: 0 or 3 -->\n\n    lathe tune a   # remark\n"
-      "    build/dev/bin/lathe report\n\ntext\n\n<!-- not run: it builds -->\n\n    ./dev test\n\n    no command\n");
+  const std::vector<Block> blocks = blocks_of("<!-- added to \"lathe tune\" in tests: --x 1 -->\n<!-- exit "
+                                              "code: 0 or 3 -->\n\n    lathe tune a   # remark\n"
+                                              "    build/dev/bin/lathe report\n\ntext\n\n<!-- not run: it "
+                                              "builds -->\n\n    ./dev test\n\n    no command\n");
   ASSERT_EQ(blocks.size(), 2u);
   EXPECT_EQ(blocks[0].commands, (std::vector<std::string>{"lathe tune a", "lathe report"}));
   EXPECT_EQ(blocks[0].added.at("lathe tune"), "--x 1");
