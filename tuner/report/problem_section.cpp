@@ -75,6 +75,9 @@ std::string winner_card(const KernelReport& kernel, const ProblemReport& problem
   }
   text += entry("raw is limited by", bottleneck(problem.raw_profile)) +
           entry("winner is limited by", bottleneck(problem.winner_profile));
+  text += entry("device", escape(winner.key.device) + ", driver " +
+                              (winner.key.driver.empty() ? "none" : escape(winner.key.driver)) + ", " +
+                              escape(winner.key.toolkit));
   text += entry("search", fmt::format("{} configurations in {} s, {}, Lathe {}", winner.evaluations,
                                       short_number(winner.seconds), escape(winner.timestamp.substr(0, 10)),
                                       escape(winner.lathe_version)));
