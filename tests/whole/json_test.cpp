@@ -34,7 +34,8 @@ TEST_F(JsonOutputs, SayTheirVersion) {
   EXPECT_EQ(list["Kernels"][0]["Launches"][0]["Grid"][0], "rows");
   EXPECT_EQ(list["Kernels"][0]["Knobs"][0]["Name"], "BLOCK");
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"templatize", source, "--name", "scale_rows", "--problem", "rows=4,columns=256", "--no-check", "--json"},
+           {"templatize", source, "--name", "scale_rows", "--problem", "rows=4,columns=256", "--no-check",
+            "--json"},
            {"check", spec, "--configurations", "1", "--json"},
            {"tune", spec, "--device", "host", "--evaluations", "3", "--results", store, "--json"},
            {"bench", spec, "--device", "host", "--results", store, "--json"},
@@ -48,7 +49,8 @@ TEST_F(JsonOutputs, SayTheirVersion) {
   const Json recorded = output_of({"export", spec, "--results", store, "--allow-host", "--format", "t4"});
   EXPECT_EQ(recorded["schema_version"], "1.0.0"); // the community's own
   write("recorded.T4.json", recorded.dump());
-  EXPECT_TRUE(has_version(output_of({"replay", "recorded.T4.json", "--budget", "3", "--seeds", "1", "--json"})));
+  EXPECT_TRUE(
+      has_version(output_of({"replay", "recorded.T4.json", "--budget", "3", "--seeds", "1", "--json"})));
 }
 
 } // namespace
