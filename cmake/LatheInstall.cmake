@@ -10,9 +10,9 @@ file(RELATIVE_PATH LATHE_PREFIX_FROM_PKGCONFIG /${CMAKE_INSTALL_LIBDIR}/pkgconfi
 configure_file(cmake/lathe.pc.in ${PROJECT_BINARY_DIR}/lathe.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/lathe.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+include(LatheManual)
 if(PROJECT_IS_TOP_LEVEL)
   add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt
     -P ${PROJECT_SOURCE_DIR}/cmake/LatheUninstall.cmake VERBATIM)
+  include(LathePackage)
 endif()
-include(LatheManual)
-include(LathePackage)

@@ -6,9 +6,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 namespace lathe::refactor {
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int json_schema_version = 1;
 
 std::string describe(const LaunchSite& site, int number) {
   std::string text = fmt::format("  launch {} at {} in {}: ", number, site.location, site.launcher);
@@ -26,18 +31,59 @@ std::string describe(const LaunchSite& site, int number) {
 }
 
 // The knobs that the rules would expose, with where they come from; or why none can be looked for.
-Result<std::string> candidate_knobs(ParsedSource& source, const KernelInfo& kernel,
-                                    const std::string& architecture) {
+Result<std::vector<Knob>> candidate_knobs(ParsedSource& source, const KernelInfo& kernel,
+                                          const std::string& architecture) {
   LATHE_TRY(const ExtractedKernel extracted, extract_kernel(source, kernel));
   LATHE_TRY(const RawCandidate raw, make_raw_candidate(kernel, extracted, {}, {}, architecture));
   ParseOptions self_contained;
   self_contained.architecture = architecture;
-  LATHE_TRY(const RewriteResult rewritten, rewrite(raw.candidate, {}, self_contained));
+  LATHE_TRY(RewriteResult rewritten, rewrite(raw.candidate, {}, self_contained));
+  return std::move(rewritten.candidate.knobs);
+}
+
+std::string describe(const Result<std::vector<Knob>>& knobs) {
+  if (!knobs.ok())
+    return "  knobs: " + knobs.error().sentence() + "\n";
   std::string text;
-  for (const Knob& knob : rewritten.candidate.knobs)
+  for (const Knob& knob : *knobs)
     text += fmt::format("  knob {} ({}, default {}): {}\n", knob.name, to_string(knob.kind),
                         knob.default_value.text(), knob.why);
   return text.empty() ? std::string("  no knob\n") : text;
+}
+
+Json launch_json(const LaunchSite& site) {
+  return {{"Location", site.location},
+          {"Launcher", site.launcher},
+          {"TemplateArguments", site.template_arguments},
+          {"Grid", site.grid},
+          {"Block", site.block},
+          {"SharedBytes", site.shared_bytes},
+          {"Conditions", site.conditions},
+          {"Instances", site.instances},
+          {"Unreadable", site.unreadable}};
+}
+
+Json kernel_json(ParsedSource& source, const KernelInfo& kernel, const std::string& architecture) {
+  Json parameters = Json::array(), launches = Json::array(), knobs = Json::array();
+  for (const TemplateParameter& parameter : kernel.template_parameters)
+    parameters.push_back({{"Type", parameter.type}, {"Name", parameter.name}});
+  for (const LaunchSite& site : kernel.launches)
+    launches.push_back(launch_json(site));
+  std::string problem;
+  if (kernel.is_whole()) {
+    const auto found = candidate_knobs(source, kernel, architecture);
+    problem = found.ok() ? "" : found.error().sentence();
+    if (found.ok())
+      for (const Knob& knob : *found)
+        knobs.push_back({{"Name", knob.name},
+                         {"Kind", to_string(knob.kind)},
+                         {"Default", knob.default_value.text()},
+                         {"Why", knob.why}});
+  }
+  return {
+      {"Name", kernel.qualified_name},   {"Location", kernel.location}, {"TemplateParameters", parameters},
+      {"Unresolved", kernel.unresolved}, {"Launches", launches},        {"Knobs", knobs},
+      {"NoKnobsBecause", problem}};
 }
 
 } // namespace
@@ -52,16 +98,25 @@ std::string describe_kernels(ParsedSource& source, const std::string& architectu
     int number = 0;
     for (const LaunchSite& site : kernel.launches)
       text += describe(site, ++number);
-    if (!kernel.is_whole())
-      continue;
-    const auto knobs = candidate_knobs(source, kernel, architecture);
-    text += knobs.ok() ? *knobs : "  knobs: " + knobs.error().sentence() + "\n";
+    if (kernel.is_whole())
+      text += describe(candidate_knobs(source, kernel, architecture));
   }
   for (const std::string& header : source.missing_headers())
     text += "missing header: " + header + "\n";
   for (const std::string& stand_in : source.stand_ins())
     text += "stand-in: " + stand_in + "\n";
   return text;
+}
+
+std::string kernels_json(ParsedSource& source, const std::string& architecture) {
+  Json kernels = Json::array();
+  for (const KernelInfo& kernel : find_kernels(source))
+    kernels.push_back(kernel_json(source, kernel, architecture));
+  return Json{{"Schema", json_schema_version},
+              {"Kernels", kernels},
+              {"MissingHeaders", source.missing_headers()},
+              {"StandIns", source.stand_ins()}}
+      .dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 } // namespace lathe::refactor

@@ -198,7 +198,10 @@ int templatize_command(const Arguments& arguments) {
     const std::string kernels = describe_kernels(**source, request.subject.architecture);
     if (kernels.empty())
       return fail(settle_kernel(request.subject, **source).error());
-    std::cout << kernels;
+    if (line.has("json"))
+      std::cout << kernels_json(**source, request.subject.architecture) << "\n";
+    else
+      std::cout << kernels;
     return 0;
   }
   if (const Status settled = settle_kernel(request.subject, **source); !settled.ok())

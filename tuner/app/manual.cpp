@@ -106,7 +106,7 @@ std::string manual_markdown(const std::vector<CommandDescription>& commands) {
   for (const CommandDescription& command : commands)
     text += fmt::format("- [{0}](#lathe-{0})\n", command.name);
   for (const CommandDescription& command : commands) {
-    text += fmt::format("\n## lathe {}\n\n    {}\n\n{}\n\n| option | |\n|---|---|\n", command.name,
+    text += fmt::format("\n## lathe {}\n\n```text\n{}\n```\n\n{}\n\n| option | |\n|---|---|\n", command.name,
                         command.usage, command.summary);
     for (const OptionDescription& option : command.options)
       text += fmt::format("| `{}` | {} |\n", cell(option_heading(option)), cell(option_text(option)));

@@ -208,7 +208,7 @@ int replay_command(const Arguments& arguments) {
       "lathe replay FILE... [options]",
       "Runs a search on recorded spaces (Kernel Tuner caches or T4 files, plain or gzip) in place of a "
       "device.",
-      "lathe replay convolution-A100.json.gz --technique ensemble --budget 100 --seeds 20");
+      "lathe replay results.T4.json --technique ensemble --budget 100 --seeds 20");
   line.options().add_options()("technique", po::value<std::string>()->default_value("ensemble"),
                                "search technique")("budget", po::value<std::size_t>()->default_value(400),
                                                    "evaluations a run; failed ones count")(

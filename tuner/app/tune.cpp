@@ -113,7 +113,7 @@ CommandLine make_command_line() {
       "Finds the best configuration of each problem on this device. Runs on the first GPU, or on the host\n"
       "executor where there is none (its times are not GPU times). The same command resumes what was\n"
       "interrupted. Ctrl-C stops cleanly and keeps everything.",
-      "lathe tune search_spaces/silu_and_mul.json --problem num_tokens=4096,d=14336 --evaluations 100");
+      "lathe tune search_spaces/silu_and_mul.json --budget 30m");
   line.options().add_options()("budget", po::value<std::string>(),
                                "wall time for everything, such as 90s, 30m, 8h")(
       "evaluations", po::value<int>(),

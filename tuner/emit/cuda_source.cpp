@@ -68,7 +68,8 @@ Result<Fixed> fix_knobs(const TuningSpec& spec, const StoredWinner& winner, cons
     fixed.source.instance = kept.empty() ? name : name + "<" + kept + ">";
   }
   for (const std::string& include : type_includes({winner.types}, spec))
-    macros += include + "\n";
+    if (fixed.text.find(include) == std::string::npos)
+      macros += include + "\n";
   fixed.text = macros + fixed.text;
   return fixed;
 }

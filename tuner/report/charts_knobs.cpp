@@ -74,7 +74,7 @@ std::string importance_chart(const std::string& id, const Importance& importance
     drawing.rectangle(left, y + 3, std::max(1.0, x(bars[i].share) - left), row_height - 7, bars[i].css_class,
                       bars[i].name + ": " + percent(bars[i].share));
     drawing.text(std::max(left + 1, x(bars[i].share)) + 6, y + 15, percent(bars[i].share), "tick");
-    rows.push_back({escape(bars[i].name), percent(bars[i].share)});
+    rows.push_back({escape(bars[i].name), escape(percent(bars[i].share))});
   }
   std::string remark = fmt::format(
       "Share of the variance of log(time), by functional ANOVA of a random forest (Hutter et al., 2014) over "
@@ -182,7 +182,7 @@ std::string interaction_chart(const std::string& id, const Importance& importanc
       drawing.svg(id, title, "Predicted time of each pair of values relative to the mean."),
       fmt::format("The pair that explains most beyond its knobs by themselves ({}). Framed: the fastest. "
                   "Pairs that the conditions forbid are filled in by the model.",
-                  percent(pair.share)),
+                  escape(percent(pair.share))),
       table(title, headings, rows));
 }
 
@@ -221,7 +221,7 @@ std::string importance_heatmap(const std::string& id, const KernelReport& kernel
     const Line& line = lines[i];
     const double y = top + static_cast<double>(i) * row_height;
     drawing.text(left - 7, y + 15, shortened(line.name, 14), "name", Anchor::end);
-    Row row{escape(line.name), percent(line.mean)};
+    Row row{escape(line.name), escape(percent(line.mean))};
     for (std::size_t j = 0; j <= importances.size(); ++j) {
       const double share = j == 0 ? line.mean : line.shares[j - 1];
       const double x = left + static_cast<double>(j) * cell;
@@ -232,7 +232,7 @@ std::string importance_heatmap(const std::string& id, const KernelReport& kernel
       if (cell >= 17 && share >= 0.095)
         drawing.text(x + cell / 2 - 1, y + 15, fmt::format("{:.0f}", 100 * share), "inside", Anchor::middle);
       if (j > 0)
-        row.push_back(percent(share));
+        row.push_back(escape(percent(share)));
     }
     rows.push_back(std::move(row));
   }

@@ -12,6 +12,8 @@ constexpr std::size_t trees = 48;
 constexpr std::size_t smallest_leaf = 3;
 // Of the knobs, looked at in each split: the fraction of Hutter et al.
 constexpr double split_fraction = 5.0 / 6;
+// More add little to the shares and much to the time of fitting.
+constexpr std::size_t most_configurations = 2048;
 constexpr double flat = 1e-12; // variance of log(time) below which there is nothing to explain
 
 struct Sample {
@@ -252,6 +254,13 @@ std::optional<Importance> knob_importance(const std::vector<StoredEvaluation>& e
       ran.push_back(&evaluation);
   if (ran.size() < least_configurations)
     return std::nullopt;
+  if (ran.size() >
+      most_configurations) { // a choice of them that does not depend on their order in the search
+    std::mt19937_64 random(1);
+    for (std::size_t i = 0; i < most_configurations; ++i)
+      std::swap(ran[i], ran[i + random() % (ran.size() - i)]);
+    ran.resize(most_configurations);
+  }
   Importance result;
   result.configurations = ran.size();
   std::vector<std::size_t> sizes;

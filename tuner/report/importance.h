@@ -39,8 +39,8 @@ constexpr std::size_t least_configurations = 24;
 
 // Of the evaluations that ran; empty where fewer than `least_configurations` of one set of knobs did, or all
 // took the same time. The space is the product of the values tried, each taken as equally likely: conditions
-// are not known here, so that forbidden combinations count with what the forest predicts for them.
-// Deterministic.
+// are not known here, so that forbidden combinations count with what the forest predicts for them. Of more
+// than 2048 evaluations a random choice is looked at. Deterministic.
 std::optional<Importance> knob_importance(const std::vector<StoredEvaluation>& evaluations);
 
 } // namespace lathe::report

@@ -75,6 +75,9 @@ std::string winner_card(const KernelReport& kernel, const ProblemReport& problem
   }
   text += entry("raw is limited by", bottleneck(problem.raw_profile)) +
           entry("winner is limited by", bottleneck(problem.winner_profile));
+  text += entry("device", escape(winner.key.device) + ", driver " +
+                              (winner.key.driver.empty() ? "none" : escape(winner.key.driver)) + ", " +
+                              escape(winner.key.toolkit));
   text += entry("search", fmt::format("{} configurations in {} s, {}, Lathe {}", winner.evaluations,
                                       short_number(winner.seconds), escape(winner.timestamp.substr(0, 10)),
                                       escape(winner.lathe_version)));
@@ -85,13 +88,14 @@ std::string winner_card(const KernelReport& kernel, const ProblemReport& problem
 
 std::string problem_section(const std::string& id, std::size_t number, const KernelReport& kernel,
                             const ProblemReport& problem, bool open) {
-  std::string text = fmt::format("<details class=\"problem\" id=\"{}\"{}><summary>#{} {}", id,
-                                 open ? " open" : "", number, escape(problem.key.workload));
+  std::string text = fmt::format("<details class=\"problem\"{}><summary>#{} {}", open ? " open" : "", number,
+                                 escape(problem.key.workload));
   if (problem.winner)
     text += fmt::format(" <span>{:.2f}×, {} → {}</span>", problem.winner->comparison.ratio,
                         short_number(problem.winner->comparison.raw.median_us),
                         microseconds(problem.winner->comparison.tuned.median_us, kernel.is_host));
-  text += "</summary><div class=\"figures\">" + winner_card(kernel, problem);
+  // The identifier is inside: a link to it opens the problem.
+  text += fmt::format("</summary><div class=\"figures\" id=\"{}\">", id) + winner_card(kernel, problem);
   if (!problem.evaluations.empty()) {
     text += progress_chart(id + "-p", problem, kernel.is_host);
     text += distribution_chart(id + "-d", problem, kernel.is_host);

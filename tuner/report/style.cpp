@@ -64,18 +64,21 @@ th,td{padding:.32rem .55rem;border-bottom:1px solid var(--line);text-align:right
 th{font-weight:600}thead th{color:var(--dim);font-size:.8rem;vertical-align:bottom;white-space:normal}
 tbody th,td.words,thead th:first-child{text-align:left}
 td.words{white-space:normal;min-width:12rem}
+table:has(.words) th,table:has(.words) td{text-align:left}
+table:has(.words) th{white-space:normal;min-width:7rem}
+td>.words,td>code{display:block;white-space:normal;min-width:14rem;text-align:left}
 .problems td.strip{width:180px;min-width:130px}
 .problems th,.problems td{padding-left:.4rem;padding-right:.4rem}
 .problems a{text-decoration:none}.problems a:hover{text-decoration:underline}
 .gain{color:var(--good);font-weight:600}.loss{color:var(--bad);font-weight:600}.even{color:var(--dim)}
 details.problem{border:1px solid var(--line);border-radius:10px;margin:.6rem 0;padding:0 .9rem}
-details.problem>summary{cursor:pointer;padding:.65rem 0;font-weight:600;display:flex;flex-wrap:wrap;gap:.1rem 1rem;align-items:baseline}
-details.problem>summary::before{content:"▸";color:var(--dim);width:.8em}
+details.problem>summary{cursor:pointer;position:relative;padding:.65rem 0 .65rem 1.3rem;font-weight:600;display:flex;flex-wrap:wrap;gap:.1rem 1rem;align-items:baseline}
+details.problem>summary::before{content:"▸";color:var(--dim);position:absolute;left:0}
 details.problem[open]>summary::before{content:"▾"}
 details.problem>summary::-webkit-details-marker{display:none}
 details.problem>summary{list-style:none}
 details.problem>summary span{font-weight:400;color:var(--dim);font-size:.9rem}
-details.problem>.figures{margin-bottom:1rem}
+details.problem>.figures{margin-bottom:1rem;scroll-margin-top:4rem}
 details.data{margin-top:.4rem;font-size:.85rem}details.data summary{cursor:pointer;color:var(--dim)}
 .winner dl{display:grid;grid-template-columns:auto 1fr;gap:.15rem .9rem;margin:.5rem 0 0;font-size:.9rem}
 .winner dt{color:var(--dim)}.winner dd{margin:0}

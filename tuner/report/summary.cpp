@@ -60,8 +60,9 @@ std::size_t count_ok(const ProblemReport& problem) {
 }
 
 std::size_t count_stopped_early(const ProblemReport& problem) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      problem.evaluations, [](const auto& e) { return e.measurement.timing.stopped_early; }));
+  return static_cast<std::size_t>(std::ranges::count_if(problem.evaluations, [](const auto& e) {
+    return e.measurement.outcome == Outcome::ok && e.measurement.timing.stopped_early;
+  }));
 }
 
 const StoredEvaluation* evaluation_of_winner(const ProblemReport& problem) {

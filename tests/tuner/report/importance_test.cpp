@@ -76,6 +76,18 @@ TEST(Importance, NothingIsToldOfTooFewOrEqualTimes) {
   EXPECT_FALSE(knob_importance(evaluations_of([](double, double, double) { return 1.0; })));
 }
 
+// A night's search is looked at through a sample, in no more time than a short one.
+TEST(Importance, LargeSearchesAreSampled) {
+  std::vector<StoredEvaluation> many;
+  const auto once = evaluations_of([](double a, double b, double) { return a + b / 2; });
+  for (int i = 0; i < 40; ++i)
+    many.insert(many.end(), once.begin(), once.end());
+  const auto found = knob_importance(many);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->configurations, 2048u);
+  EXPECT_NEAR(found->knobs[0].share, 0.8, 0.05);
+}
+
 TEST(Importance, WordsAreValuesToo) {
   auto list = evaluations_of([](double a, double, double) { return a; });
   for (StoredEvaluation& evaluation : list)

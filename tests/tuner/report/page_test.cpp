@@ -19,6 +19,9 @@ using testing::Not;
 std::string nesting_fault(const std::string& html) {
   const std::set<std::string> empty_elements{"meta", "!doctype", "br"};
   std::vector<std::string> open;
+  for (std::size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1))
+    if (!std::isalpha(static_cast<unsigned char>(html[at + 1])) && html[at + 1] != '/' && html[at + 1] != '!')
+      return "a bare < at " + html.substr(at, 40);
   const std::regex tag(R"(<(/?)([!a-zA-Z][a-z0-9A-Z]*)([^<>]*)>)");
   for (std::sregex_iterator found(html.begin(), html.end(), tag), end; found != end; ++found) {
     const std::string name = (*found)[2], rest = (*found)[3];
