@@ -1,6 +1,7 @@
-// A language model in the roles of STARK: planner, coder and debugger, each with its temperature and its context
-// set. What it says is text to be judged: a plan is checked against the legal actions or the kernel's own bytes,
-// code against the anchors, and what is left goes to the guard and the tuner like any other candidate.
+// A language model in the roles of STARK: planner, coder and debugger, each with its temperature and its
+// context set. What it says is text to be judged: a plan is checked against the legal actions or the kernel's
+// own bytes, code against the anchors, and what is left goes to the guard and the tuner like any other
+// candidate.
 #pragma once
 
 #include "refactor/agents/anchors.h"
@@ -14,7 +15,7 @@ namespace lathe::refactor::agents {
 
 // What the roles need besides the tree.
 struct ModelTask {
-  Candidate raw;                  // of the source
+  Candidate raw; // of the source
   std::string architecture = "sm_90";
   std::int64_t max_output_tokens = 16384;
   std::size_t leaders = 3; // r of the planner's context
@@ -23,15 +24,16 @@ struct ModelTask {
 };
 
 // Asks for one of the legal actions, or, where `may_instruct`, for a grounded instruction: the kernel with
-// anchors and what to do inside. Where the model does not answer, answers something else or has spent its budget,
-// `otherwise` plans, and the reason says so.
+// anchors and what to do inside. Where the model does not answer, answers something else or has spent its
+// budget, `otherwise` plans, and the reason says so.
 std::unique_ptr<Planner> make_model_planner(llm::Conversation& conversation, const ModelTask& task,
                                             bool may_instruct, std::unique_ptr<Planner> otherwise);
 
 // Writes what a plan asks for on `base`, the parent's candidate; repairs it where the parent is broken. The
 // answer changes nothing outside the anchors. Errors are the diagnosis of the attempt.
-Result<Candidate> write_by_model(llm::Conversation& conversation, const ModelTask& task, const SearchTree& tree,
-                                 NodeId parent, const Plan& plan, const Candidate& base);
+Result<Candidate> write_by_model(llm::Conversation& conversation, const ModelTask& task,
+                                 const SearchTree& tree, NodeId parent, const Plan& plan,
+                                 const Candidate& base);
 
 // The context of a role in words: one part a node, headed "node ID", in the order of context_set().
 std::string context_words(const SearchTree& tree, Role role, NodeId at, const ModelTask& task);

@@ -12,7 +12,8 @@ namespace {
 
 const std::atomic<bool> never{false};
 
-LoopEnd run(const OfflineTree& recorded, SearchTree& tree, const LoopOptions& options, int stop_after = 1 << 30) {
+LoopEnd run(const OfflineTree& recorded, SearchTree& tree, const LoopOptions& options,
+            int stop_after = 1 << 30) {
   RecordedEnvironment environment(recorded);
   const auto planner = make_uniform_planner();
   std::atomic<bool> stop{false};
@@ -144,8 +145,8 @@ TEST(Loop, NothingThatAPlannerSaysIsAScore) {
   const OfflineTree recorded = testing::subset_tree("k", testing::usual_actions());
   RecordedEnvironment environment(recorded);
   SearchTree tree(recorded.states[0].key);
-  const auto end =
-      run_loop(environment, boaster, tree, options_of(1), never, [](const AttemptReport&) { return Status(Done{}); });
+  const auto end = run_loop(environment, boaster, tree, options_of(1), never,
+                            [](const AttemptReport&) { return Status(Done{}); });
   ASSERT_TRUE(end.ok());
   EXPECT_LT(tree.node(1).speedup(), 1);
   EXPECT_EQ(tree.best(), root_node);

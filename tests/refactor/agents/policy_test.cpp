@@ -20,12 +20,14 @@ TEST(Reward, IsThePapersStages) {
   EXPECT_DOUBLE_EQ(staged_reward(Stage::measured, 1.0, 1.0, 1, paper), 0.1 + 0.5);
   EXPECT_DOUBLE_EQ(staged_reward(Stage::measured, 1.005, 1.0, 1, paper), 0.1 + 0.5) << "within the noise";
   EXPECT_DOUBLE_EQ(staged_reward(Stage::measured, 1.2, 1.0, 1, paper), 0.1 + 0.5 + 1.0);
-  EXPECT_DOUBLE_EQ(staged_reward(Stage::measured, 1.2, 1.5, 1, paper), 0.1 + 0.5) << "faster than raw, not than before";
+  EXPECT_DOUBLE_EQ(staged_reward(Stage::measured, 1.2, 1.5, 1, paper), 0.1 + 0.5)
+      << "faster than raw, not than before";
 }
 
 TEST(Reward, LaterStepsEarnLess) {
   const RewardOptions options;
-  EXPECT_GT(staged_reward(Stage::measured, 1.2, 1.0, 1, options), staged_reward(Stage::measured, 1.2, 1.0, 4, options));
+  EXPECT_GT(staged_reward(Stage::measured, 1.2, 1.0, 1, options),
+            staged_reward(Stage::measured, 1.2, 1.0, 4, options));
 }
 
 TEST(Reward, ACycleHasNegativeReturn) {
@@ -34,7 +36,8 @@ TEST(Reward, ACycleHasNegativeReturn) {
     const auto rewards = sequence_rewards("A", steps, options);
     return std::accumulate(rewards.begin(), rewards.end(), 0.0);
   };
-  const RewardedStep to_b{"B", Stage::measured, 2.0}, to_a{"A", Stage::measured, 1.0}, to_c{"C", Stage::measured, 3.0};
+  const RewardedStep to_b{"B", Stage::measured, 2.0}, to_a{"A", Stage::measured, 1.0},
+      to_c{"C", Stage::measured, 3.0};
   EXPECT_LT(total({to_b, to_a}), 0);
   EXPECT_LT(total({to_b, to_c, to_a}), 0);
   EXPECT_LT(total({to_b, to_a, to_b, to_a}), total({to_b, to_a}));

@@ -29,14 +29,16 @@ inline std::vector<std::pair<Action, double>> usual_actions(double scale = 1) {
 }
 
 // Every subset of the actions is a state; its speed-up is exp(sum of gains).
-inline OfflineTree subset_tree(const std::string& kernel, const std::vector<std::pair<Action, double>>& actions) {
+inline OfflineTree subset_tree(const std::string& kernel,
+                               const std::vector<std::pair<Action, double>>& actions) {
   OfflineTree tree;
   tree.kernel = kernel;
   tree.source = kernel + ".cu";
   tree.device = "made up";
   tree.facts = {{"loops", 1}, {"barriers", 0}};
   tree.problems = {"n=1"};
-  tree.problem_facts = {{{"log2_bytes", 20}, {"log2_blocks", 4}, {"log2_threads", 8}, {"log2_bytes_per_thread", 5}}};
+  tree.problem_facts = {
+      {{"log2_bytes", 20}, {"log2_blocks", 4}, {"log2_threads", 8}, {"log2_bytes_per_thread", 5}}};
   for (std::size_t set = 0; set < (std::size_t{1} << actions.size()); ++set) {
     RecordedState state;
     state.key = kernel + std::to_string(set);

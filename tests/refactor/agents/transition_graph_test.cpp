@@ -1,4 +1,5 @@
-// The transition memory: scoring, retrieval, updates, persistence, merging, and the guard against negative transfer.
+// The transition memory: scoring, retrieval, updates, persistence, merging, and the guard against negative
+// transfer.
 #include "refactor/agents/ablation.h"
 #include "tests/refactor/agents/recorded.h"
 #include "tuner/base/files.h"
@@ -19,7 +20,8 @@ Direction best_direction(const TransitionGraph& memory, const std::vector<Direct
                          const ScoreOptions& options) {
   Direction best = memory_access;
   for (std::size_t i = 1; i < direction_count; ++i)
-    if (memory.score(static_cast<Direction>(i), state, prefix, options) > memory.score(best, state, prefix, options))
+    if (memory.score(static_cast<Direction>(i), state, prefix, options) >
+        memory.score(best, state, prefix, options))
       best = static_cast<Direction>(i);
   return best;
 }
@@ -145,8 +147,8 @@ TEST(TransferGuard, TrustsWhatForetellsAndDropsWhatMisleads) {
   EXPECT_TRUE(wrong.is_off());
 }
 
-// On a made-up tree whose gains a randomised memory misleads about: final results are not worse than without one
-// by more than the noise of the seeds.
+// On a made-up tree whose gains a randomised memory misleads about: final results are not worse than without
+// one by more than the noise of the seeds.
 TEST(TransferGuard, ARandomMemoryIsNoWorseThanNone) {
   std::vector<OfflineTree> trees;
   for (int i = 0; i < 4; ++i)
