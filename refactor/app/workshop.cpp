@@ -85,11 +85,7 @@ Result<Candidate> Workshop::candidate_of(const SearchTree& tree, NodeId id) {
     return known->second;
   const fs::path kept = options_.folder / "candidates" / node.candidate / "candidate.json";
   std::error_code failure;
-<<<<<<< HEAD
-  if (node.candidate.empty() || !fs::exists(kept, failure))
-=======
   if (!fs::exists(kept, failure))
->>>>>>> acd4d7a (A model as planner, coder and debugger within STARK's contexts and anchors; tests of the loop's parts)
     return Error{fmt::format("attempt {}", id), "its candidate was not kept",
                  "start again in another folder"};
   LATHE_TRY(const std::string text, read_file(kept));

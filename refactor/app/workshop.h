@@ -17,11 +17,8 @@ namespace lathe::refactor {
 using Scorer = std::function<Result<QueueAnswer>(const QueueRequest& request, const TuningSpec& spec,
                                                  const std::filesystem::path& certificate)>;
 
-<<<<<<< HEAD
-=======
 Result<Certificate> judge_here(const TuningSpec& spec, const GuardOptions& guard);
 
->>>>>>> acd4d7a (A model as planner, coder and debugger within STARK's contexts and anchors; tests of the loop's parts)
 // What an author other than the rules makes of a plan: a candidate, or an Error whose sentence is the
 // diagnosis.
 using Author = std::function<Result<Candidate>(const agents::SearchTree& tree, agents::NodeId parent,
@@ -37,10 +34,7 @@ struct WorkshopOptions {
   double most_bytes = 64e6;     // of such a problem, unless none is that small
   int evaluations = 20;         // configurations a candidate and problem
   GuardOptions guard;
-<<<<<<< HEAD
-=======
   Judge judge = judge_here;
->>>>>>> acd4d7a (A model as planner, coder and debugger within STARK's contexts and anchors; tests of the loop's parts)
   bool can_repair = false;                     // the author mends broken candidates
   std::function<void(const std::string&)> say; // a line a stage
 };
