@@ -12,3 +12,4 @@
 #include "refactor/agents/ablation.h"
 #include "refactor/agents/anchors.h"
 #include "refactor/agents/context_sets.h"
+#include "refactor/agents/model_roles.h"

@@ -153,6 +153,9 @@ Result<LoopEnd> run_loop(Environment& environment, Planner& planner, SearchTree&
       return ended(fmt::format("{} attempts in a row found nothing better", options.plateau));
     if (is_at_the_floor(tree.node(tree.best()), options.floor_share))
       return ended("the best candidate moves its bytes as fast as a copy does");
+    if (options.halt)
+      if (const auto why = options.halt())
+        return ended(*why);
     LATHE_TRY(const auto proposed, propose_attempt(environment, planner, tree, options, attempt));
     if (!proposed)
       return ended("no legal action is left");
@@ -170,7 +173,8 @@ Result<LoopEnd> run_loop(Environment& environment, Planner& planner, SearchTree&
         node.is_broken() || !std::isfinite(parent_score) ? 0 : std::log(parent_score / node.score);
     Situation seen = proposed->situation;
     seen.tree = &tree;
-    planner.learn(seen, proposed->plan, node.is_broken(), gain);
+    if (!proposed->situation.legal.empty())
+      planner.learn(seen, proposed->plan, node.is_broken(), gain);
     LATHE_CHECK(save({id, node.score < best_before}));
   }
 }

@@ -44,6 +44,8 @@ struct LoopOptions {
   double floor_share = 0.98; // of the copy bandwidth, on every problem: nothing is left to gain
   SelectionOptions selection;
   std::uint64_t seed = 1;
+  // Asked before every attempt: a reason to end, such as a spent budget of model calls.
+  std::function<std::optional<std::string>()> halt = {};
 };
 
 struct LoopEnd {

@@ -213,7 +213,7 @@ Result<OfflineTree> read_tree(const std::filesystem::path& file) {
 }
 
 Status write_tree(const OfflineTree& tree, const std::filesystem::path& file) {
-  return write_file(file, to_json(tree).dump(1) + "\n");
+  return write_file(file, to_json(tree).dump() + "\n");
 }
 
 Result<std::vector<OfflineTree>> read_trees(const std::filesystem::path& folder_or_file) {

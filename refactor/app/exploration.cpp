@@ -56,6 +56,7 @@ private:
   Result<std::optional<std::size_t>> follow(std::size_t index, std::size_t edge);
   Status walk();
   void link();
+  Status walk_all();
   Status enqueue(std::size_t index);
   bool has_room() const { return tree_.states.size() < static_cast<std::size_t>(options_.states) + 1; }
   std::size_t draw(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
@@ -158,6 +159,22 @@ void Explorer::link() {
   }
 }
 
+// Every sequence of whole rules, each rule once, breadth first.
+Status Explorer::walk_all() {
+  for (std::size_t at = 0; at < tree_.states.size() && has_room(); ++at) {
+    if (tree_.states[at].depth >= options_.depth)
+      continue;
+    LATHE_CHECK(expand(at));
+    for (std::size_t edge = 0; edge < tree_.states[at].edges.size(); ++edge) {
+      const Action& action = tree_.states[at].edges[edge].action;
+      const std::vector<std::string>& applied = candidates_[at].applied;
+      if (action.whole && std::find(applied.begin(), applied.end(), action.rule) == applied.end())
+        LATHE_CHECK(follow(at, edge));
+    }
+  }
+  return Done{};
+}
+
 // One random sequence of actions from the raw kernel.
 Status Explorer::walk() {
   std::size_t at = 0;
@@ -194,11 +211,13 @@ Result<OfflineTree> Explorer::run() {
   tree_.states.push_back(std::move(root));
   candidates_.push_back(std::move(named.candidate));
   LATHE_CHECK(expand(0));
-  for (std::size_t edge = 0; edge < tree_.states[0].edges.size(); ++edge)
+  for (std::size_t edge = 0; !options_.whole_rules && edge < tree_.states[0].edges.size(); ++edge)
     LATHE_CHECK(follow(0, edge));
   options_.say(fmt::format("{}: {} single actions", options_.name, tree_.states.size() - 1));
   // A kernel with few actions has fewer states than wanted: walks that find nothing new end the search.
-  for (int idle = 0; has_room() && idle < 40;) {
+  if (options_.whole_rules)
+    LATHE_CHECK(walk_all());
+  for (int idle = 0; !options_.whole_rules && has_room() && idle < 40;) {
     const std::size_t before = tree_.states.size();
     LATHE_CHECK(walk());
     idle = tree_.states.size() == before ? idle + 1 : 0;

@@ -31,6 +31,7 @@ CommandLine make_command_line() {
       "depth", po::value<int>()->default_value(6),
       "actions in a row at most")("states", po::value<int>()->default_value(48),
                                   "templates at most: every single action, then random sequences")(
+      "whole-rules", "every sequence of whole rules, shortest first, in place of random sequences")(
       "seed", po::value<std::uint64_t>()->default_value(1), "of the random sequences")(
       "most-megabytes", po::value<double>()->default_value(64), "that a problem may move")(
       "evaluations", po::value<int>()->default_value(20), "configurations a template and problem")(
@@ -78,6 +79,7 @@ int record(const CommandLine& line, const Arguments& arguments) {
   options.states = line.get<int>("states");
   options.evaluations = line.get<int>("evaluations");
   options.seed = line.get<std::uint64_t>("seed");
+  options.whole_rules = line.has("whole-rules");
   options.most_bytes = line.get<double>("most-megabytes") * 1e6;
   options.problems = line.get<int>("problem-count");
   options.name = line.has("name") ? line.get<std::string>("name") : subject->kernel;

@@ -39,6 +39,24 @@ Result<std::uint64_t> base_seed(const ModelOptions& options, std::uint64_t given
   return (std::uint64_t{device()} << 32 | device()) | 1;
 }
 
+Result<Certificate> examine(const Candidate& candidate, const ModelWork& work, const Candidate& raw,
+                            const Assemble& assemble, std::uint64_t seed) {
+  LATHE_TRY(const TemporaryFolder folder, TemporaryFolder::create("model"));
+  const OutputPaths paths = OutputPaths::under(folder.path(), work.name);
+  LATHE_TRY(const TuningSpec spec, assemble(candidate, paths));
+  LATHE_CHECK(write_file(paths.raw_file, raw.text));
+  LATHE_CHECK(write_file(paths.template_file, candidate.text));
+  // As a tuner will read it: what the specification's own checks refuse never reaches the guard.
+  LATHE_CHECK(write_spec(spec, paths.spec_file));
+  LATHE_TRY(const TuningSpec read, read_spec(paths.spec_file));
+  GuardOptions guard = work.guard;
+  guard.seed = seed;
+  guard.run_refused = false;
+  return judge_apart(read, guard);
+}
+
+} // namespace
+
 Result<Certificate> judge_apart(const TuningSpec& spec, const GuardOptions& guard) {
   const auto told = llm::run_apart(
       [&] {
@@ -58,24 +76,6 @@ Result<Certificate> judge_apart(const TuningSpec& spec, const GuardOptions& guar
     return Error{json["Error"].get<std::string>(), "", ""};
   return certificate_from_json(json);
 }
-
-Result<Certificate> examine(const Candidate& candidate, const ModelWork& work, const Candidate& raw,
-                            const Assemble& assemble, std::uint64_t seed) {
-  LATHE_TRY(const TemporaryFolder folder, TemporaryFolder::create("model"));
-  const OutputPaths paths = OutputPaths::under(folder.path(), work.name);
-  LATHE_TRY(const TuningSpec spec, assemble(candidate, paths));
-  LATHE_CHECK(write_file(paths.raw_file, raw.text));
-  LATHE_CHECK(write_file(paths.template_file, candidate.text));
-  // As a tuner will read it: what the specification's own checks refuse never reaches the guard.
-  LATHE_CHECK(write_spec(spec, paths.spec_file));
-  LATHE_TRY(const TuningSpec read, read_spec(paths.spec_file));
-  GuardOptions guard = work.guard;
-  guard.seed = seed;
-  guard.run_refused = false;
-  return judge_apart(read, guard);
-}
-
-} // namespace
 
 Result<ModelResult> templatize_by_model(const ModelOptions& options, ModelWork work,
                                         const Assemble& assemble) {

@@ -27,6 +27,10 @@ struct ModelResult {
   std::vector<std::string> notes;
 };
 
+// Judges in a process of its own: a compiler or a kernel that hangs or crashes costs the candidate, not the
+// command.
+Result<Certificate> judge_apart(const TuningSpec& spec, const GuardOptions& guard);
+
 // Every candidate is judged in a folder of its own, by a process of its own: a refused one leaves nothing
 // behind but the transcript.
 Result<ModelResult> templatize_by_model(const ModelOptions& options, ModelWork work,

@@ -1,12 +1,15 @@
 // `lathe optimize`: the outer loop on one kernel.
+#include "refactor/agents/model_roles.h"
 #include "refactor/app/command.h"
 #include "refactor/app/history.h"
+#include "refactor/app/model_author.h"
 #include "refactor/app/subject_options.h"
 #include "refactor/app/workshop.h"
 #include "tuner/app/selection.h"
 #include "tuner/app/tune_queue.h"
 #include "tuner/base/files.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <fmt/format.h>
@@ -51,7 +54,8 @@ CommandLine make_command_line() {
       "evaluations", po::value<int>(),
       "configurations a candidate and problem (default 20; 6 on the host executor)")(
       "planner", po::value<std::string>(),
-      "uniform, heuristic, memory or policy (default: policy where --policy is given, else memory)")(
+      "uniform, heuristic, memory, policy or model (default: policy where --policy is given, else memory)")(
+      "coder", po::value<std::string>()->default_value("rules"), "who writes the candidates: rules or model")(
       "memory", po::value<std::string>(), "transition memory, read and updated (made where it is missing)")(
       "policy", po::value<std::string>(), "weights of lathe policy train")(
       "epsilon", po::value<double>()->default_value(0.35), "share of choices that explore")(
@@ -63,6 +67,7 @@ CommandLine make_command_line() {
       "guard-seconds", po::value<double>()->default_value(120),
       "of the guard's runs of a candidate")("no-final", "leave out the final tuning and the header")(
       "history", po::value<std::string>(), "show the tree of a run and end")("json", "print JSON");
+  add_model_options(line);
   return line;
 }
 
@@ -72,6 +77,8 @@ struct Run {
   fs::path folder;
   LoopOptions loop;
   std::string planner;
+  bool model_writes = false;
+  std::optional<ModelOptions> model;
   std::optional<fs::path> memory_file, policy_file, queue;
   std::string device;
   int evaluations = 0, ahead = 4; // 0: by the device
@@ -104,6 +111,16 @@ Result<Run> read_run(const CommandLine& line, const Arguments& arguments) {
                                     : "memory";
   if (run.planner == "policy" && !run.policy_file)
     return usage_error("--planner policy", "no policy is given", "name its weights with --policy");
+  const std::string coder = line.get<std::string>("coder");
+  if (coder != "rules" && coder != "model")
+    return usage_error("coder " + coder, "there is no such coder", "use rules or model");
+  run.model_writes = coder == "model";
+  LATHE_TRY(run.model, read_model_options(line));
+  if (!run.model && (run.model_writes || run.planner == "model"))
+    return usage_error("lathe optimize", "a role is the model's, and no model is given",
+                       "name one with --model");
+  if (run.model && !run.model_writes && run.planner != "model")
+    return usage_error("--model", "no role is the model's", "add --coder model or --planner model");
   run.device = line.get<std::string>("device");
   run.ahead = line.get<int>("ahead");
   if (line.has("evaluations"))
@@ -118,9 +135,52 @@ Result<Run> read_run(const CommandLine& line, const Arguments& arguments) {
   return run;
 }
 
-Result<std::unique_ptr<Planner>> make_planner(const Run& run, TransitionGraph& memory) {
+// The model of a run, its words kept as they come.
+struct ModelSeat {
+  std::unique_ptr<llm::Conversation> conversation;
+  ModelTask task;
+  int unanswered = 0; // questions in a row
+};
+
+Result<ModelSeat> seat_model(const Run& run) {
+  ModelSeat seat;
+  LATHE_TRY(auto provider, llm::make_provider(run.model->provider, run.model->limits));
+  fs::path keep_at = run.model->transcript;
+  // Every sitting has a file of its own: a resumed run loses no word of the one before.
+  for (int sitting = 1; keep_at.empty(); ++sitting) {
+    std::error_code failure;
+    const fs::path file = run.folder / fmt::format("transcript-{}.json", sitting);
+    if (!fs::exists(file, failure))
+      keep_at = file;
+  }
+  seat.conversation = std::make_unique<llm::Conversation>(std::move(provider), run.model->budget, keep_at);
+  return seat;
+}
+
+// Why no further question makes sense; nothing where one does.
+std::optional<std::string> model_is_done(const ModelSeat& seat, const Run& run) {
+  const llm::Ledger& ledger = seat.conversation->ledger();
+  const llm::Budget& budget = run.model->budget;
+  if ((budget.calls && ledger.calls() >= *budget.calls) ||
+      (budget.tokens && ledger.tokens() >= *budget.tokens) ||
+      (budget.money && ledger.money() >= *budget.money))
+    return "the budget of the model is spent: " + ledger.summary();
+  constexpr std::size_t patience = 3;
+  const auto& turns = seat.conversation->transcript().turns;
+  const bool is_silent =
+      turns.size() >= patience &&
+      std::all_of(turns.end() - patience, turns.end(), [](const llm::Turn& turn) { return !turn.answer; });
+  if (is_silent && run.model_writes)
+    return "the model does not answer: " + turns.back().error;
+  return std::nullopt;
+}
+
+Result<std::unique_ptr<Planner>> make_planner(const Run& run, TransitionGraph& memory, ModelSeat* seat) {
   MemoryOptions options;
   options.source = run.name;
+  if (run.planner == "model")
+    return make_model_planner(*seat->conversation, seat->task, run.model_writes,
+                              make_memory_planner(memory, options));
   if (run.planner == "uniform")
     return make_uniform_planner();
   if (run.planner == "heuristic")
@@ -132,7 +192,7 @@ Result<std::unique_ptr<Planner>> make_planner(const Run& run, TransitionGraph& m
     return make_policy_planner(std::move(policy), run.memory_file ? &memory : nullptr, options);
   }
   return usage_error("planner " + run.planner, "there is no such planner",
-                     "use uniform, heuristic, memory or policy");
+                     "use uniform, heuristic, memory, policy or model");
 }
 
 // The history of this run, new or as it was left. A folder of another run is refused.
@@ -144,6 +204,7 @@ Result<History> open_history(const Run& run, const Subject& subject, const std::
   fresh.source_hash = subject.provenance.source_hash;
   fresh.settings = {{"Seed", std::to_string(run.loop.seed)},
                     {"Planner", run.planner},
+                    {"Coder", run.model_writes ? "model" : "rules"},
                     {"Steps", std::to_string(run.loop.steps)},
                     {"Evaluations", std::to_string(run.evaluations)},
                     {"Epsilon", fmt::format("{}", run.loop.selection.epsilon)}};
@@ -228,11 +289,22 @@ int finish_result(const Run& run, const History& history, bool is_host) {
   return export_command(header);
 }
 
-Status run_attempts(const Run& run, Workshop& workshop, History& history, TransitionGraph& memory,
+Status run_attempts(Run& run, Workshop& workshop, History& history, TransitionGraph& memory, ModelSeat* seat,
                     LoopEnd& end) {
-  LATHE_TRY(const std::unique_ptr<Planner> planner, make_planner(run, memory));
+  LATHE_TRY(const std::unique_ptr<Planner> planner, make_planner(run, memory, seat));
+  if (seat)
+    run.loop.halt = [&] { return model_is_done(*seat, run); };
+  const int calls = history.model_calls;
+  const std::int64_t tokens = history.model_tokens;
+  const double money = history.model_money;
   const auto save = [&](const AttemptReport& report) -> Status {
     const Node& node = history.tree.node(report.node);
+    if (seat) {
+      const llm::Ledger& ledger = seat->conversation->ledger();
+      history.model_calls = calls + static_cast<int>(ledger.calls());
+      history.model_tokens = tokens + ledger.tokens();
+      history.model_money = money + ledger.money();
+    }
     LATHE_CHECK(write_history(history, run.folder));
     if (run.memory_file)
       LATHE_CHECK(write_memory(memory, *run.memory_file));
@@ -324,7 +396,25 @@ int optimize(Run& run) {
   options.evaluations = run.evaluations;
   options.guard = run.guard;
   options.say = [](const std::string& text) { std::fprintf(stderr, "  %s\n", text.c_str()); };
-  auto workshop = Workshop::open(*subject, std::move(options), std::move(scorer));
+  std::optional<ModelSeat> seat;
+  Author author;
+  if (run.model) {
+    auto seated = seat_model(run);
+    if (!seated.ok())
+      return fail(seated.error());
+    seat = std::move(*seated);
+    seat->task.raw = subject->raw;
+    seat->task.architecture = subject->architecture;
+    seat->task.max_output_tokens = run.model->max_output_tokens;
+  }
+  if (run.model_writes) {
+    options.can_repair = true;
+    options.judge = judge_apart;
+    author = [&](const SearchTree& tree, NodeId parent, const Plan& plan, const Candidate& base) {
+      return write_by_model(*seat->conversation, seat->task, tree, parent, plan, base);
+    };
+  }
+  auto workshop = Workshop::open(*subject, std::move(options), std::move(scorer), std::move(author));
   if (!workshop.ok())
     return fail(workshop.error());
   auto history = open_history(run, *subject, (*workshop)->root_key());
@@ -334,8 +424,14 @@ int optimize(Run& run) {
     history->device = backend->device().name;
     history->is_host = is_host;
   }
+  if (seat)
+    seat->task.candidate_of = [&](NodeId id) -> std::optional<Candidate> {
+      auto candidate = (*workshop)->candidate_of(history->tree, id);
+      return candidate.ok() ? std::optional(std::move(*candidate)) : std::nullopt;
+    };
   LoopEnd end;
-  if (const Status done = run_attempts(run, **workshop, *history, *memory, end); !done.ok())
+  if (const Status done = run_attempts(run, **workshop, *history, *memory, seat ? &*seat : nullptr, end);
+      !done.ok())
     return fail(done.error());
   const Node& best = history->tree.node(history->tree.best());
   if (best.id != root_node)

@@ -79,11 +79,13 @@ Result<Candidate> Workshop::candidate_of(const SearchTree& tree, NodeId id) {
   if (id == root_node)
     return root_;
   const Node& node = tree.node(id);
+  if (node.candidate.empty())
+    return candidate_of(tree, node.parent);
   if (const auto known = candidates_.find(node.candidate); known != candidates_.end())
     return known->second;
   const fs::path kept = options_.folder / "candidates" / node.candidate / "candidate.json";
   std::error_code failure;
-  if (node.candidate.empty() || !fs::exists(kept, failure))
+  if (!fs::exists(kept, failure))
     return Error{fmt::format("attempt {}", id), "its candidate was not kept",
                  "start again in another folder"};
   LATHE_TRY(const std::string text, read_file(kept));
@@ -120,7 +122,7 @@ Result<Candidate> Workshop::write(const SearchTree& tree, NodeId parent, const P
 }
 
 Result<Certificate> Workshop::judge_candidate(const Candidate& candidate, const OutputPaths& paths,
-                                              TuningSpec& spec, bool by_rules) {
+                                              TuningSpec& spec, std::uint64_t seed) {
   std::vector<std::string> notes;
   LATHE_TRY(spec, write_template(subject_, candidate, options_.name, paths, notes));
   GuardOptions guard = options_.guard;
@@ -128,8 +130,10 @@ Result<Certificate> Workshop::judge_candidate(const Candidate& candidate, const 
   guard.stop_at_failure = true;
   guard.raw_preconditions = candidate.raw_preconditions;
   guard.raw_launch_bounds = candidate.raw_launch_bounds;
-  LATHE_TRY(Certificate certificate, judge(spec, guard));
-  certificate.author.kind = by_rules ? "rules" : "model";
+  // An answer is not fitted to the samples that refused the one before.
+  guard.seed += seed;
+  LATHE_TRY(Certificate certificate, options_.judge(spec, guard));
+  certificate.author.kind = author_ ? "model" : "rules";
   LATHE_CHECK(write_file(paths.certificate_file, to_json(certificate).dump(2) + "\n"));
   return certificate;
 }
@@ -184,7 +188,7 @@ Result<Node> Workshop::attempt(const SearchTree& tree, NodeId parent, const Plan
   options_.say(
       fmt::format("guard judges {}", plan.action.rule.empty() ? "what was written" : plan.action.label()));
   TuningSpec spec;
-  const auto certificate = judge_candidate(candidate, paths, spec, !author_);
+  const auto certificate = judge_candidate(candidate, paths, spec, tree.size());
   if (!certificate.ok() || !certificate->accepted()) {
     node.stage = Stage::refused;
     node.diagnostics = certificate.ok() ? refusal_of(*certificate) : certificate.error().sentence();
@@ -204,6 +208,10 @@ Status Workshop::ask_ahead(const SearchTree& tree, NodeId parent, const Plan& pl
   const auto node = attempt(tree, parent, plan);
   // Without an answer yet: what was wanted.
   return node.ok() || node.error().what == "evaluation queue" ? Status(Done{}) : Status(node.error());
+}
+
+Result<Certificate> judge_here(const TuningSpec& spec, const GuardOptions& guard) {
+  return judge(spec, guard);
 }
 
 nlohmann::ordered_json candidate_json(const Candidate& candidate) {

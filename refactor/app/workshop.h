@@ -17,10 +17,15 @@ namespace lathe::refactor {
 using Scorer = std::function<Result<QueueAnswer>(const QueueRequest& request, const TuningSpec& spec,
                                                  const std::filesystem::path& certificate)>;
 
+Result<Certificate> judge_here(const TuningSpec& spec, const GuardOptions& guard);
+
 // What an author other than the rules makes of a plan: a candidate, or an Error whose sentence is the
 // diagnosis.
 using Author = std::function<Result<Candidate>(const agents::SearchTree& tree, agents::NodeId parent,
                                                const agents::Plan& plan, const Candidate& base)>;
+
+// How a template is judged; a model's in a process of its own.
+using Judge = std::function<Result<Certificate>(const TuningSpec& spec, const GuardOptions& guard)>;
 
 struct WorkshopOptions {
   std::string name;             // of the templates
@@ -29,6 +34,7 @@ struct WorkshopOptions {
   double most_bytes = 64e6;     // of such a problem, unless none is that small
   int evaluations = 20;         // configurations a candidate and problem
   GuardOptions guard;
+  Judge judge = judge_here;
   bool can_repair = false;                     // the author mends broken candidates
   std::function<void(const std::string&)> say; // a line a stage
 };
@@ -47,7 +53,8 @@ public:
 
   const std::string& root_key() const { return root_key_; }
   OutputPaths paths_of(const std::string& candidate) const;
-  // The candidate of a node: made again from its parent's, or read back where a model wrote it.
+  // The candidate of a node, read back where this process did not make it; of a node for which nothing was
+  // written, its parent's.
   Result<Candidate> candidate_of(const agents::SearchTree& tree, agents::NodeId node);
 
   // Writes, judges and asks for a score, without waiting for it: for asking ahead.
@@ -57,7 +64,7 @@ private:
   Workshop(const Subject& subject, WorkshopOptions options, Scorer scorer, Author author);
   Result<Candidate> write(const agents::SearchTree& tree, agents::NodeId parent, const agents::Plan& plan);
   Result<Certificate> judge_candidate(const Candidate& candidate, const OutputPaths& paths, TuningSpec& spec,
-                                      bool by_rules);
+                                      std::uint64_t seed);
   agents::Node scored(agents::Node node, const QueueAnswer& answer) const;
 
   const Subject& subject_;

@@ -23,6 +23,8 @@ public:
   Outcome propose(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate) const override {
     if (auto reason = cannot_add_parameters(kernel))
       return Refusal{*reason};
+    if (std::find(candidate.applied.begin(), candidate.applied.end(), name()) != candidate.applied.end())
+      return Refusal{"a block takes several raw blocks already"};
     KernelView view = view_of(source, kernel, candidate);
     const auto* body = dyn_cast<CompoundStmt>(view.kernel()->getBody());
     if (!body || body->body_empty())
