@@ -1,5 +1,6 @@
 #include "tuner/measure/runner_device.h"
 
+#include <algorithm>
 #include <array>
 #include <thread>
 
@@ -72,10 +73,13 @@ DeviceStatus RunnerDevice::status_of(CUresult code, const char* action) const {
 
 DeviceStatus RunnerDevice::load(const RunnerKernel& kernel, CUfunction& function) {
   CUmodule module = nullptr;
-  for (const auto& [hash, kept] : modules_)
-    if (hash == kernel.cubin_hash)
-      module = kept;
-  if (!module) {
+  if (const auto kept = std::find_if(modules_.begin(), modules_.end(),
+                                     [&](const auto& one) { return one.first == kernel.cubin_hash; });
+      kept != modules_.end()) {
+    // To the end: what is in use must not be the next to go.
+    std::rotate(kept, kept + 1, modules_.end());
+    module = modules_.back().second;
+  } else {
     if (const CUresult code = cuda_->cuModuleLoadData(&module, kernel.cubin.data()))
       return status_of(code, "loading the kernel failed");
     modules_.emplace_back(kernel.cubin_hash, module);

@@ -59,7 +59,7 @@ private:
   std::uint64_t l2_bytes_ = 0;
   int multiprocessors_ = 1;
   double clock_hz_ = 0;
-  std::deque<std::pair<std::string, CUmodule>> modules_; // by hash, oldest first
+  std::deque<std::pair<std::string, CUmodule>> modules_; // by hash, least recently used first
 };
 
 // Device memory that is freed with the object.

@@ -109,7 +109,7 @@ private:
   // output is poisoned: nothing remembered from an earlier call is of use, and a timed call looks like a
   // verified one.
   DeviceStatus sample(const Replay& replay, double limit_s, double& us);
-  // `error`: where a timed call, chosen at random, is judged as well.
+  // `error`: where timed calls are judged as well, one of every sample at first, of every fourth later.
   DeviceStatus time(const Replay& replay, const RunnerTiming& timing, Timing& result,
                     double* error = nullptr);
   // In the sets' memory, before they are filled.
