@@ -46,7 +46,8 @@ std::vector<std::string> arguments_of(const std::string& list) {
 // min and max as choices, the innermost first.
 std::string without_extrema(const std::string& text) {
   for (const std::string name : {"max", "min"})
-    for (std::size_t at = text.find(name + "("); at != std::string::npos; at = text.find(name + "(", at + 1)) {
+    for (std::size_t at = text.find(name + "("); at != std::string::npos;
+         at = text.find(name + "(", at + 1)) {
       std::size_t begin = at;
       if (begin >= 5 && text.compare(begin - 5, 5, "std::") == 0)
         begin -= 5;

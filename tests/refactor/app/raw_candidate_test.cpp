@@ -57,8 +57,8 @@ TEST(RawCandidate, ArgumentsThatTheLauncherComputesCompile) {
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
   EXPECT_THAT(raw->candidate.instance, HasSubstr(" ? "));
   EXPECT_THAT(raw->candidate.instance, testing::Not(HasSubstr("max")));
-  const auto lanes = raw->candidate.launch.block[0].evaluate_integer(
-      [](std::string_view name) -> std::optional<Value> {
+  const auto lanes =
+      raw->candidate.launch.block[0].evaluate_integer([](std::string_view name) -> std::optional<Value> {
         return name == "sizeof_T" ? std::optional(Value{std::int64_t{2}}) : std::nullopt;
       });
   ASSERT_TRUE(lanes.ok()) << lanes.error().sentence();
