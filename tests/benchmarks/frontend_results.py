@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs `lathe templatize` over kernels of production repositories, and writes docs/results/frontend.md and .json.
 
-    python3 tests/benchmarks/frontend_results.py tests/benchmarks/sglang_kernels.json --root sglang=/path/to/checkout ...
+    ./dev frontend tests/benchmarks/sglang_kernels.json --root sglang=/path/to/checkout ...
 
 The list names repositories with their commits, and kernels with the file, the kernel and the options each is given; the
 folders where the repositories lie are given by --root. "{NAME}" in flags stands for such a folder. Needs only Python's
