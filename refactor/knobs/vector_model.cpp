@@ -1,5 +1,6 @@
 #include "refactor/knobs/vector_model.h"
 
+#include <clang/AST/Attr.h>
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/AST/StmtCXX.h>
@@ -11,11 +12,15 @@ using namespace clang;
 
 namespace {
 
-// Mentions outside statements: array extents and template arguments of types.
+// Mentions outside statements: array extents and template arguments of types. What the threads of a block
+// share is no thread's pack.
 class TypeUses : public RecursiveASTVisitor<TypeUses> {
 public:
   explicit TypeUses(const ValueDecl* wanted) : wanted_(wanted) {}
   bool shouldWalkTypesOfTypeLocs() const { return true; }
+  bool TraverseVarDecl(VarDecl* variable) {
+    return variable->hasAttr<CUDASharedAttr>() || RecursiveASTVisitor::TraverseVarDecl(variable);
+  }
   bool VisitDeclRefExpr(DeclRefExpr* reference) {
     if (reference->getDecl()->getCanonicalDecl() == wanted_->getCanonicalDecl())
       ++count;

@@ -63,6 +63,8 @@ private:
     std::string text;
   };
   std::map<std::string, Step> blocks_; // "blockIdx.x" where it is multiplied by the constant, and by what
+  // Axis of threads that deal the rows of a block's tile out to groups (warps), and the threads of a group.
+  std::map<std::size_t, std::int64_t> groups_;
   bool steps_ = false;
   Proposal proposal_;
 
@@ -176,11 +178,22 @@ private:
   }
 
   void note_blocks(const Polynomial& value) {
+    bool is_start = false; // of a block: blockIdx times the constant alone
     for (const auto& [monomial, coefficient] : value.terms())
       if (std::find(monomial.begin(), monomial.end(), atom_) != monomial.end())
         for (const std::string& atom : monomial)
-          if (atom.rfind("blockIdx.", 0) == 0)
+          if (atom.rfind("blockIdx.", 0) == 0) {
             note_step(atom, monomial, coefficient);
+            is_start |= monomial.size() == 2 && coefficient == 1;
+          }
+    if (!is_start)
+      return;
+    // blockIdx.y * TILE + threadIdx.x / 32: no loop, so that the block has a group for each.
+    static const std::regex group(R"(\(threadIdx\.([xyz])/(\d+)\))");
+    std::smatch parts;
+    for (const auto& [monomial, coefficient] : value.terms())
+      if (coefficient == 1 && monomial.size() == 1 && std::regex_match(monomial.front(), parts, group))
+        groups_[static_cast<std::size_t>(parts[1].str()[0] - 'x')] = std::stoll(parts[2]);
   }
 
   // What a block covers along an axis: the constant, times others that the index has beside it.
@@ -306,6 +319,12 @@ private:
 
   void follow_launch() {
     LaunchGeometry launch = candidate_.launch;
+    for (const auto& [axis, threads] : groups_) {
+      if (constant_of(launch.block[axis]) != value_ * threads)
+        return refuse("a block of " + launch.block[axis].text() + " threads does not have a group of " +
+                      std::to_string(threads) + " for each step of it");
+      launch.block[axis] = make_expression(constant_.name + " * " + std::to_string(threads));
+    }
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const std::string letter(1, "xyz"[axis]);
       if (value_ > 1 && constant_of(launch.block[axis]) == value_)

@@ -122,6 +122,14 @@ INSTANTIATE_TEST_SUITE_P(
             plain(kernel("  const int levels = 255;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) "
                          "out[i] = in[i] * levels;")),
             "", "levels"},
+        // Scales addresses and sizes a shared array, but no thread takes PAGE elements at once.
+        Row{"LayoutOfTheData", "expose-constant",
+            plain(
+                kernel("  constexpr int PAGE = 16;\n  __shared__ float tile[8][PAGE + 1];\n  for (int i = "
+                       "threadIdx.x; i < 8 * PAGE; i += blockDim.x) tile[i / PAGE][i % PAGE] = "
+                       "in[blockIdx.x * d * PAGE + i];\n  __syncthreads();\n  for (int i = threadIdx.x; i < "
+                       "8 * PAGE; i += blockDim.x) out[blockIdx.x * d * PAGE + i] = tile[i % 8][i / 8];")),
+            "", "does not both scale an index and count the elements of a pack"},
         Row{"MemberOfAPack", "expose-constant",
             [] {
               Facts f;

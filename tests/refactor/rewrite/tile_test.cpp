@@ -243,6 +243,32 @@ TEST(BlockSize, SharedBytesThatAreANumberGrowWithTheBlock) {
   EXPECT_EQ(bytes(512), 2048);
 }
 
+Facts rows_of_warps(const std::string& block) {
+  Facts facts =
+      plain("template <int WARPS> __global__ void k(float* out, const float* in, int n, int d) {\n"
+            "  const int row = blockIdx.y * WARPS + threadIdx.x / 32;\n"
+            "  if (row >= n) return;\n"
+            "  for (int i = threadIdx.x % 32; i < d; i += 32) out[row * d + i] = in[row * d + i];\n}\n",
+            {block}, {"1", "(n + 4 - 1) / 4"});
+  facts.instance = "k<4>";
+  return facts;
+}
+
+TEST(Tile, ABlockHasAWarpForEachRow) {
+  const Outcome outcome = apply_rule("adopt-tile", rows_of_warps("128"));
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_EQ(outcome.candidate.launch.block[0].text(), "WARPS * 32");
+  EXPECT_EQ(outcome.candidate.launch.grid[1].text(), "ceil_div(n, WARPS)");
+  EXPECT_TRUE(outcome.has_condition("<= device.max_threads_per_block"));
+}
+
+TEST(Tile, ABlockThatDoesNotShowItsWarpsIsLeftAlone) {
+  const Outcome outcome = apply_rule("adopt-tile", rows_of_warps("256"));
+  EXPECT_FALSE(outcome.report.applied);
+  EXPECT_NE(outcome.report.detail.find("does not have a group of 32 for each step of it"), std::string::npos)
+      << outcome.report.detail;
+}
+
 TEST(BlockSize, BranchesThatItDecidesStay) {
   Facts facts = plain("template <int THREADS> __global__ void k(float* out, const float* in, int d) {\n"
                       "  for (int i = threadIdx.x; i < d; i += THREADS) out[i] = in[i];\n"
