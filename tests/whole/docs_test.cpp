@@ -158,7 +158,8 @@ INSTANTIATE_TEST_SUITE_P(
     Pages, Documentation,
     ::testing::Values(
         Page{"docs/tutorial-templatize.md"}, Page{"docs/tutorial-tune.md"}, Page{"docs/tutorial-ship.md"},
-        Page{"README.md"}, Page{"HACKING.md"}, Page{"examples/pytorch/README.md"},
+        Page{"README.md"}, Page{"HACKING.md"}, Page{"docs/agents.md"}, Page{"docs/model.md"},
+        Page{"examples/pytorch/README.md"},
         Page{"docs/report.md", {}, {}, "lathe tune search_spaces/silu_and_mul.json " + small_tuning},
         Page{"docs/commands.md",
              {{"lathe tune", small_tuning},
@@ -189,6 +190,8 @@ TEST(DocumentationPages, EveryPageWithCommandsIsListed) {
                                      "HACKING.md",
                                      "examples/pytorch/README.md",
                                      "docs/report.md",
+                                     "docs/agents.md",
+                                     "docs/model.md",
                                      "docs/commands.md"};
   for (const char* place : {".", "docs", "docs/rules", "examples/pytorch"})
     for (const auto& entry : std::filesystem::directory_iterator(source_folder() / place)) {
