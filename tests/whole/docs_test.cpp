@@ -80,6 +80,7 @@ struct Page {
   std::map<std::string, std::string> added{};
   std::map<std::string, std::set<int>> codes{};
   std::string before{};
+  std::map<std::string, std::string> not_run{}; // beginning of a command, and why
 };
 
 class Documentation : public CommandTest, public ::testing::WithParamInterface<Page> {
@@ -128,6 +129,12 @@ TEST_P(Documentation, CommandsDoWhatThePageSays) {
       continue;
     }
     for (std::size_t i = 0; i < block.commands.size(); ++i) {
+      const auto reason = std::ranges::find_if(
+          page.not_run, [&](const auto& entry) { return block.commands[i].starts_with(entry.first); });
+      if (reason != page.not_run.end()) {
+        skipped += "\n  " + block.commands[i] + ": " + reason->second;
+        continue;
+      }
       const std::string command = with_added(with_added(block.commands[i], block.added), page.added);
       std::set<int> codes = i + 1 == block.commands.size() ? block.codes : std::set<int>{0};
       for (const auto& [beginning, others] : page.codes)
@@ -151,7 +158,8 @@ INSTANTIATE_TEST_SUITE_P(
     Pages, Documentation,
     ::testing::Values(
         Page{"docs/tutorial-templatize.md"}, Page{"docs/tutorial-tune.md"}, Page{"docs/tutorial-ship.md"},
-        Page{"README.md"}, Page{"HACKING.md"}, Page{"examples/pytorch/README.md"},
+        Page{"README.md"}, Page{"HACKING.md"}, Page{"docs/agents.md"}, Page{"docs/model.md"},
+        Page{"examples/pytorch/README.md"},
         Page{"docs/report.md", {}, {}, "lathe tune search_spaces/silu_and_mul.json " + small_tuning},
         Page{"docs/commands.md",
              {{"lathe tune", small_tuning},
@@ -160,7 +168,12 @@ INSTANTIATE_TEST_SUITE_P(
              {{"lathe doctor", {0, 3}}, {"lathe devices", {0, 3}}},
              "lathe tune search_spaces/silu_and_mul.json " + small_tuning +
                  " && lathe export search_spaces/silu_and_mul.json --allow-host --format t4 -o "
-                 "results.T4.json"}),
+                 "results.T4.json",
+             {{"lathe optimize", "takes many attempts; tests/refactor/agents has the loop"},
+              {"lathe explore", "fills a queue that nobody empties here; tests/refactor/agents has the loop"},
+              {"lathe memory", "needs memories of earlier runs"},
+              {"lathe policy", "needs recorded runs"},
+              {"lathe ablate", "needs recorded trees"}}}),
     [](const auto& tested) {
       std::string name = tested.param.path;
       std::ranges::replace_if(
@@ -177,6 +190,8 @@ TEST(DocumentationPages, EveryPageWithCommandsIsListed) {
                                      "HACKING.md",
                                      "examples/pytorch/README.md",
                                      "docs/report.md",
+                                     "docs/agents.md",
+                                     "docs/model.md",
                                      "docs/commands.md"};
   for (const char* place : {".", "docs", "docs/rules", "examples/pytorch"})
     for (const auto& entry : std::filesystem::directory_iterator(source_folder() / place)) {

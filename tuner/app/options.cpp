@@ -17,6 +17,14 @@ namespace {
 // Set while a command is asked what it takes: parse() fills it and ends the command.
 CommandDescription* asked = nullptr;
 
+// "0.98" for "0.97999999999999998", as which a double is shown.
+std::string shortest(const std::string& text) {
+  double number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = failure == std::errc{} && end == text.data() + text.size();
+  return is_number && text.find('.') != std::string::npos ? fmt::format("{}", number) : text;
+}
+
 // "--output" of ("output", "-o [ --output ]"), "-p" of ("", "-p").
 OptionDescription describe_option(const po::option_description& option) {
   OptionDescription described;
@@ -33,7 +41,7 @@ OptionDescription describe_option(const po::option_description& option) {
   if (described.value_is_optional)
     value = value.substr(2, value.find_first_of("(]", 2) - 2);
   if (const std::size_t standard = value.find(" (="); standard != std::string::npos) {
-    described.standard = value.substr(standard + 3, value.size() - standard - 4);
+    described.standard = shortest(value.substr(standard + 3, value.size() - standard - 4));
     value.resize(standard);
   }
   described.value = value == "arg" ? "VALUE" : value;
