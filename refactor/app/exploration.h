@@ -16,8 +16,8 @@ struct ExplorationOptions {
   int problems = 2;         // spread from the smallest to the largest
   double most_bytes = 64e6; // of a problem, unless none is that small
   std::uint64_t seed = 1;
-  bool whole_rules = false;   // every sequence of whole rules, shortest first, in place of random ones
-  std::string name;                            // of the templates
+  bool whole_rules = false; // every sequence of whole rules, shortest first, in place of random ones
+  std::string name;         // of the templates
   std::function<void(const std::string&)> say; // a line a depth
 };
 

@@ -14,19 +14,32 @@ class OptimizeTest : public CommandTest {
 protected:
   void SetUp() override {
     CommandTest::SetUp();
-    write("twice.cu", "__global__ void twice(float* __restrict__ out, const float* __restrict__ in, int d) {\n"
-                      "  const int row = blockIdx.x;\n"
-                      "  for (int i = threadIdx.x; i < d; i += blockDim.x)\n"
-                      "    out[row * d + i] = in[row * d + i] + in[row * d + i];\n"
-                      "}\n"
-                      "void launch(float* out, const float* in, int n, int d) {\n"
-                      "  twice<<<n, 128>>>(out, in, d);\n"
-                      "}\n");
+    write("twice.cu",
+          "__global__ void twice(float* __restrict__ out, const float* __restrict__ in, int d) {\n"
+          "  const int row = blockIdx.x;\n"
+          "  for (int i = threadIdx.x; i < d; i += blockDim.x)\n"
+          "    out[row * d + i] = in[row * d + i] + in[row * d + i];\n"
+          "}\n"
+          "void launch(float* out, const float* in, int n, int d) {\n"
+          "  twice<<<n, 128>>>(out, in, d);\n"
+          "}\n");
   }
   std::vector<std::string> command(std::vector<std::string> more = {}) const {
-    std::vector<std::string> words{"optimize", "twice.cu", "--problem", "n=4,d=96", "--attempts", "3",
-                                   "--evaluations", "2", "--guard-configurations", "1", "--guard-seconds", "5",
-                                   "--no-final", "-o", "run"};
+    std::vector<std::string> words{"optimize",
+                                   "twice.cu",
+                                   "--problem",
+                                   "n=4,d=96",
+                                   "--attempts",
+                                   "3",
+                                   "--evaluations",
+                                   "2",
+                                   "--guard-configurations",
+                                   "1",
+                                   "--guard-seconds",
+                                   "5",
+                                   "--no-final",
+                                   "-o",
+                                   "run"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -50,8 +63,8 @@ TEST_F(OptimizeTest, RunsToItsBudgetAndLeavesACheckedTemplate) {
     if (node["Id"] == 0 || node["Stage"] != "measured")
       continue;
     // What has a score was accepted by the guard.
-    const fs::path certificate = folder() / "run" / "candidates" / node["Candidate"].get<std::string>() / "templates" /
-                                 "twice" / "certificate.json";
+    const fs::path certificate = folder() / "run" / "candidates" / node["Candidate"].get<std::string>() /
+                                 "templates" / "twice" / "certificate.json";
     EXPECT_TRUE(Json::parse(*read_file(certificate))["Accepted"].get<bool>());
   }
   const auto shown = lathe({"optimize", "--history", "run"});

@@ -11,7 +11,8 @@ namespace lathe::refactor::agents {
 namespace {
 
 std::vector<OfflineTree> three_kernels() {
-  return {testing::subset_tree("a", testing::usual_actions(0.8)), testing::subset_tree("b", testing::usual_actions(1)),
+  return {testing::subset_tree("a", testing::usual_actions(0.8)),
+          testing::subset_tree("b", testing::usual_actions(1)),
           testing::subset_tree("c", testing::usual_actions(1.2))};
 }
 
@@ -48,7 +49,8 @@ TEST(Ablation, EveryArmGetsTheSameAttempts) {
 }
 
 TEST(Ablation, IsDeterministic) {
-  const AblationPlan plan = small_plan({{.name = "policy", .planner = "policy", .memory = Arm::Memory::warm}});
+  const AblationPlan plan =
+      small_plan({{.name = "policy", .planner = "policy", .memory = Arm::Memory::warm}});
   const auto first = run(plan), second = run(plan);
   ASSERT_TRUE(first.ok() && second.ok());
   for (std::size_t i = 0; i < first->arms[0].runs.size(); ++i)
@@ -61,7 +63,8 @@ TEST(Ablation, WhatWasLearntElsewhereHalvesTheAttempts) {
   plan.attempts = 40;
   const auto result = run(plan);
   ASSERT_TRUE(result.ok());
-  EXPECT_LE(attempts_to_near(result->arms[0], plan).median * 2, attempts_to_near(result->arms[1], plan).median);
+  EXPECT_LE(attempts_to_near(result->arms[0], plan).median * 2,
+            attempts_to_near(result->arms[1], plan).median);
 }
 
 TEST(Ablation, FewerStepsCannotGoDeeper) {
@@ -84,19 +87,22 @@ TEST(Ablation, TreesWithoutTimesAreNoEvidence) {
 }
 
 TEST(Ablation, PlansAreChecked) {
-  const auto parse = [](const char* text) { return plan_from_json(nlohmann::ordered_json::parse(text, nullptr, false)); };
+  const auto parse = [](const char* text) {
+    return plan_from_json(nlohmann::ordered_json::parse(text, nullptr, false));
+  };
   const auto plain = parse("{}");
   ASSERT_TRUE(plain.ok());
   EXPECT_EQ(plain->arms.size(), default_arms().size());
   EXPECT_GE(plain->seeds.size(), 5u);
-  const auto one = parse(R"({"Attempts": 7, "Arms": [{"Name": "x", "Planner": "memory", "Memory": "flat", "Steps": 3}]})");
+  const auto one =
+      parse(R"({"Attempts": 7, "Arms": [{"Name": "x", "Planner": "memory", "Memory": "flat", "Steps": 3}]})");
   ASSERT_TRUE(one.ok()) << one.error().sentence();
   EXPECT_EQ(one->attempts, 7);
   EXPECT_EQ(one->arms[0].memory, Arm::Memory::flat);
   for (const char* text :
-       {"[]", R"({"Attempts": 0})", R"({"Seeds": []})", R"({"Arms": []})", R"({"Arms": [{"Planner": "memory"}]})",
-        R"({"Arms": [{"Name": "x", "Memory": "vivid"}]})", R"({"Arms": [{"Name": "x", "Walk": "run"}]})",
-        R"({"Arms": [{"Name": "x", "Steps": 0}]})"}) {
+       {"[]", R"({"Attempts": 0})", R"({"Seeds": []})", R"({"Arms": []})",
+        R"({"Arms": [{"Planner": "memory"}]})", R"({"Arms": [{"Name": "x", "Memory": "vivid"}]})",
+        R"({"Arms": [{"Name": "x", "Walk": "run"}]})", R"({"Arms": [{"Name": "x", "Steps": 0}]})"}) {
     const auto refused = parse(text);
     ASSERT_FALSE(refused.ok()) << text;
     EXPECT_EQ(refused.error().failure, Failure::usage);

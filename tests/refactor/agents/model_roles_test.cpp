@@ -10,11 +10,12 @@
 namespace lathe::refactor::agents {
 namespace {
 
-const std::string kernel_text = "template <typename T>\n"
-                                "__global__ void twice(T* __restrict__ out, const T* __restrict__ in, int n) {\n"
-                                "  for (int i = threadIdx.x; i < n; i += blockDim.x)\n"
-                                "    out[i] = in[i] + in[i];\n"
-                                "}\n";
+const std::string kernel_text =
+    "template <typename T>\n"
+    "__global__ void twice(T* __restrict__ out, const T* __restrict__ in, int n) {\n"
+    "  for (int i = threadIdx.x; i < n; i += blockDim.x)\n"
+    "    out[i] = in[i] + in[i];\n"
+    "}\n";
 
 Candidate raw_candidate() {
   Candidate candidate;
@@ -106,7 +107,8 @@ TEST(ModelPlanner, IsAskedAtItsTemperatureWithItsContext) {
   EXPECT_EQ(seat.asked[0].role, "plan");
   EXPECT_EQ(seat.asked[0].temperature, 0.8);
   EXPECT_EQ(nodes_in(seat.asked[0].user), (std::set<std::string>{"0", "1", "3"}));
-  EXPECT_NE(seat.asked[0].user.find("rows-per-block(ROWS)"), std::string::npos) << "the legal actions are shown";
+  EXPECT_NE(seat.asked[0].user.find("rows-per-block(ROWS)"), std::string::npos)
+      << "the legal actions are shown";
 }
 
 TEST(ModelPlanner, BadAnswersAreReplacedAndSaid) {
@@ -130,10 +132,12 @@ TEST(ModelPlanner, BadAnswersAreReplacedAndSaid) {
 }
 
 TEST(ModelPlanner, AnInstructionMustBeGroundedInTheKernelsBytes) {
-  const std::string marked = "template <typename T>\n__global__ void twice(T* __restrict__ out, const T* __restrict__ in, int n) {\n"
-                             "// <<<IMPROVE BEGINS loop>>>\n  for (int i = threadIdx.x; i < n; i += blockDim.x)\n"
-                             "    out[i] = in[i] + in[i];\n// <<<IMPROVE ENDS loop>>>\n}\n";
-  const std::string head = "```json\n{\"instruction\": \"two loads in flight\", \"reason\": \"latency\"}\n```\n```cuda\n";
+  const std::string marked =
+      "template <typename T>\n__global__ void twice(T* __restrict__ out, const T* __restrict__ in, int n) {\n"
+      "// <<<IMPROVE BEGINS loop>>>\n  for (int i = threadIdx.x; i < n; i += blockDim.x)\n"
+      "    out[i] = in[i] + in[i];\n// <<<IMPROVE ENDS loop>>>\n}\n";
+  const std::string head =
+      "```json\n{\"instruction\": \"two loads in flight\", \"reason\": \"latency\"}\n```\n```cuda\n";
   const SearchTree tree = small_tree();
   Seat seat({head + marked + "```\n"});
   const auto plan = plan_with(seat, tree, 1, true);
@@ -156,8 +160,9 @@ Plan grounded_plan() {
   return plan;
 }
 
-const std::string form = "```json\n{\"knobs\": [{\"name\": \"UNROLL\", \"kind\": \"unroll\", \"values\": [1, 2, 4], "
-                         "\"default\": 1, \"why\": \"the loop\"}]}\n```\n";
+const std::string form =
+    "```json\n{\"knobs\": [{\"name\": \"UNROLL\", \"kind\": \"unroll\", \"values\": [1, 2, 4], "
+    "\"default\": 1, \"why\": \"the loop\"}]}\n```\n";
 
 std::string code_answer(const std::string& text) {
   return "```cuda\n" + text + "```\n" + form;
@@ -173,7 +178,8 @@ std::string unrolled() {
 TEST(ModelCoder, WritesWithinTheAnchorsAtItsTemperature) {
   Seat seat({code_answer(unrolled())});
   const SearchTree tree = small_tree();
-  const auto written = write_by_model(seat.conversation, seat.task, tree, 1, grounded_plan(), raw_candidate());
+  const auto written =
+      write_by_model(seat.conversation, seat.task, tree, 1, grounded_plan(), raw_candidate());
   ASSERT_TRUE(written.ok()) << written.error().sentence();
   EXPECT_EQ(written->knobs.size(), 1u);
   EXPECT_EQ(written->instance, "twice<{T}, {UNROLL}>");
@@ -213,7 +219,8 @@ TEST(ModelCoder, BadAnswersAreRefusedWithASentence) {
   const SearchTree tree = small_tree();
   for (const auto& [answer, words] : bad) {
     Seat seat({answer});
-    const auto written = write_by_model(seat.conversation, seat.task, tree, 1, grounded_plan(), raw_candidate());
+    const auto written =
+        write_by_model(seat.conversation, seat.task, tree, 1, grounded_plan(), raw_candidate());
     ASSERT_FALSE(written.ok()) << (answer.ok() ? answer->substr(0, 200) : "");
     EXPECT_NE(written.error().sentence().find(words), std::string::npos) << written.error().sentence();
     EXPECT_LT(written.error().sentence().size(), 2000u);

@@ -69,10 +69,11 @@ TEST_P(Actions, AllOfThemCanBeDone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shipped, Actions,
-                         ::testing::Values("apply_token_bitmask", "concat_mla_k", "fused_add_rmsnorm", "gelu_and_mul",
-                                           "merge_attn_states_lse", "per_tensor_quant_fp8",
+                         ::testing::Values("apply_token_bitmask", "concat_mla_k", "fused_add_rmsnorm",
+                                           "gelu_and_mul", "merge_attn_states_lse", "per_tensor_quant_fp8",
                                            "per_token_group_quant_fp8", "per_token_quant_fp8", "rmsnorm",
-                                           "rotary_embedding", "silu_and_mul", "store_kv_cache", "topk_softmax"),
+                                           "rotary_embedding", "silu_and_mul", "store_kv_cache",
+                                           "topk_softmax"),
                          [](const auto& shipped) { return std::string(shipped.param); });
 
 // Two orders of the same two actions end in one state.
@@ -91,7 +92,8 @@ TEST(StateKey, DoesNotDependOnTheOrderOfIndependentActions) {
       EXPECT_TRUE(report.applied) << report.rule << ": " << report.detail;
     return agents::state_key(result->candidate);
   };
-  EXPECT_EQ(after({{"cache-hints", {}}, {"rows-per-block", {}}}), after({{"rows-per-block", {}}, {"cache-hints", {}}}));
+  EXPECT_EQ(after({{"cache-hints", {}}, {"rows-per-block", {}}}),
+            after({{"rows-per-block", {}}, {"cache-hints", {}}}));
   EXPECT_EQ(after({{"expose-unroll", {"UNROLL"}}, {"cache-hints", {}}}),
             after({{"cache-hints", {}}, {"expose-unroll", {"UNROLL"}}}));
   EXPECT_NE(after({{"expose-unroll", {"UNROLL"}}}), after({{"expose-unroll", {"UNROLL_2"}}}));
