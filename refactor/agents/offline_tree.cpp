@@ -265,7 +265,7 @@ Result<int> adopt_answers(OfflineTree& tree, const QueueAnswers& answers) {
       if (at == problems.end())
         return Error{"answer " + answer.id, "it scores a problem that was not asked: " + score.workload, ""};
       const auto index = static_cast<std::size_t>(at - problems.begin());
-      state.speedup[index] = score.failure.empty() ? score.ratio : 0.0;
+      state.speedup[index] = score.failure.empty() ? score.ratio : -1.0;
       // Four digits: what the noise leaves, and a file that can be read.
       for (const double sample : score.samples)
         state.samples[index].push_back(sample > 0 ? std::round(1e4 * score.raw_us / sample) / 1e4 : 0.0);

@@ -62,8 +62,9 @@ Status write_tree(const OfflineTree& tree, const std::filesystem::path& file);
 // Every tree of a folder (*.json), by name, or of one file that holds a list of trees.
 Result<std::vector<OfflineTree>> read_trees(const std::filesystem::path& folder_or_file);
 
-// Puts the answers' times into the tree; returns how many states are measured. Scores for other problems than
-// the tree's are refused, so that nothing is compared across sizes.
+// Puts the answers' times into the tree; returns how many states are answered. A problem for which an answer
+// has no number (its measurement failed) was not measured; a candidate that could not be evaluated at all
+// failed. Scores for other problems than the tree's are refused, so that nothing is compared across sizes.
 Result<int> adopt_answers(OfflineTree& tree, const QueueAnswers& answers);
 
 } // namespace lathe::refactor::agents

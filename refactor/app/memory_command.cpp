@@ -47,11 +47,25 @@ int memory_merge(const std::vector<std::string>& files, const std::string& outpu
   return 0;
 }
 
+// What uniform choices on recorded trees teach: a warm start.
+int memory_learn(const std::string& recorded, const std::string& output) {
+  const auto trees = read_trees(recorded);
+  if (!trees.ok())
+    return fail(trees.error());
+  TransitionGraph all;
+  for (const OfflineTree& tree : *trees)
+    all.merge(memory_of(tree, 1));
+  if (const Status written = write_memory(all, output); !written.ok())
+    return fail(written.error());
+  std::cout << fmt::format("{}: {:.0f} attempts on {} kernels\n", output, all.tries(), trees->size());
+  return 0;
+}
+
 } // namespace
 
 int memory_command(const Arguments& arguments) {
   CommandLine line(
-      "lathe memory show FILE | merge FILE... -o FILE | export FILE [-o FILE.dot]",
+      "lathe memory show FILE | merge FILE... -o FILE | export FILE [-o FILE.dot] | learn TREES -o FILE",
       "The transition memory of lathe optimize: what it knows, several of them as one, and a picture "
       "for Graphviz.",
       "lathe memory merge night1.json night2.json -o memory.json");
@@ -63,8 +77,11 @@ int memory_command(const Arguments& arguments) {
   const std::string verb = words.empty() ? "" : words.front();
   if (verb == "merge" && words.size() > 1 && !output.empty())
     return memory_merge({words.begin() + 1, words.end()}, output);
+  if (verb == "learn" && words.size() == 2 && !output.empty())
+    return memory_learn(words[1], output);
   if ((verb != "show" && verb != "export") || words.size() != 2)
-    return fail(usage_error("lathe memory", "expected show FILE, merge FILE... -o FILE, or export FILE",
+    return fail(usage_error("lathe memory",
+                            "expected show FILE, merge FILE... -o FILE, export FILE, or learn TREES -o FILE",
                             "see lathe memory --help"));
   const auto memory = read_memory(words[1]);
   if (!memory.ok())
