@@ -45,11 +45,11 @@ std::unique_ptr<Planner> make_heuristic_planner();
 struct MemoryOptions {
   enum class Form { hierarchical, flat } form = Form::hierarchical;
   bool use_prefix = true, position_aware = true;
-  bool update = true;       // false: a frozen memory
-  bool guard = true;        // against negative transfer
-  double temperature = 0.1; // of the softmax over scores, in the unit of gains
-  std::string source;       // under which experience is recorded: kernel and machine
-  std::string except = {};  // a source that is left out when scoring
+  bool update = true;        // false: a frozen memory
+  bool guard = true;         // against negative transfer
+  double temperature = 0.03; // of the softmax over scores, in the unit of gains
+  std::string source;        // under which experience is recorded: kernel and machine
+  std::string except = {};   // a source that is left out when scoring
 };
 
 // HTAM: a direction by score, then one of its strategies by what they gained; a uniform choice instead, in
