@@ -13,6 +13,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
@@ -149,6 +150,21 @@ Function& KernelIr::function() {
   return *state_->kernel;
 }
 
+namespace {
+
+// The optimiser moves a load to the one block that needs its value, and the branches there would look like
+// guards that the author wrote. A load with a cache policy stays where it is.
+void keep_loads_in_place() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const auto& options = cl::getRegisteredOptions();
+    if (const auto found = options.find("instcombine-code-sinking"); found != options.end())
+      static_cast<cl::opt<bool>*>(found->second)->setValue(false);
+  });
+}
+
+} // namespace
+
 Result<std::unique_ptr<KernelIr>> KernelIr::create(std::string_view bitcode, const std::string& mangled,
                                                    const std::array<std::uint32_t, 3>& block) {
   auto state = std::make_unique<State>();
@@ -172,6 +188,7 @@ Result<std::unique_ptr<KernelIr>> KernelIr::create(std::string_view bitcode, con
   builder.registerFunctionAnalyses(state->functions);
   builder.registerLoopAnalyses(state->loops);
   builder.crossRegisterProxies(state->loops, state->functions, state->components, state->modules);
+  keep_loads_in_place();
   ModulePassManager early;
   early.addPass(GlobalDCEPass());
   early.run(*state->module, state->modules);

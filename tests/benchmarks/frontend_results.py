@@ -69,7 +69,7 @@ class Runner:
         repository = self.repositories[entry["Repository"]]
         folder = self.roots[entry["Repository"]] / repository.get("Folder", "")
         flags = [flag.format(**self.roots) for flag in repository["Flags"] + entry.get("Flags", [])]
-        row = {"Id": entry["Id"], "Repository": entry["Repository"], "File": entry["File"], "Kernel": entry["Kernel"],
+        row = {"Lathe": lathe_commit(), "Id": entry["Id"], "Repository": entry["Repository"], "File": entry["File"], "Kernel": entry["Kernel"],
                "Options": entry.get("Options", []), "Listed": self.is_listed(entry, folder, flags)}
         with tempfile.TemporaryDirectory() as output:
             code, out, errors, seconds = self.lathe(
@@ -102,6 +102,11 @@ class Runner:
         row["Why"] = self.without_paths(bad[0]) if bad else ""
 
 
+def lathe_commit():
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
 def groups(rows):
     """By id: a kernel of production often has several forms (D4, D4b)."""
     found = {}
@@ -124,9 +129,10 @@ def render(results):
     accepted = [row for row in rows if row["Verdict"] == "accepted"]
     with_knobs = [name for name, group in by_id.items()
                   if any(row["Verdict"] == "accepted" and len(row["Knobs"]) >= ENOUGH_KNOBS for row in group)]
+    commits = " and ".join(sorted({row.get("Lathe", results["Lathe"]) for row in rows}))
     lines = ["# The front end on production kernels", "",
              "`lathe templatize` on kernels as they stand in production repositories, by the rules alone and judged by the",
-             f"guard (seed {results['Seed']}). {results['Date']}, Lathe at commit {results['Lathe']},",
+             f"guard (seed {results['Seed']}). {results['Date']}, Lathe at {commits},",
              f"{results['Machine']}; no GPU.", ""]
     for name, repository in results["Repositories"].items():
         lines.append(f"* {name}: {repository['Name']} at {repository['Commit']}"
@@ -170,8 +176,7 @@ def main():
         print(f"{row['Id']:<5} {row['Kernel']:<60} {row['Verdict']:<9} {row['Identity']:<3} "
               f"{len(row['Knobs'])} knobs {row['Seconds']:.0f} s  {row['Why'][:120]}", flush=True)
         rows.append(row)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    results = {"Date": datetime.date.today().isoformat(), "Lathe": commit.stdout.strip() or "unknown",
+    results = {"Date": datetime.date.today().isoformat(), "Lathe": lathe_commit(),
                "Machine": f"{platform.machine()}, {platform.system()}", "Seed": options.seed,
                "Repositories": given["Repositories"], "Rows": rows}
     data.write_text(json.dumps(results, indent=1) + "\n")

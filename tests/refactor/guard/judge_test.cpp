@@ -94,7 +94,8 @@ TEST_P(Honest, TemplateIsAccepted) {
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, Honest,
                          testing::Values(HonestFixture{"scale", "L0"}, HonestFixture{"row_norm", "L3"},
-                                         HonestFixture{"transpose", "L0"}, HonestFixture{"activate", "L0"}),
+                                         HonestFixture{"transpose", "L0"}, HonestFixture{"activate", "L0"},
+                                         HonestFixture{"pages", "L0"}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Evidence, NamesTheKernelsOwnBuffers) {
