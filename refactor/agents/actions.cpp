@@ -55,6 +55,27 @@ Action action_of(const RuleOffer& offer, const std::vector<const RuleSite*>& sit
   return action;
 }
 
+// "BLOCK_2" -> "BLOCK": the name without the number that keeps it apart.
+std::string stem_of(const std::string& name) {
+  const std::size_t end = name.find_last_not_of("0123456789");
+  return end != std::string::npos && end > 0 && end + 1 < name.size() && name[end] == '_'
+             ? name.substr(0, end)
+             : name;
+}
+
+// Whether the site shapes the launch by a knob that the same rule has exposed before: a second block size in
+// place of the first. Loops have places of their own and may follow one after another.
+bool is_done_before(const Candidate& candidate, const std::string& rule, const RuleSite& site) {
+  if (std::find(candidate.applied.begin(), candidate.applied.end(), rule) == candidate.applied.end())
+    return false;
+  for (std::size_t i = 0; i < site.knobs.size(); ++i)
+    for (const Knob& knob : candidate.knobs)
+      if ((knob.kind == KnobKind::block || knob.kind == KnobKind::coarsen) && knob.kind == site.kinds[i] &&
+          stem_of(knob.name) == stem_of(site.knobs[i]))
+        return true;
+  return false;
+}
+
 RewriteStep step_of(const Action& action) {
   return {action.rule, action.whole ? std::vector<std::string>() : action.knobs};
 }
@@ -120,9 +141,14 @@ std::string Action::strategy() const {
 }
 
 Result<ActionSet> enumerate_actions(const Candidate& candidate, const ParseOptions& options) {
-  LATHE_TRY(const std::vector<RuleOffer> offers, rule_offers(candidate, options));
+  LATHE_TRY(std::vector<RuleOffer> offers, rule_offers(candidate, options));
   ActionSet actions;
-  for (const RuleOffer& offer : offers) {
+  for (RuleOffer& offer : offers) {
+    if (std::any_of(offer.sites.begin(), offer.sites.end(),
+                    [&](const RuleSite& site) { return is_done_before(candidate, offer.rule, site); })) {
+      offer.sites.clear();
+      offer.refusal = "the launch is shaped by this rule already";
+    }
     if (offer.sites.empty()) {
       actions.refused.push_back({kind_of_rule(offer.rule), offer.rule, offer.refusal});
       continue;

@@ -102,5 +102,24 @@ TEST(StateKey, DoesNotDependOnTheOrderOfIndependentActions) {
   EXPECT_FALSE(unknown->reports.front().applied);
 }
 
+// A second block size in place of the first is no legal action, whatever the rule would make of it.
+TEST(LegalActions, TheLaunchIsShapedOnce) {
+  SubjectRequest request;
+  request.source = source_folder() / "sglang_kernels" / "store_kv_cache.cu";
+  auto source = ParsedSource::parse(request.source, request.parse);
+  ASSERT_TRUE(source.ok());
+  request.kernel = find_kernels(**source).front().qualified_name;
+  const auto subject = prepare_subject(request, **source);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  for (const char* rule : {"expose-block-size", "rows-per-block"}) {
+    const auto once = rewrite_steps(subject->raw, {{rule, {}}}, {});
+    ASSERT_TRUE(once.ok() && once->reports.front().applied) << rule;
+    const auto actions = agents::enumerate_actions(once->candidate, {});
+    ASSERT_TRUE(actions.ok());
+    for (const agents::Action& action : actions->legal)
+      EXPECT_NE(action.rule, rule) << action.label();
+  }
+}
+
 } // namespace
 } // namespace lathe::refactor
