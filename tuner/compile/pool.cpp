@@ -107,7 +107,7 @@ public:
       }
     MessageWriter message;
     message.put(static_cast<std::uint32_t>(std::ceil(time_limit_s) + 5)).put_text(encode(content));
-    for (int attempt = 0; attempt < 3; ++attempt) {
+    for (int attempt = 0; chosen && attempt < 3; ++attempt) {
       if (chosen->socket < 0 && !start_worker(*chosen))
         continue;
       if (send_frame(chosen->socket, message.bytes())) {

@@ -236,11 +236,10 @@ Result<ExpressionNode> Parser::comparison(Level operand, bool relational, bool e
 
   LATHE_TRY(ExpressionNode first, (this->*operand)());
   std::vector<ExpressionNode> children;
+  children.push_back(std::move(first));
   std::vector<ComparisonOperator> comparisons;
   while (const std::optional<ComparisonOperator> comparison = accept()) {
-    if (children.empty())
-      children.push_back(std::move(first));
-    else if (children.back().operation == Operation::list)
+    if (!comparisons.empty() && children.back().operation == Operation::list)
       return error("a list cannot be compared");
     const bool membership =
         *comparison == ComparisonOperator::in || *comparison == ComparisonOperator::not_in;
@@ -248,10 +247,10 @@ Result<ExpressionNode> Parser::comparison(Level operand, bool relational, bool e
     comparisons.push_back(*comparison);
     children.push_back(std::move(next));
   }
-  if (children.empty()) {
+  if (comparisons.empty()) {
     if (at_symbol("="))
       return error("a single = is no operator; write == to compare");
-    return first;
+    return std::move(children.front());
   }
   LATHE_TRY(ExpressionNode node, make(Operation::compare, std::move(children)));
   node.comparisons = std::move(comparisons);

@@ -366,7 +366,8 @@ Result<Comparison> HostBackend::compare(const KnobValues& configuration) {
 } // namespace
 
 Result<std::unique_ptr<Backend>> make_host_backend() {
-  LATHE_TRY(const std::string compiler, host_compiler());
+  if (const Result<std::string> compiler = host_compiler(); !compiler.ok())
+    return compiler.error();
   return std::unique_ptr<Backend>(std::make_unique<HostBackend>());
 }
 

@@ -55,9 +55,11 @@ struct Cupti {
 
   static Result<Cupti> open(const std::vector<std::filesystem::path>& libraries) {
     void* library = nullptr;
-    for (const std::filesystem::path& path : libraries)
-      if ((library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)))
+    for (const std::filesystem::path& path : libraries) {
+      library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (library)
         break;
+    }
     if (!library)
       return Error{"cannot read the GPU's counters", std::string(LIBRARY) + " was not found",
                    "install CUPTI of the CUDA 13 toolkit"};
