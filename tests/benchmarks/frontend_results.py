@@ -46,7 +46,7 @@ class Runner:
         """Folders of this machine are named as their repositories."""
         for name, folder in sorted(self.roots.items(), key=lambda item: -len(str(item[1]))):
             text = text.replace(str(folder) + "/", "" if name == self.repositories[name].get("Short") else f"{name}/")
-        return re.sub(r"/\S*/(?=[\w.-]+\.(?:cuh?|h|hpp)\b)", "", text)
+        return re.sub(r"(?<![\w.])/\S*/(?=[\w.-]+\.(?:cuh?|h|hpp)\b)", "", text)
 
     def lathe(self, words, folder, timeout):
         begin = time.monotonic()
