@@ -37,6 +37,8 @@ public:
 
   // For selection, which cannot fail: the first error is kept.
   bool any(NodeId node) {
+    if (tree_.node(node).is_awaited())
+      return false;
     if (tree_.node(node).is_broken())
       return environment_.can_repair() && tree_.node(node).children.empty();
     if (tree_.depth(node) >= options_.steps)
@@ -67,7 +69,7 @@ std::optional<NodeId> next_node(const SearchTree& tree, const LoopOptions& optio
     return can_expand(root_node) ? std::optional(root_node) : std::nullopt;
   case LoopOptions::Walk::chain:
     for (std::size_t i = tree.size(); i-- > 0;)
-      if (!tree.nodes()[i].is_broken() && can_expand(static_cast<NodeId>(i)))
+      if (tree.nodes()[i].is_measured() && can_expand(static_cast<NodeId>(i)))
         return static_cast<NodeId>(i);
   }
   return std::nullopt;
@@ -78,20 +80,74 @@ bool is_at_the_floor(const Node& node, double share) {
                                                   [&](double each) { return each >= share; });
 }
 
-// Attempts since the best was last beaten beyond the noise.
+// Attempts since the best was last beaten beyond the noise; awaited ones say nothing yet.
 int idle_attempts(const SearchTree& tree, double noise) {
   double best = 1;
   int idle = 0;
   for (std::size_t i = 1; i < tree.size(); ++i) {
     const Node& node = tree.nodes()[i];
-    if (!node.is_broken() && node.score < best * (1 - noise)) {
+    if (node.is_measured() && node.score < best * (1 - noise)) {
       best = node.score;
       idle = 0;
-    } else {
+    } else if (!node.is_awaited()) {
       ++idle;
     }
   }
   return idle;
+}
+
+// What attempt number `attempt` is to be.
+struct Proposed {
+  NodeId parent = root_node;
+  Situation situation;
+  Plan plan;
+};
+
+// Nothing where nothing is left.
+Result<std::optional<Proposed>> propose(Environment& environment, Planner& planner, const SearchTree& tree,
+                                        const LoopOptions& options, int attempt) {
+  std::mt19937_64 random = generator(options.seed, attempt);
+  Remaining remaining(environment, tree, options);
+  const auto parent = next_node(tree, options, remaining, random);
+  if (remaining.error)
+    return *remaining.error;
+  if (!parent)
+    return std::optional<Proposed>();
+  std::vector<Action> legal;
+  if (!tree.node(*parent).is_broken()) {
+    LATHE_TRY(legal, remaining.at(*parent));
+  }
+  Proposed proposed{
+      *parent, situation_of(tree, *parent, environment.facts(tree, *parent), std::move(legal)), {}};
+  LATHE_TRY(proposed.plan, planner.plan(proposed.situation, random));
+  return std::optional(std::move(proposed));
+}
+
+// Tells the planner what became of a plan.
+void teach(Planner& planner, const SearchTree& tree, NodeId id, Situation situation, const Plan& plan) {
+  if (situation.legal.empty()) // a repair
+    return;
+  const Node& node = tree.node(id);
+  const double parent_score = tree.node(node.parent).score;
+  const bool is_known = node.is_measured() && std::isfinite(parent_score);
+  situation.tree = &tree;
+  planner.learn(situation, plan, node.is_broken(), is_known ? std::log(parent_score / node.score) : 0);
+}
+
+// Why the loop ends before another attempt; nothing where it goes on.
+std::optional<std::string> reason_to_end(const SearchTree& tree, const LoopOptions& options,
+                                         double device_seconds) {
+  if (static_cast<int>(tree.size()) - 1 >= options.attempts)
+    return fmt::format("the budget of {} attempts is spent", options.attempts);
+  if (device_seconds >= options.device_seconds)
+    return "the budget of device time is spent";
+  if (options.plateau > 0 && idle_attempts(tree, options.gain_noise) >= options.plateau)
+    return fmt::format("{} attempts in a row found nothing better", options.plateau);
+  if (is_at_the_floor(tree.node(tree.best()), options.floor_share))
+    return "the best candidate moves its bytes as fast as a copy does";
+  if (options.halt)
+    return options.halt();
+  return std::nullopt;
 }
 
 } // namespace
@@ -110,26 +166,6 @@ Situation situation_of(const SearchTree& tree, NodeId node, Features facts, std:
   return situation;
 }
 
-Result<std::optional<Proposed>> propose_attempt(Environment& environment, Planner& planner,
-                                                const SearchTree& tree, const LoopOptions& options,
-                                                int attempt) {
-  std::mt19937_64 random = generator(options.seed, attempt);
-  Remaining remaining(environment, tree, options);
-  const auto parent = next_node(tree, options, remaining, random);
-  if (remaining.error)
-    return *remaining.error;
-  if (!parent)
-    return std::optional<Proposed>();
-  std::vector<Action> legal;
-  if (!tree.node(*parent).is_broken()) {
-    LATHE_TRY(legal, remaining.at(*parent));
-  }
-  Proposed proposed{
-      *parent, situation_of(tree, *parent, environment.facts(tree, *parent), std::move(legal)), {}};
-  LATHE_TRY(proposed.plan, planner.plan(proposed.situation, random));
-  return std::optional(std::move(proposed));
-}
-
 Result<LoopEnd> run_loop(Environment& environment, Planner& planner, SearchTree& tree,
                          const LoopOptions& options, const std::atomic<bool>& stop,
                          const std::function<Status(const AttemptReport&)>& save) {
@@ -139,24 +175,35 @@ Result<LoopEnd> run_loop(Environment& environment, Planner& planner, SearchTree&
   const auto ended = [&](std::string why) {
     end.why = std::move(why);
     end.attempts = static_cast<int>(tree.size()) - 1;
+    end.awaited = static_cast<int>(tree.awaited().size());
     return end;
   };
+  for (const NodeId id : tree.awaited()) {
+    LATHE_TRY(Node outcome, environment.outcome(tree, id));
+    if (outcome.is_awaited())
+      continue;
+    const double best_before = tree.node(tree.best()).score;
+    const NodeId parent = tree.node(id).parent;
+    end.device_seconds += outcome.seconds;
+    tree.settle(id, std::move(outcome));
+    const Node& node = tree.node(id);
+    const bool is_repair = tree.node(parent).is_broken();
+    teach(planner, tree, id,
+          situation_of(tree, parent, environment.facts(tree, parent),
+                       is_repair ? std::vector<Action>{} : std::vector{node.action}),
+          {0, node.action, "", node.reason});
+    LATHE_CHECK(save({id, node.score < best_before}));
+  }
   while (true) {
-    const int attempt = static_cast<int>(tree.size()) - 1;
     if (stop)
       return ended("it was interrupted");
-    if (attempt >= options.attempts)
-      return ended(fmt::format("the budget of {} attempts is spent", options.attempts));
-    if (end.device_seconds >= options.device_seconds)
-      return ended("the budget of device time is spent");
-    if (options.plateau > 0 && idle_attempts(tree, options.gain_noise) >= options.plateau)
-      return ended(fmt::format("{} attempts in a row found nothing better", options.plateau));
-    if (is_at_the_floor(tree.node(tree.best()), options.floor_share))
-      return ended("the best candidate moves its bytes as fast as a copy does");
-    if (options.halt)
-      if (const auto why = options.halt())
-        return ended(*why);
-    LATHE_TRY(const auto proposed, propose_attempt(environment, planner, tree, options, attempt));
+    if (auto why = reason_to_end(tree, options, end.device_seconds))
+      return ended(std::move(*why));
+    if (const std::size_t waiting = tree.awaited().size();
+        waiting > 0 && waiting >= static_cast<std::size_t>(options.awaited))
+      return ended("as many candidates as may wait for their scores");
+    const int attempt = static_cast<int>(tree.size()) - 1;
+    LATHE_TRY(auto proposed, propose(environment, planner, tree, options, attempt));
     if (!proposed)
       return ended("no legal action is left");
     LATHE_TRY(Node made, environment.attempt(tree, proposed->parent, proposed->plan));
@@ -165,16 +212,11 @@ Result<LoopEnd> run_loop(Environment& environment, Planner& planner, SearchTree&
     made.action = proposed->plan.action;
     made.reason = proposed->plan.reason;
     const double best_before = tree.node(tree.best()).score;
-    const double parent_score = tree.node(proposed->parent).score;
     end.device_seconds += made.seconds;
     const NodeId id = tree.add(proposed->parent, std::move(made));
     const Node& node = tree.node(id);
-    const double gain =
-        node.is_broken() || !std::isfinite(parent_score) ? 0 : std::log(parent_score / node.score);
-    Situation seen = proposed->situation;
-    seen.tree = &tree;
-    if (!proposed->situation.legal.empty())
-      planner.learn(seen, proposed->plan, node.is_broken(), gain);
+    if (!node.is_awaited())
+      teach(planner, tree, id, std::move(proposed->situation), proposed->plan);
     LATHE_CHECK(save({id, node.score < best_before}));
   }
 }

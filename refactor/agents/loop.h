@@ -23,9 +23,12 @@ public:
   // Of the kernel, its problems, and the node's last measurement.
   virtual Features facts(const SearchTree& tree, NodeId node) = 0;
   virtual Result<std::vector<Option>> options(const SearchTree& tree, NodeId node) = 0;
-  // Makes, judges and scores one candidate. What is wrong with the candidate is in the node; an Error means
-  // that nothing can be tried now: a device is gone, or an answer is still awaited.
+  // Makes, judges and scores one candidate, or leaves it awaited where somebody else measures it. What is
+  // wrong with the candidate is in the node; an Error means that nothing can be tried now, such as a device
+  // that is gone.
   virtual Result<Node> attempt(const SearchTree& tree, NodeId parent, const Plan& plan) = 0;
+  // What became of an awaited node: itself while there is no answer.
+  virtual Result<Node> outcome(const SearchTree& tree, NodeId awaited) { return tree.node(awaited); }
   // Whether a broken node can be repaired by an author (debug).
   virtual bool can_repair() const { return false; }
 };
@@ -38,6 +41,7 @@ struct LoopOptions {
   } walk = Walk::tree;
   int attempts = 30; // STARK's budget
   int steps = 6;     // depth at most: HTAM's T
+  int awaited = 4;   // candidates that wait for their scores at most, where somebody else measures them
   double device_seconds = 1e18;
   int plateau = 0;           // attempts without a new best after which it stops; 0: never
   double gain_noise = 0.01;  // a smaller gain is no new best
@@ -49,9 +53,9 @@ struct LoopOptions {
 };
 
 struct LoopEnd {
-  std::string why;      // "the budget of 30 attempts is spent", ...
-  int attempts = 0;     // made in all, those before a resumption included
-  bool waiting = false; // for answers: the same call goes on later
+  std::string why;  // "the budget of 30 attempts is spent", ...
+  int attempts = 0; // made in all, those before a resumption included
+  int awaited = 0;  // candidates that still wait for their scores: the same call goes on later
   double device_seconds = 0;
 };
 
@@ -61,22 +65,13 @@ struct AttemptReport {
   bool is_best = false;
 };
 
-// Goes on from `tree`, however long it is. Attempt k draws from a generator of its own, seeded by k: an
-// interrupted run that is resumed makes the attempts that it would have made. `save` is called with every new
-// node, before anything else is tried.
+// Goes on from `tree`, however long it is: first with what became of its awaited nodes. Attempt k draws from
+// a generator of its own, seeded by k: an interrupted run that is resumed makes the attempts that it would
+// have made. `save` is called with every node that is new or settled, before anything else is tried. Ends
+// waiting when as many candidates are awaited as may be, or when everything else is done.
 Result<LoopEnd> run_loop(Environment& environment, Planner& planner, SearchTree& tree,
                          const LoopOptions& options, const std::atomic<bool>& stop,
                          const std::function<Status(const AttemptReport&)>& save);
-
-// What attempt number `attempt` would plan now: for asking ahead. Nothing where nothing is left.
-struct Proposed {
-  NodeId parent = root_node;
-  Situation situation;
-  Plan plan;
-};
-Result<std::optional<Proposed>> propose_attempt(Environment& environment, Planner& planner,
-                                                const SearchTree& tree, const LoopOptions& options,
-                                                int attempt);
 
 // What a planner is told of a node.
 Situation situation_of(const SearchTree& tree, NodeId node, Features facts, std::vector<Action> legal);

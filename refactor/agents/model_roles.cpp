@@ -21,6 +21,8 @@ std::string describe(const SearchTree& tree, NodeId id) {
     return "the raw kernel, speed-up 1 by definition";
   std::string text = fmt::format("attempt {} on node {}: {}", id, node.parent,
                                  node.action.rule.empty() ? node.reason : node.action.label());
+  if (node.is_awaited())
+    return text + "; accepted by the guard, its time is awaited";
   if (node.is_broken())
     return text + "; " + std::string(to_string(node.stage)) + ": " + node.diagnostics;
   text += fmt::format("; speed-up over raw {:.3f}", node.speedup());

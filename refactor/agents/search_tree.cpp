@@ -12,7 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 4> stage_names{"not written", "refused", "not run", "measured"};
+constexpr std::array<std::string_view, 5> stage_names{"not written", "refused", "not run", "measured",
+                                                      "awaited"};
 
 Result<Stage> parse_stage(const std::string& text) {
   const auto found = std::find(stage_names.begin(), stage_names.end(), text);
@@ -55,7 +56,7 @@ Result<Node> node_from(const Json& json) {
   if (!json["Score"].is_null()) {
     LATHE_TRY(node.score, number_field(json, "Score"));
   }
-  if (std::isfinite(node.score) == node.is_broken() || node.score <= 0)
+  if (std::isfinite(node.score) != node.is_measured() || node.score <= 0)
     return Error{"field Score", "it does not go with stage " + stage, ""};
   LATHE_TRY(node.speedups, numbers_field(json, "Speedups"));
   LATHE_TRY(node.floor_share, numbers_field(json, "FloorShare"));
@@ -85,6 +86,24 @@ NodeId SearchTree::add(NodeId parent, Node node) {
   nodes_[static_cast<std::size_t>(parent)].children.push_back(node.id);
   nodes_.push_back(std::move(node));
   return nodes_.back().id;
+}
+
+void SearchTree::settle(NodeId id, Node outcome) {
+  Node& place = node(id);
+  outcome.id = id;
+  outcome.parent = place.parent;
+  outcome.children = std::move(place.children);
+  outcome.action = std::move(place.action);
+  outcome.reason = std::move(place.reason);
+  place = std::move(outcome);
+}
+
+std::vector<NodeId> SearchTree::awaited() const {
+  std::vector<NodeId> ids;
+  for (const Node& each : nodes_)
+    if (each.is_awaited())
+      ids.push_back(each.id);
+  return ids;
 }
 
 std::vector<NodeId> SearchTree::siblings(NodeId id) const {
@@ -117,7 +136,7 @@ std::optional<NodeId> SearchTree::find(const std::string& candidate) const {
 std::vector<NodeId> SearchTree::leaders(std::size_t count) const {
   std::vector<NodeId> correct;
   for (const Node& each : nodes_)
-    if (!each.is_broken())
+    if (each.is_measured())
       correct.push_back(each.id);
   std::stable_sort(correct.begin(), correct.end(),
                    [&](NodeId a, NodeId b) { return node(a).score < node(b).score; });

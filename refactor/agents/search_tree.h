@@ -21,6 +21,7 @@ enum class Stage {
   refused,     // the guard refused it
   not_run,     // no configuration of it could be measured
   measured,    // it has a score
+  awaited,     // the guard accepted it, and somebody else measures it
 };
 std::string_view to_string(Stage stage);
 
@@ -41,8 +42,10 @@ struct Node {
   std::string configuration;       // the best one of the first problem, for people
   double seconds = 0;              // device time that its score took
 
-  bool is_broken() const { return stage != Stage::measured; }
-  double speedup() const { return is_broken() ? 0 : 1 / score; }
+  bool is_measured() const { return stage == Stage::measured; }
+  bool is_awaited() const { return stage == Stage::awaited; }
+  bool is_broken() const { return !is_measured() && !is_awaited(); }
+  double speedup() const { return is_measured() ? 1 / score : 0; }
 };
 
 class SearchTree {
@@ -52,6 +55,9 @@ public:
 
   // Appends a child; fills in its id and parent.
   NodeId add(NodeId parent, Node node);
+  // Puts what became of an awaited node in its place; its id, parent, children, action and reason stay.
+  void settle(NodeId id, Node outcome);
+  std::vector<NodeId> awaited() const; // oldest first
 
   const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   Node& node(NodeId id) { return nodes_[static_cast<std::size_t>(id)]; }

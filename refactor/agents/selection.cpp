@@ -25,7 +25,7 @@ std::vector<double> selection_probabilities(const SearchTree& tree, const Select
     selectable.push_back(node.id);
     if (node.children.empty())
       leaves.push_back(node.id);
-    if (!node.is_broken() && (!best || node.score < tree.node(*best).score))
+    if (node.is_measured() && (!best || node.score < tree.node(*best).score))
       best = node.id;
   }
   std::vector<double> probabilities(tree.size(), 0.0);

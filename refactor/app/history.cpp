@@ -20,6 +20,8 @@ Error unusable(const std::filesystem::path& folder, const std::string& why) {
 }
 
 std::string outcome_text(const Node& node, bool is_best) {
+  if (node.is_awaited())
+    return "its score is awaited";
   if (node.is_broken())
     return std::string(to_string(node.stage)) + ": " + node.diagnostics;
   std::string text = fmt::format("{:.3f}x", node.speedup());

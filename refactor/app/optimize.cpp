@@ -61,7 +61,7 @@ CommandLine make_command_line() {
       "epsilon", po::value<double>()->default_value(0.35), "share of choices that explore")(
       "device", po::value<std::string>()->default_value("auto"), "auto, host, or the index of a GPU")(
       "queue", po::value<std::string>(), "score through this evaluation queue in place of a device here")(
-      "ahead", po::value<int>()->default_value(4), "candidates that are put into the queue at once")(
+      "ahead", po::value<int>()->default_value(4), "candidates that wait in the queue at most")(
       "seed", po::value<std::uint64_t>()->default_value(1), "of every choice")(
       "guard-configurations", po::value<int>()->default_value(8), "that the guard samples of a candidate")(
       "guard-seconds", po::value<double>()->default_value(120),
@@ -81,7 +81,7 @@ struct Run {
   std::optional<ModelOptions> model;
   std::optional<fs::path> memory_file, policy_file, queue;
   std::string device;
-  int evaluations = 0, ahead = 4; // 0: by the device
+  int evaluations = 0; // 0: by the device
   GuardOptions guard;
   bool final_tuning = true, json = false;
 };
@@ -122,7 +122,7 @@ Result<Run> read_run(const CommandLine& line, const Arguments& arguments) {
   if (run.model && !run.model_writes && run.planner != "model")
     return usage_error("--model", "no role is the model's", "add --coder model or --planner model");
   run.device = line.get<std::string>("device");
-  run.ahead = line.get<int>("ahead");
+  run.loop.awaited = std::max(1, line.get<int>("ahead"));
   if (line.has("evaluations"))
     run.evaluations = line.get<int>("evaluations");
   run.guard.seed = 1 + run.loop.seed; // a resumed run judges as the first did
@@ -226,28 +226,28 @@ Result<History> open_history(const Run& run, const Subject& subject, const std::
 
 // Scores on a device of this machine.
 Scorer local_scorer(Backend& backend, Store& store) {
-  return [&](const QueueRequest& request, const TuningSpec& spec, const fs::path&) -> Result<QueueAnswer> {
+  return [&](const QueueRequest& request, const TuningSpec& spec,
+             const fs::path&) -> Result<std::optional<QueueAnswer>> {
     QueueRequest asked = request;
     asked.id = spec.template_hash.substr(0, 16);
     asked.template_hash = spec.template_hash;
     SessionOptions options;
     options.finalists = 2;
     options.batch = backend.device().is_host ? 4 : 32;
-    return evaluate_request(asked, spec.path, backend, store, options, stop_requested);
+    LATHE_TRY(QueueAnswer answer,
+              evaluate_request(asked, spec.path, backend, store, options, stop_requested));
+    return std::optional(std::move(answer));
   };
 }
 
 // Scores by an answer that somebody puts into the queue.
 Scorer queue_scorer(const EvaluationQueue& queue) {
   return [&queue](const QueueRequest& request, const TuningSpec& spec,
-                  const fs::path& certificate) -> Result<QueueAnswer> {
+                  const fs::path& certificate) -> Result<std::optional<QueueAnswer>> {
     LATHE_TRY(const QueueRequest asked, queue.put(request, spec, certificate));
     LATHE_TRY(const QueueAnswers answers, queue.answers());
     const auto found = answers.accepted.find(asked.id);
-    if (found != answers.accepted.end())
-      return found->second;
-    return Error{"evaluation queue", "candidates wait for their scores in " + queue.folder().string(),
-                 "run lathe tune --queue there, bring the answers back, and repeat this command"};
+    return found == answers.accepted.end() ? std::nullopt : std::optional(found->second);
   };
 }
 
@@ -310,28 +310,17 @@ Status run_attempts(Run& run, Workshop& workshop, History& history, TransitionGr
       LATHE_CHECK(write_memory(memory, *run.memory_file));
     std::fprintf(
         stderr, "attempt %d: %s: %s\n", report.node, node.action.label().c_str(),
-        node.is_broken()
-            ? node.diagnostics.c_str()
+        node.is_broken() ? node.diagnostics.c_str()
+        : node.is_awaited()
+            ? "its score is awaited"
             : fmt::format("{:.3f}x{}", node.speedup(), report.is_best ? ", the best so far" : "").c_str());
     return Done{};
   };
   auto ended = run_loop(workshop, *planner, history.tree, run.loop, stop_requested, save);
-  if (ended.ok()) {
-    end = std::move(*ended);
-    history.ended = end.why;
-    return write_history(history, run.folder);
-  }
-  if (ended.error().what != "evaluation queue")
+  if (!ended.ok())
     return stop_requested ? Status(Done{}) : Status(ended.error());
-  // More candidates for the next batch: what the following attempts would be if this one taught nothing.
-  const int next = static_cast<int>(history.tree.size()) - 1;
-  for (int ahead = 1; ahead < run.ahead && next + ahead < run.loop.attempts; ++ahead) {
-    LATHE_TRY(const auto proposed, propose_attempt(workshop, *planner, history.tree, run.loop, next + ahead));
-    if (proposed)
-      LATHE_CHECK(workshop.ask_ahead(history.tree, proposed->parent, proposed->plan));
-  }
-  end.waiting = true;
-  end.why = ended.error().sentence();
+  end = std::move(*ended);
+  history.ended = end.awaited > 0 ? "" : end.why;
   return write_history(history, run.folder);
 }
 
@@ -437,12 +426,15 @@ int optimize(Run& run) {
   if (best.id != root_node)
     copy_result(**workshop, best, run, *history);
   std::cout << (run.json ? to_json(*history).dump(2) + "\n" : history_text(*history));
-  if (end.waiting)
-    std::cout << end.why << "\n";
+  if (end.awaited > 0)
+    std::fprintf(stderr,
+                 "%d candidates wait for their scores in %s: run lathe tune --queue there, bring the answers "
+                 "back, and repeat this command\n",
+                 end.awaited, run.queue->c_str());
   constexpr int interrupted = 130;
   if (stop_requested)
     return interrupted;
-  if (end.waiting || best.id == root_node || !run.final_tuning || !backend)
+  if (end.awaited > 0 || best.id == root_node || !run.final_tuning || !backend)
     return 0;
   return finish_result(run, *history, is_host);
 }

@@ -138,7 +138,18 @@ Result<Certificate> Workshop::judge_candidate(const Candidate& candidate, const 
   return certificate;
 }
 
-Node Workshop::scored(Node node, const QueueAnswer& answer) const {
+Result<Node> Workshop::score(Node node, const TuningSpec& spec, int rank) const {
+  QueueRequest request;
+  request.kernel = options_.name;
+  request.problems = problems_;
+  request.evaluations = options_.evaluations;
+  request.rank = rank;
+  LATHE_TRY(const auto answered, scorer_(request, spec, paths_of(node.candidate).certificate_file));
+  if (!answered) {
+    node.stage = Stage::awaited;
+    return node;
+  }
+  const QueueAnswer& answer = *answered;
   node.seconds = answer.seconds;
   node.stage = Stage::not_run;
   node.diagnostics = answer.failure;
@@ -194,20 +205,14 @@ Result<Node> Workshop::attempt(const SearchTree& tree, NodeId parent, const Plan
     node.diagnostics = certificate.ok() ? refusal_of(*certificate) : certificate.error().sentence();
     return node;
   }
-  QueueRequest request;
-  request.kernel = options_.name;
-  request.problems = problems_;
-  request.evaluations = options_.evaluations;
-  request.rank = static_cast<int>(tree.size());
   options_.say("tuner scores it");
-  LATHE_TRY(const QueueAnswer answer, scorer_(request, spec, paths.certificate_file));
-  return scored(std::move(node), answer);
+  return score(std::move(node), spec, static_cast<int>(tree.size()));
 }
 
-Status Workshop::ask_ahead(const SearchTree& tree, NodeId parent, const Plan& plan) {
-  const auto node = attempt(tree, parent, plan);
-  // Without an answer yet: what was wanted.
-  return node.ok() || node.error().what == "evaluation queue" ? Status(Done{}) : Status(node.error());
+Result<Node> Workshop::outcome(const SearchTree& tree, NodeId awaited) {
+  Node node = tree.node(awaited);
+  LATHE_TRY(const TuningSpec spec, read_spec(paths_of(node.candidate).spec_file));
+  return score(std::move(node), spec, awaited);
 }
 
 Result<Certificate> judge_here(const TuningSpec& spec, const GuardOptions& guard) {

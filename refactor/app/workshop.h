@@ -12,10 +12,10 @@
 
 namespace lathe::refactor {
 
-// Scores a candidate that the guard accepted. An Error means that there is no score yet (an answer is
-// awaited) or no device.
-using Scorer = std::function<Result<QueueAnswer>(const QueueRequest& request, const TuningSpec& spec,
-                                                 const std::filesystem::path& certificate)>;
+// Scores a candidate that the guard accepted; nothing while an answer is awaited. An Error means that there
+// is no device.
+using Scorer = std::function<Result<std::optional<QueueAnswer>>(
+    const QueueRequest& request, const TuningSpec& spec, const std::filesystem::path& certificate)>;
 
 Result<Certificate> judge_here(const TuningSpec& spec, const GuardOptions& guard);
 
@@ -49,6 +49,7 @@ public:
   Result<std::vector<agents::Option>> options(const agents::SearchTree& tree, agents::NodeId node) override;
   Result<agents::Node> attempt(const agents::SearchTree& tree, agents::NodeId parent,
                                const agents::Plan& plan) override;
+  Result<agents::Node> outcome(const agents::SearchTree& tree, agents::NodeId awaited) override;
   bool can_repair() const override { return options_.can_repair; }
 
   const std::string& root_key() const { return root_key_; }
@@ -57,15 +58,13 @@ public:
   // written, its parent's.
   Result<Candidate> candidate_of(const agents::SearchTree& tree, agents::NodeId node);
 
-  // Writes, judges and asks for a score, without waiting for it: for asking ahead.
-  Status ask_ahead(const agents::SearchTree& tree, agents::NodeId parent, const agents::Plan& plan);
-
 private:
   Workshop(const Subject& subject, WorkshopOptions options, Scorer scorer, Author author);
   Result<Candidate> write(const agents::SearchTree& tree, agents::NodeId parent, const agents::Plan& plan);
   Result<Certificate> judge_candidate(const Candidate& candidate, const OutputPaths& paths, TuningSpec& spec,
                                       std::uint64_t seed);
-  agents::Node scored(agents::Node node, const QueueAnswer& answer) const;
+  // The node with its score, or awaited. `rank`: what is to be answered first.
+  Result<agents::Node> score(agents::Node node, const TuningSpec& spec, int rank) const;
 
   const Subject& subject_;
   WorkshopOptions options_;

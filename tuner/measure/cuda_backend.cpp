@@ -5,14 +5,12 @@
 #include "tuner/compile/toolkit.h"
 #include "tuner/measure/cpu_reference.h"
 #include "tuner/measure/cuda_protocol.h"
-#include "tuner/measure/fill.h"
+#include "tuner/measure/cuda_setup.h"
 #include "tuner/measure/runner_process.h"
 #include "tuner/measure/side_runner.h"
-#include "tuner/measure/verify.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <set>
 #include <tuple>
@@ -118,21 +116,6 @@ private:
 
 RunnerKernel runner_kernel(const CompiledKernel& kernel, const Launch& launch) {
   return {*kernel.cubin, kernel.cubin_hash, kernel.entry, launch};
-}
-
-std::array<std::uint8_t, 8> scalar_bytes(element::DType dtype, const Value& value) {
-  std::uint64_t bits = 0;
-  if (const auto* integer = std::get_if<std::int64_t>(&value); integer && !element::is_real(dtype))
-    bits = static_cast<std::uint64_t>(*integer);
-  else if (integer)
-    bits = element::encode(dtype, static_cast<double>(*integer));
-  else if (const auto* real = std::get_if<double>(&value))
-    bits = element::encode(dtype, *real);
-  else if (const auto* truth = std::get_if<bool>(&value))
-    bits = element::encode(dtype, *truth ? 1 : 0);
-  std::array<std::uint8_t, 8> bytes{};
-  std::memcpy(bytes.data(), &bits, sizeof bits); // little-endian: the low bytes are the narrow value
-  return bytes;
 }
 
 Result<CudaBackend::Plan> CudaBackend::plan(const KernelSource& source, const KnobValues& knobs) const {
@@ -284,35 +267,9 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
     return Error{"the raw kernel cannot be launched on " + device_.name, refused.reason,
                  "tune a smaller problem"};
 
-  setup_ = {};
+  LATHE_TRY(setup_, setup_request(workload, options.seed));
   setup_.utilities = *own_kernels.cubin;
   setup_.reference = runner_kernel(reference, raw.launch);
-  setup_.bytes = workload.bytes;
-  setup_.operations = workload.operations;
-  setup_.seed = options.seed;
-  for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
-    const Workload::Buffer& buffer = workload.buffers[i];
-    const std::optional<element::DType> dtype = element_type(buffer.dtype);
-    if (!dtype)
-      return Error{"cannot fill " + buffer.name, "dtype " + buffer.dtype + " is unknown",
-                   "see docs/specification.md"};
-    const Tolerance tolerance = tolerance_for(spec.tolerances, buffer.dtype);
-    setup_.buffers.push_back({buffer.name, *dtype, buffer.direction, buffer.count,
-                              plan_fill(buffer, options.seed, i), tolerance.relative, tolerance.absolute});
-  }
-  for (const Workload::Parameter& parameter : workload.parameters) {
-    RunnerParameter wanted;
-    wanted.is_buffer = parameter.is_buffer;
-    wanted.buffer = parameter.buffer;
-    if (!parameter.is_buffer) {
-      const std::optional<element::DType> dtype = element_type(parameter.dtype);
-      if (!dtype)
-        return Error{"cannot pass a kernel parameter", "dtype " + parameter.dtype + " is unknown",
-                     "see docs/specification.md"};
-      wanted.value = scalar_bytes(*dtype, parameter.value);
-    }
-    setup_.parameters.push_back(wanted);
-  }
   setup_.timing = timing(0);
   LATHE_CHECK(start_runner(true));
   return check_raw_kernel();

@@ -68,10 +68,8 @@ private:
   HostRunOptions run_options(int schedule) const;
   Status allocate();
   void refill(std::byte poison);
-  Result<HostRunResult> run(const HostKernel& kernel, const Launch& launch,
-                            const HostRunOptions& options) const {
-    return kernel.run_isolated(launch, arguments_, options);
-  }
+  Result<HostRunResult> run_on_fresh_inputs(const HostKernel& kernel, const Launch& launch, int schedule,
+                                            std::byte poison);
   // Runs once under each poison; an outcome other than ok is left in `measurement`.
   bool run_verified(const HostKernel& kernel, const Launch& launch, int schedule, Outputs (&outputs)[2],
                     Measurement& measurement);
@@ -158,6 +156,17 @@ void HostBackend::refill(std::byte poison) {
   }
 }
 
+Result<HostRunResult> HostBackend::run_on_fresh_inputs(const HostKernel& kernel, const Launch& launch,
+                                                       int schedule, std::byte poison) {
+  for (bool is_second = false;; is_second = true) {
+    refill(poison);
+    LATHE_TRY(HostRunResult result, kernel.run_isolated(launch, arguments_, run_options(schedule)));
+    // A process that left no note of its end was killed by somebody else, such as a machine short of memory.
+    if (result.outcome != Outcome::crashed || is_second)
+      return result;
+  }
+}
+
 bool HostBackend::run_verified(const HostKernel& kernel, const Launch& launch, int schedule,
                                Outputs (&outputs)[2], Measurement& measurement) {
   const auto fail = [&](Outcome outcome, std::string reason) {
@@ -166,8 +175,7 @@ bool HostBackend::run_verified(const HostKernel& kernel, const Launch& launch, i
     return false;
   };
   for (std::size_t p = 0; p < 2; ++p) {
-    refill(POISONS[p]);
-    auto result = run(kernel, launch, run_options(schedule));
+    auto result = run_on_fresh_inputs(kernel, launch, schedule, POISONS[p]);
     if (!result.ok())
       return fail(Outcome::resource_limit, result.error().sentence());
     if (result->outcome != Outcome::ok)
@@ -215,8 +223,7 @@ void HostBackend::judge(const Outputs (&outputs)[2], Measurement& measurement) c
 }
 
 Result<double> HostBackend::sample_us(const HostKernel& kernel, const Launch& launch) {
-  refill(POISONS[0]);
-  LATHE_TRY(const HostRunResult result, run(kernel, launch, run_options(0)));
+  LATHE_TRY(const HostRunResult result, run_on_fresh_inputs(kernel, launch, 0, POISONS[0]));
   if (result.outcome != Outcome::ok || result.seconds.empty())
     return Error{"a timed run failed", result.reason, ""};
   return result.seconds.front() * seconds_to_us;

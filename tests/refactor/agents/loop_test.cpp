@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+#include <limits>
+#include <map>
 #include <set>
 
 namespace lathe::refactor::agents {
@@ -150,6 +153,74 @@ TEST(Loop, NothingThatAPlannerSaysIsAScore) {
   ASSERT_TRUE(end.ok());
   EXPECT_LT(tree.node(1).speedup(), 1);
   EXPECT_EQ(tree.best(), root_node);
+}
+
+// Candidates that somebody else measures: scores come when they are delivered.
+class Elsewhere : public RecordedEnvironment {
+public:
+  using RecordedEnvironment::RecordedEnvironment;
+  Result<Node> attempt(const SearchTree& tree, NodeId parent, const Plan& plan) override {
+    LATHE_TRY(Node node, RecordedEnvironment::attempt(tree, parent, plan));
+    if (!node.is_measured())
+      return node;
+    measured_[node.candidate] = node;
+    node.stage = Stage::awaited;
+    node.score = std::numeric_limits<double>::infinity();
+    node.speedups.clear();
+    node.floor_share.clear();
+    return node;
+  }
+  Result<Node> outcome(const SearchTree& tree, NodeId awaited) override {
+    ++asked;
+    const Node& node = tree.node(awaited);
+    return delivers ? measured_.at(node.candidate) : node;
+  }
+  bool delivers = false;
+  int asked = 0;
+
+private:
+  std::map<std::string, Node> measured_;
+};
+
+TEST(Loop, WaitsForScoresAndPlansNothingTwice) {
+  const OfflineTree recorded = testing::subset_tree("k", testing::usual_actions());
+  Elsewhere environment(recorded);
+  const auto planner = make_uniform_planner();
+  SearchTree tree(recorded.states[0].key);
+  LoopOptions options = options_of(6);
+  options.awaited = 4;
+  const auto go_on = [&] {
+    const auto end = run_loop(environment, *planner, tree, options, never,
+                              [](const AttemptReport&) { return Status(Done{}); });
+    EXPECT_TRUE(end.ok());
+    return *end;
+  };
+  EXPECT_EQ(go_on().awaited, 4);
+  EXPECT_EQ(tree.best(), root_node) << "what is awaited leads nothing";
+  for (const NodeId id : tree.awaited())
+    EXPECT_EQ(tree.node(id).parent, root_node) << "nothing is built on what is awaited";
+  const auto written = tree.to_json();
+  const auto read = SearchTree::from_json(written);
+  ASSERT_TRUE(read.ok()) << read.error().sentence();
+  EXPECT_EQ(read->to_json().dump(), written.dump());
+
+  const std::size_t size = tree.size();
+  EXPECT_EQ(go_on().awaited, 4) << "no answer, no new question";
+  EXPECT_EQ(tree.size(), size);
+
+  environment.delivers = true;
+  const LoopEnd second = go_on();
+  EXPECT_EQ(tree.size(), 7u);
+  EXPECT_EQ(second.awaited, static_cast<int>(tree.awaited().size()));
+  EXPECT_TRUE(go_on().awaited == 0 && tree.awaited().empty());
+  std::set<std::string> candidates;
+  for (const Node& node : tree.nodes()) {
+    EXPECT_TRUE(candidates.insert(node.candidate).second) << node.candidate;
+    if (node.id != root_node && node.is_measured()) {
+      EXPECT_FALSE(node.action.rule.empty());
+      EXPECT_TRUE(std::isfinite(node.score));
+    }
+  }
 }
 
 TEST(OfflineTree, IsReadBackEqualAndRefusedWhenBroken) {

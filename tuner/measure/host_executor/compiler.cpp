@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <map>
@@ -196,6 +197,9 @@ Result<std::string> run_compiler(const std::vector<std::string>& command, double
   options.input = input;
   options.output_limit = 256u << 20;
   LATHE_TRY(SubprocessResult result, run_subprocess(command, options));
+  if (result.signal == SIGKILL && !result.timed_out) { // by somebody else, such as a machine short of memory
+    LATHE_TRY(result, run_subprocess(command, options));
+  }
   if (!result.succeeded())
     return Error{fmt::format("cannot compile {} for the host executor", file_name),
                  result.timed_out || result.signal != 0 ? "the compiler " + result.ending()
