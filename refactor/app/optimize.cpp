@@ -269,8 +269,8 @@ int finish_result(const Run& run, const History& history, bool is_host) {
   const OutputPaths result = OutputPaths::under(run.folder, history.name);
   const std::string store = (run.folder / "results.sqlite").string();
   Arguments tune{
-      result.spec_file.string(),        "--results", store, "--device", run.device, "--evaluations",
-      std::to_string(is_host ? 8 : 150)};
+      result.spec_file.string(),         "--results", store, "--device", run.device, "--evaluations",
+      std::to_string(is_host ? 8 : 150), "--general"};
   for (const std::string& problem : run.subject.problems)
     tune.insert(tune.end(), {"--problem", problem});
   if (is_host && run.subject.problems.empty())
@@ -309,7 +309,8 @@ Status run_attempts(Run& run, Workshop& workshop, History& history, TransitionGr
     if (run.memory_file)
       LATHE_CHECK(write_memory(memory, *run.memory_file));
     std::fprintf(
-        stderr, "attempt %d: %s: %s\n", report.node, node.action.label().c_str(),
+        stderr, "attempt %d: %s: %s\n", report.node,
+        node.action.rule.empty() ? "rewrite by the model" : node.action.label().c_str(),
         node.is_broken() ? node.diagnostics.c_str()
         : node.is_awaited()
             ? "its score is awaited"

@@ -1,5 +1,6 @@
-// Kills processes of a tuning at random moments, again and again: nothing recorded is lost or doubled, nothing is
-// left running, and the same command ends what it began. LATHE_DRILL_KILLS sets how often (./dev drill).
+// Kills processes of a tuning at random moments, again and again: nothing recorded is lost or doubled,
+// nothing is left running, and the same command ends what it began. LATHE_DRILL_KILLS sets how often (./dev
+// drill).
 #include "tests/whole/command.h"
 #include "tuner/expression/expression.h"
 #include "tuner/store/store.h"
@@ -26,7 +27,8 @@ using Json = nlohmann::json;
 
 constexpr int DEFAULT_KILLS = 10;
 constexpr auto LONGEST_WAIT_FOR_A_VICTIM = std::chrono::milliseconds(1500);
-// Workers notice that their parent is gone when their pipe closes, at the latest after the kernel that they run.
+// Workers notice that their parent is gone when their pipe closes, at the latest after the kernel that they
+// run.
 constexpr auto LONGEST_AFTERLIFE = std::chrono::seconds(20);
 
 int kills_wanted() {
@@ -124,7 +126,8 @@ protected:
       auto evaluations = (*store)->evaluations(key);
       EXPECT_TRUE(evaluations.ok()) << evaluations.error().sentence();
       std::multiset<std::string>& of_key = found[key.workload];
-      for (const StoredEvaluation& evaluation : evaluations.ok() ? *evaluations : std::vector<StoredEvaluation>{}) {
+      for (const StoredEvaluation& evaluation :
+           evaluations.ok() ? *evaluations : std::vector<StoredEvaluation>{}) {
         std::string text;
         for (const auto& value : evaluation.knobs)
           text += to_string(value) + " ";

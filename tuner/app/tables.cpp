@@ -79,7 +79,8 @@ std::string details(const SessionResult& result) {
   return text;
 }
 
-std::string sessions_json(const std::vector<const SessionResult*>& results) {
+std::string sessions_json(const std::vector<const SessionResult*>& results,
+                          const std::vector<GeneralConfiguration>& general) {
   Json rows = Json::array();
   for (const SessionResult* result : results) {
     Json row = winner_json(result->winner);
@@ -105,7 +106,20 @@ std::string sessions_json(const std::vector<const SessionResult*>& results) {
     row["GuidedBy"] = result->guided_by.empty() ? Json() : Json(result->guided_by);
     rows.push_back(std::move(row));
   }
-  return Json{{"Schema", json_schema_version}, {"Results", rows}}.dump(2);
+  Json generals = Json::array();
+  for (const GeneralConfiguration& one : general) {
+    Json knobs = Json::object();
+    for (std::size_t i = 0; i < one.knobs.size(); ++i)
+      knobs[one.knob_names[i]] = to_string(one.knobs[i]);
+    generals.push_back({{"Spec", one.spec},
+                        {"Types", one.types},
+                        {"Knobs", knobs},
+                        {"Problems", one.problems},
+                        {"Ratio", one.ratio},
+                        {"Worst", one.worst},
+                        {"WorstProblem", one.worst_problem}});
+  }
+  return Json{{"Schema", json_schema_version}, {"Results", rows}, {"General", generals}}.dump(2);
 }
 
 } // namespace lathe

@@ -40,7 +40,7 @@ struct TunePlan {
   SessionOptions session;
   double seconds = 1e9; // all workloads together
   std::string results;
-  bool json = false, verbose = false;
+  bool json = false, verbose = false, general = false;
 };
 
 Result<Done> read_budget(const CommandLine& line, TunePlan& plan, bool is_host) {
@@ -128,6 +128,7 @@ CommandLine make_command_line() {
       "types", po::value<std::string>(),
       "types, such as T=f16 (default: the first that the specification lists)")(
       "all-types", "every type that the specification lists")(
+      "general", "also the one configuration that does best on all searched problems together")(
       "tune-only", "leave out the select and report-only problems")(
       "device", po::value<std::string>()->default_value("auto"), "auto, host, or the index of a GPU")(
       "devices", po::value<std::string>(),
@@ -189,19 +190,23 @@ void print_overview(const std::vector<const TunedProblem*>& rows, const std::vec
 int finish(const std::vector<std::unique_ptr<TuningRun>>& runs, std::vector<std::string> failures,
            const TunePlan& plan, const std::string& results) {
   std::vector<const TunedProblem*> rows;
+  std::vector<GeneralConfiguration> general;
   for (const auto& run : runs) {
     const auto some = run->results();
     rows.insert(rows.end(), some.begin(), some.end());
     failures.insert(failures.end(), run->failures().begin(), run->failures().end());
+    general.insert(general.end(), run->general().begin(), run->general().end());
   }
   if (plan.json) {
     std::vector<const SessionResult*> all;
     for (const TunedProblem* row : rows)
       all.push_back(&row->result);
-    std::cout << sessions_json(all) << "\n";
+    std::cout << sessions_json(all, general) << "\n";
   } else {
     if (rows.size() > 1)
       print_overview(rows, failures);
+    for (const GeneralConfiguration& one : general)
+      std::cout << general_line(one) << "\n";
     if (stop_requested)
       std::cout << "stopped; the same command goes on from here\n";
     if (runs.front()->first_device().device().is_host)
@@ -234,6 +239,7 @@ int tune(const TunePlan& plan, std::vector<std::vector<std::unique_ptr<Backend>>
     options.session = plan.session;
     options.selection = plan.selection;
     options.seconds = plan.seconds;
+    options.general = plan.general;
     options.done = [&teller, label](const TunedProblem& problem, bool again) {
       teller.say(label, problem, again);
     };
@@ -319,6 +325,7 @@ int tune_command(const Arguments& arguments) {
   plan.session.finalists = line.get<int>("finalists");
   plan.session.measure.time_limit_s = line.get<double>("time-limit");
   plan.selection.all_types = line.has("all-types");
+  plan.general = line.has("general");
   plan.selection.tune_only = line.has("tune-only");
   if (line.has("types"))
     plan.selection.types = line.get<std::string>("types");

@@ -3,6 +3,7 @@
 #include "tuner/app/certificate.h"
 
 #include <algorithm>
+#include <map>
 #include <thread>
 
 namespace lathe {
@@ -156,15 +157,32 @@ void TuningRun::work(Backend& device) {
 
 void TuningRun::run() {
   start_ = std::chrono::steady_clock::now();
-  if (devices_.size() == 1) {
-    work(*devices_.front());
-    return;
-  }
   std::vector<std::thread> threads;
-  for (const std::unique_ptr<Backend>& device : devices_)
-    threads.emplace_back([this, &device] { work(*device); });
+  for (std::size_t i = 1; i < devices_.size(); ++i)
+    threads.emplace_back([this, &device = *devices_[i]] { work(device); });
+  work(*devices_.front());
   for (std::thread& thread : threads)
     thread.join();
+  if (options_.general)
+    find_general();
+}
+
+void TuningRun::find_general() {
+  for (const Source& source : sources_) {
+    std::map<std::map<std::string, std::string>, std::vector<const Workload*>> by_types;
+    for (const Job& job : jobs_)
+      if (job.source == &source && job.searched() && job.state == State::done)
+        by_types[job.workload.types].push_back(&job.workload);
+    for (const auto& [types, workloads] : by_types) {
+      if (workloads.size() < 2)
+        continue;
+      auto found = find_general_configuration(workloads, *devices_.front(), store_, options_.session, stop_);
+      if (!found.ok())
+        failures_.push_back(source.spec.name + ", one configuration for all: " + found.error().sentence());
+      else if (*found)
+        general_.push_back(std::move(**found));
+    }
+  }
 }
 
 std::vector<const TunedProblem*> TuningRun::results() const {

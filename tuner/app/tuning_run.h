@@ -2,6 +2,7 @@
 // a time budget, by what more searching may still gain.
 #pragma once
 
+#include "tuner/app/general_configuration.h"
 #include "tuner/app/selection.h"
 #include "tuner/app/tuning_session.h"
 
@@ -26,6 +27,7 @@ struct RunOptions {
   SessionOptions session;
   WorkloadSelection selection;
   double seconds = 1e9; // wall time for everything
+  bool general = false; // also look for one configuration for all searched problems of a specification
   // Below this a slice of the time is spent on preparing and comparing.
   double least_slice_s = 10;
   // Called under a lock of the run's own; `again`: a problem that was searched on, and tells better now.
@@ -48,6 +50,7 @@ public:
 
   // In the order of the specifications and their problems; problems that were not reached are missing.
   std::vector<const TunedProblem*> results() const;
+  const std::vector<GeneralConfiguration>& general() const { return general_; }
   const std::vector<std::string>& failures() const { return failures_; }
   const Backend& first_device() const { return *devices_.front(); }
   PipelineLoad load() const;
@@ -72,6 +75,8 @@ private:
   Job* take(bool& finished);
   Job* most_promising();
   void run_job(Job& job, Backend& device);
+  // For each specification and choice of types with several winners.
+  void find_general();
   double seconds_left() const;
   double slice_seconds() const;
 
@@ -82,6 +87,7 @@ private:
   std::list<Source> sources_; // workloads point into them
   std::list<Job> jobs_;
   std::vector<std::string> failures_;
+  std::vector<GeneralConfiguration> general_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::mutex mutex_; // of jobs' states and results, and of the callbacks
   std::condition_variable changed_;

@@ -38,8 +38,8 @@ Result<SetupRequest> setup_request(const Workload& workload, std::uint64_t seed)
       return Error{"cannot fill " + buffer.name, "dtype " + buffer.dtype + " is unknown",
                    "see docs/specification.md"};
     const Tolerance tolerance = tolerance_for(workload.spec->tolerances, buffer.dtype);
-    setup.buffers.push_back({buffer.name, *dtype, buffer.direction, buffer.count,
-                              plan_fill(buffer, seed, i), tolerance.relative, tolerance.absolute});
+    setup.buffers.push_back({buffer.name, *dtype, buffer.direction, buffer.count, plan_fill(buffer, seed, i),
+                             tolerance.relative, tolerance.absolute});
   }
   for (const Workload::Parameter& parameter : workload.parameters) {
     RunnerParameter wanted;

@@ -9,8 +9,8 @@
 
 namespace lathe {
 
-// The problem's buffers with their contents under `seed`, its parameters and its cost. Kernels and timing are left
-// for the caller. Errors: a dtype that no buffer or parameter can have.
+// The problem's buffers with their contents under `seed`, its parameters and its cost. Kernels and timing are
+// left for the caller. Errors: a dtype that no buffer or parameter can have.
 Result<SetupRequest> setup_request(const Workload& workload, std::uint64_t seed);
 
 } // namespace lathe

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace lathe {
 
 inline TuningSpec small_spec() {
@@ -42,6 +44,8 @@ public:
   Status prepare(const Workload& workload, const MeasureOptions&) override {
     if (!unprepared.empty() && workload.key().find(unprepared) != std::string::npos)
       return Error{"cannot prepare " + workload.key(), "the script says so", ""};
+    raw_.median_us = 100;
+    problem_ = workload.key();
     return Done{};
   }
   const Timing& raw_timing() const override { return raw_; }
@@ -83,7 +87,11 @@ public:
     comparison.noise_band = noise;
     return comparison;
   }
-  double time(const KnobValues& knobs) const { return std::get<std::int64_t>(knobs[0]) == 128 ? 100 : fast; }
+  double time(const KnobValues& knobs) const {
+    if (by_problem)
+      return by_problem(problem_, std::get<std::int64_t>(knobs[0]));
+    return std::get<std::int64_t>(knobs[0]) == 128 ? 100 : fast;
+  }
 
   int evaluated = 0, compared = 0;
   std::int64_t wrong = 0, refused = 0;
@@ -92,10 +100,13 @@ public:
   double default_ratio = 1;
   bool once = false; // a gain is not seen a second time
   double noise = 0.01, fast = 80;
+  std::function<double(const std::string& problem, std::int64_t block)>
+      by_problem; // microseconds; or by `fast`
 
 private:
   DeviceInfo device_;
   Timing raw_;
+  std::string problem_;
   std::string reference_check_ = "scripted";
 };
 

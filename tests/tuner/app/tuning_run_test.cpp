@@ -7,6 +7,7 @@
 #include "tuner/base/hash.h"
 
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <set>
 #include <thread>
@@ -142,6 +143,30 @@ TEST_F(TuningRunTest, StoppingEndsTheRun) {
   add(run, write_spec_file("first", 3, 1));
   run.run();
   EXPECT_TRUE(run.results().empty());
+}
+
+// 64 is best at 512, 256 at 1024, and 128 good at both.
+TEST_F(TuningRunTest, OneConfigurationForAllIsTheBestTogether) {
+  const auto time = [](const std::string& problem, std::int64_t block) -> double {
+    const bool is_small = problem.find("n=512") != std::string::npos;
+    return block == 128 ? (is_small ? 70 : 60) : (block == 64) == is_small ? 50 : 200;
+  };
+  auto all = devices(1);
+  static_cast<ScriptedBackend&>(*all.front()).by_problem = time;
+  RunOptions wanted = options();
+  wanted.general = true;
+  TuningRun run(std::move(all), *store_, std::move(wanted), stop_);
+  add(run, write_spec_file("first", 2, 1));
+  add(run, write_spec_file("single", 1, 0)); // nothing to generalise
+  run.run();
+  ASSERT_EQ(run.general().size(), 1u);
+  const GeneralConfiguration& general = run.general().front();
+  EXPECT_EQ(general.spec, "first");
+  EXPECT_EQ(general.problems, 2);
+  EXPECT_EQ(general.knobs, KnobValues{Value{std::int64_t{128}}});
+  EXPECT_NEAR(general.ratio, 100 / std::sqrt(70.0 * 60.0), 1e-9);
+  EXPECT_NEAR(general.worst, 100.0 / 70, 1e-9);
+  EXPECT_TRUE(run.failures().empty());
 }
 
 } // namespace
