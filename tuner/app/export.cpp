@@ -103,7 +103,8 @@ Result<std::string> render(const TuningSpec& spec, Store& store, const std::vect
   if (format == "cu")
     return render_cuda(spec, chosen, options);
   LATHE_TRY(const std::vector<StoredEvaluation> evaluations, store.evaluations(chosen.key));
-  return emit_t4(spec, chosen.key, evaluations);
+  LATHE_TRY(const std::vector<StoredProfile> profiles, store.profiles(chosen.key));
+  return emit_t4(spec, chosen.key, evaluations, profiles);
 }
 
 std::string command_of(const CommandLine& line) {

@@ -74,6 +74,11 @@ std::string details(const SessionResult& result) {
   verdict("winner", result.winner_profile);
   if (!result.profile_problem.empty())
     add("no counters: " + result.profile_problem);
+  if (result.counters.read + result.counters.failed > 0)
+    add(fmt::format("counters of {} configurations read{}", result.counters.read,
+                    result.counters.failed > 0
+                        ? fmt::format(", {} failed: {}", result.counters.failed, result.counters.problem)
+                        : ""));
   for (const std::string& reason : result.rejected)
     add("finalist refused: " + reason);
   return text;

@@ -139,6 +139,8 @@ CommandLine make_command_line() {
       "time-limit", po::value<double>()->default_value(10), "seconds for one configuration")(
       "results", po::value<std::string>()->value_name("FILE"),
       "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)")(
+      "counters", po::value<std::string>(),
+      "after each search, read the GPU's counters of everything that ran, for this long, such as 30s")(
       "no-profile", "do not read the GPU's counters of the raw kernel and of the winners")(
       "verbose,v", "also what limits the kernels, by the GPU's counters, and how busy the pipeline was")(
       "queue", po::value<std::string>(),
@@ -320,6 +322,12 @@ int tune_command(const Arguments& arguments) {
   plan.json = line.has("json");
   plan.verbose = line.has("verbose");
   plan.session.profile = !line.has("no-profile");
+  if (line.has("counters")) {
+    const auto counters = parse_duration(line.get<std::string>("counters"));
+    if (!counters.ok())
+      return fail(counters.error());
+    plan.session.counters_seconds = *counters;
+  }
   plan.session.technique = line.get<std::string>("technique");
   plan.session.seed = plan.session.measure.seed = line.get<std::uint64_t>("seed");
   plan.session.finalists = line.get<int>("finalists");

@@ -61,6 +61,7 @@ public:
   Status evaluate(Search& search, const Space& space, const std::vector<Point>& points);
   Status finish(const KnobValues& defaults, bool with_defaults);
   Status profile();
+  Status read_counters(const Space& space, const std::atomic<bool>& stop);
 
   SessionResult result;
   std::vector<Ranked> ranked;
@@ -231,6 +232,16 @@ Status Session::profile() {
   return Done{};
 }
 
+Status Session::read_counters(const Space& space, const std::atomic<bool>& stop) {
+  std::vector<KnobValues> ran;
+  for (const Observation& observation : observations)
+    if (observation.succeeded)
+      ran.push_back(space.values(observation.point));
+  LATHE_TRY(result.counters, record_counters(backend_, store_, key_, names_, std::move(ran),
+                                             options_.counters_seconds, options_.seed, stop));
+  return Done{};
+}
+
 } // namespace
 
 StoreKey store_key(const Workload& workload, const DeviceInfo& device) {
@@ -331,6 +342,8 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
     LATHE_CHECK(session.finish(defaults, default_valid));
   if (!stop && options.profile && !backend.device().is_host)
     LATHE_CHECK(session.profile());
+  if (options.counters_seconds > 0 && !backend.device().is_host)
+    LATHE_CHECK(session.read_counters(space, stop));
   return std::move(session.result);
 }
 

@@ -1,6 +1,7 @@
 // One workload's tuning: search, evaluate, record, measure the finalists against the raw kernel.
 #pragma once
 
+#include "tuner/app/counters.h"
 #include "tuner/measure/measure.h"
 #include "tuner/search/search.h"
 #include "tuner/spec/spec.h"
@@ -26,6 +27,7 @@ struct SessionOptions {
   int finalists = 5;      // re-measured, interleaved with the raw kernel
   std::size_t batch = 16; // configurations proposed at once; the next ones compile while these are measured
   bool profile = true;    // counters of the raw kernel and of the winner, where the device gives them
+  double counters_seconds = 0; // of reading the counters of everything that ran, after the search
   // The default configuration compiles to the raw kernel's machine code: what it differs by is noise.
   bool default_is_raw_code = false;
   MeasureOptions measure;
@@ -54,6 +56,7 @@ struct SessionResult {
   std::string reference_check; // what came of the CPU reference
   std::optional<Profile> raw_profile, winner_profile;
   std::string profile_problem; // why there are no counters, or empty
+  CounterReading counters;     // of what ran, where they were asked for
 };
 
 using ProgressCallback = std::function<void(const SessionProgress&)>;

@@ -36,8 +36,10 @@ Result<CudaSource> emit_cuda(const TuningSpec& spec, const StoredWinner& winner,
 Result<std::string> emit_cmake(const TuningSpec& spec, const std::vector<StoredWinner>& winners,
                                const HeaderOptions& options);
 std::string emit_json(const TuningSpec& spec, const std::vector<StoredWinner>& winners);
-// The community's T4 result format for one key's evaluations.
+// The community's T4 result format for one key's evaluations. Counters of a configuration become measurements
+// named "counter:" + their name (profile_counters).
 std::string emit_t4(const TuningSpec& spec, const StoreKey& key,
-                    const std::vector<StoredEvaluation>& evaluations);
+                    const std::vector<StoredEvaluation>& evaluations,
+                    const std::vector<StoredProfile>& profiles = {});
 
 } // namespace lathe

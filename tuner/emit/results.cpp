@@ -38,6 +38,13 @@ const char* invalidity(Outcome outcome) {
   return "runtime";
 }
 
+std::string configuration_text(const std::vector<std::string>& names, const KnobValues& knobs) {
+  Json text = Json::array();
+  for (std::size_t i = 0; i < knobs.size(); ++i)
+    text.push_back({i < names.size() ? names[i] : "", plain(knobs[i])});
+  return text.dump();
+}
+
 } // namespace
 
 std::string emit_json(const TuningSpec& spec, const std::vector<StoredWinner>& winners) {
@@ -68,7 +75,12 @@ std::string emit_json(const TuningSpec& spec, const std::vector<StoredWinner>& w
 }
 
 std::string emit_t4(const TuningSpec& spec, const StoreKey& key,
-                    const std::vector<StoredEvaluation>& evaluations) {
+                    const std::vector<StoredEvaluation>& evaluations,
+                    const std::vector<StoredProfile>& profiles) {
+  std::map<std::string, const Profile*> profile_of; // by the configuration's text
+  for (const StoredProfile& stored : profiles)
+    if (stored.knobs)
+      profile_of[configuration_text(stored.knob_names, *stored.knobs)] = &stored.profile;
   Json results = Json::array();
   for (const StoredEvaluation& evaluation : evaluations) {
     const Measurement& measurement = evaluation.measurement;
@@ -80,23 +92,28 @@ std::string emit_t4(const TuningSpec& spec, const StoreKey& key,
         configuration[evaluation.knob_names[i]] = plain(evaluation.knobs[i]);
       else if (i < spec.knobs.size())
         configuration[spec.knobs[i].name] = plain(evaluation.knobs[i]);
+    Json measurements = Json::array();
     const double time_ms = measurement.timing.median_us * milliseconds_per_microsecond;
-    results.push_back(
-        {{"timestamp", evaluation.timestamp},
-         {"configuration", configuration},
-         {"times",
-          {{"compilation", measurement.compile_seconds * milliseconds_per_second},
-           {"framework", 0},
-           {"search_algorithm", 0},
-           {"validation", 0},
-           {"runtimes", correct ? Json::array({time_ms}) : Json::array()}}},
-         {"invalidity", invalidity(measurement.outcome)},
-         {"correctness", correct ? 1 : 0},
-         {"objectives", {"time"}},
-         {"measurements",
-          {{{"name", "time"},
-            {"value", correct ? Json(time_ms) : Json(std::string(to_string(measurement.outcome)))},
-            {"unit", "ms"}}}}});
+    measurements.push_back(
+        {{"name", "time"},
+         {"value", correct ? Json(time_ms) : Json(std::string(to_string(measurement.outcome)))},
+         {"unit", "ms"}});
+    if (const auto found = profile_of.find(configuration_text(evaluation.knob_names, evaluation.knobs));
+        found != profile_of.end())
+      for (const auto& [name, value] : profile_counters(*found->second))
+        measurements.push_back({{"name", "counter:" + name}, {"value", value}, {"unit", ""}});
+    results.push_back({{"timestamp", evaluation.timestamp},
+                       {"configuration", configuration},
+                       {"times",
+                        {{"compilation", measurement.compile_seconds * milliseconds_per_second},
+                         {"framework", 0},
+                         {"search_algorithm", 0},
+                         {"validation", measurement.run_seconds * milliseconds_per_second},
+                         {"runtimes", correct ? Json::array({time_ms}) : Json::array()}}},
+                       {"invalidity", invalidity(measurement.outcome)},
+                       {"correctness", correct ? 1 : 0},
+                       {"objectives", {"time"}},
+                       {"measurements", std::move(measurements)}});
   }
   return Json{{"schema_version", "1.0.0"},
               {"metadata",

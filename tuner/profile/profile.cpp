@@ -219,6 +219,15 @@ constexpr std::array JSON_FIELDS{JsonField{"DurationMicroseconds", &Profile::dur
 
 } // namespace
 
+std::map<std::string, double> profile_counters(const Profile& profile) {
+  std::map<std::string, double> counters;
+  for (const JsonField& field : JSON_FIELDS)
+    counters[field.name] = profile.*field.field;
+  for (const auto& [reason, share] : profile.stall)
+    counters["Stall." + reason] = share;
+  return counters;
+}
+
 std::string profile_json(const Profile& profile) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const JsonField& field : JSON_FIELDS)

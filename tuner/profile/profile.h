@@ -56,6 +56,9 @@ Bottleneck find_bottleneck(const Profile& profile);
 // One line of the main shares, for tables: "DRAM 71 %, L2 34 %, ...".
 std::string describe(const Profile& profile);
 
+// Every number of it by name: the fields as in the JSON, "Stall." and the reason for the stalls.
+std::map<std::string, double> profile_counters(const Profile& profile);
+
 // As one line of JSON, and back; nothing where the text is no profile.
 std::string profile_json(const Profile& profile);
 std::optional<Profile> parse_profile_json(std::string_view text);

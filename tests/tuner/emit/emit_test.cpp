@@ -138,6 +138,26 @@ TEST_F(Emit, T4HoldsEveryEvaluationWithItsFailure) {
   EXPECT_EQ(json["results"][1]["invalidity"], "compile");
 }
 
+TEST_F(Emit, T4HoldsTheCountersOfAConfiguration) {
+  StoredEvaluation read, unread;
+  read.knobs = {Value{std::int64_t{128}}};
+  unread.knobs = {Value{std::int64_t{256}}};
+  read.knob_names = unread.knob_names = {"BLOCK"};
+  StoredProfile profile, raw;
+  profile.knobs = read.knobs;
+  profile.knob_names = raw.knob_names = {"BLOCK"};
+  profile.profile.dram = 0.5;
+  profile.profile.stall["barrier"] = 0.25;
+  const auto json =
+      nlohmann::json::parse(emit_t4(spec_, winner(1024, 128, 1.5).key, {read, unread}, {raw, profile}));
+  std::map<std::string, double> counters;
+  for (const auto& measurement : json["results"][0]["measurements"])
+    counters[measurement["name"]] = measurement["value"];
+  EXPECT_DOUBLE_EQ(counters.at("counter:Dram"), 0.5);
+  EXPECT_DOUBLE_EQ(counters.at("counter:Stall.barrier"), 0.25);
+  EXPECT_EQ(json["results"][1]["measurements"].size(), 1u);
+}
+
 TEST(CxxExpression, KeepsTheMeaningOfChainsAndMembership) {
   const CxxName name = [](std::string_view text) { return std::optional(std::string(text)); };
   EXPECT_EQ(*cxx_expression(parse("1 < a <= 4"), name), "((1LL < a) && (a <= 4LL))");

@@ -2,14 +2,15 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-template <typename V, int N> struct __align__(sizeof(V) * N) RowPack {
+template <typename V, int N>
+struct __align__(sizeof(V) * N) RowPack {
   V v[N];
 };
 
 // N elements of one row, from k on; nothing is read outside the matrix.
 template <typename T, int N>
-__device__ __forceinline__ RowPack<T, N> load_pack(const T* __restrict__ matrix, const int row,
-                                                   const int rows, const int k, const int hidden_size) {
+__device__ __forceinline__ RowPack<T, N> load_pack(const T* __restrict__ matrix, const int row, const int rows,
+                                                   const int k, const int hidden_size) {
   RowPack<T, N> pack = {};
   if (row < rows && k < hidden_size) {
     pack = *reinterpret_cast<const RowPack<T, N>*>(matrix + int64_t(row) * hidden_size + k);
@@ -29,8 +30,7 @@ __device__ __forceinline__ void fetch_tile(RowPack<T, VEC> (&packs)[COUNT], cons
     for (int i = 0; i < COUNT; ++i) {
       const int p = thread + i * THREADS;
       if (TOTAL % THREADS == 0 || p < TOTAL) {
-        packs[i] =
-            load_pack<T, VEC>(matrix, first_row + p / CHUNKS, rows, base + (p % CHUNKS) * VEC, hidden_size);
+        packs[i] = load_pack<T, VEC>(matrix, first_row + p / CHUNKS, rows, base + (p % CHUNKS) * VEC, hidden_size);
       }
     }
   } else {
@@ -40,9 +40,8 @@ __device__ __forceinline__ void fetch_tile(RowPack<T, VEC> (&packs)[COUNT], cons
       if (TOTAL % THREADS == 0 || p < TOTAL) {
 #pragma unroll
         for (int e = 0; e < VEC; ++e) {
-          packs[i].v[e] = load_pack<T, 1>(matrix, first_row + p / CHUNKS, rows, base + (p % CHUNKS) * VEC + e,
-                                          hidden_size)
-                              .v[0];
+          packs[i].v[e] =
+              load_pack<T, 1>(matrix, first_row + p / CHUNKS, rows, base + (p % CHUNKS) * VEC + e, hidden_size).v[0];
         }
       }
     }
@@ -79,9 +78,9 @@ __device__ __forceinline__ void store_tile(float* tile, const RowPack<T, VEC> (&
 // Without shared memory: a thread takes every SPLIT-th chunk of its rows, DEPTH chunks in flight.
 template <typename T, int N, int DEPTH, int TX, int TY, int TM, int TN, int SPLIT>
 __device__ __forceinline__ void accumulate_direct(float (&score)[TM][TN], const T* __restrict__ hidden,
-                                                  const T* __restrict__ weights, const int token,
-                                                  const int expert, const int slice, const int num_tokens,
-                                                  const int num_experts, const int hidden_size) {
+                                                  const T* __restrict__ weights, const int token, const int expert,
+                                                  const int slice, const int num_tokens, const int num_experts,
+                                                  const int hidden_size) {
   for (int first = slice * N; first < hidden_size; first += SPLIT * N * DEPTH) {
     RowPack<T, N> h[DEPTH][TM];
     RowPack<T, N> w[DEPTH][TN];
@@ -122,12 +121,11 @@ __device__ __forceinline__ void accumulate_direct(float (&score)[TM][TN], const 
 }
 
 // TX * TY cells of threads, TM x TN outputs a thread, SPLIT threads share an output along hidden_size.
-template <typename T, int TX, int TY, int TM, int TN, int SPLIT, int BK, int VEC, int KV, int BUFFERS,
-          int AHEAD, int MIN_BLOCKS>
-__global__ void __launch_bounds__(TX* TY* SPLIT, MIN_BLOCKS)
-    router_gemm_kernel(const T* __restrict__ hidden, const T* __restrict__ weights,
-                       float* __restrict__ scores, const int num_tokens, const int num_experts,
-                       const int hidden_size) {
+template <typename T, int TX, int TY, int TM, int TN, int SPLIT, int BK, int VEC, int KV, int BUFFERS, int AHEAD,
+          int MIN_BLOCKS>
+__global__ void __launch_bounds__(TX * TY * SPLIT, MIN_BLOCKS)
+    router_gemm_kernel(const T* __restrict__ hidden, const T* __restrict__ weights, float* __restrict__ scores,
+                       const int num_tokens, const int num_experts, const int hidden_size) {
   static_assert(MIN_BLOCKS > 0, "at least one block");
   constexpr int CELLS = TX * TY;
   constexpr int THREADS = CELLS * SPLIT;
@@ -177,19 +175,19 @@ __global__ void __launch_bounds__(TX* TY* SPLIT, MIN_BLOCKS)
     RowPack<T, VEC> weight_packs[WEIGHT_PACKS];
     int buffer = 0;
     if constexpr (AHEAD > 0) {
-      fetch_tile<T, VEC, BM, BK, THREADS>(hidden_packs, hidden, first_token, num_tokens, 0, hidden_size,
-                                          thread, aligned);
-      fetch_tile<T, VEC, BN, BK, THREADS>(weight_packs, weights, first_expert, num_experts, 0, hidden_size,
-                                          thread, aligned);
+      fetch_tile<T, VEC, BM, BK, THREADS>(hidden_packs, hidden, first_token, num_tokens, 0, hidden_size, thread,
+                                          aligned);
+      fetch_tile<T, VEC, BN, BK, THREADS>(weight_packs, weights, first_expert, num_experts, 0, hidden_size, thread,
+                                          aligned);
     }
     for (int base = 0; base < hidden_size; base += BK) {
       float* hidden_tile = storage + buffer * TILE_FLOATS;
       float* weight_tile = hidden_tile + BM * STRIDE;
       if constexpr (AHEAD == 0) {
-        fetch_tile<T, VEC, BM, BK, THREADS>(hidden_packs, hidden, first_token, num_tokens, base, hidden_size,
+        fetch_tile<T, VEC, BM, BK, THREADS>(hidden_packs, hidden, first_token, num_tokens, base, hidden_size, thread,
+                                            aligned);
+        fetch_tile<T, VEC, BN, BK, THREADS>(weight_packs, weights, first_expert, num_experts, base, hidden_size,
                                             thread, aligned);
-        fetch_tile<T, VEC, BN, BK, THREADS>(weight_packs, weights, first_expert, num_experts, base,
-                                            hidden_size, thread, aligned);
       }
       if (base + BK <= hidden_size) {
         store_tile<true, T, VEC, KV, BM, BK, THREADS>(hidden_tile, hidden_packs, base, hidden_size, thread);
@@ -200,10 +198,10 @@ __global__ void __launch_bounds__(TX* TY* SPLIT, MIN_BLOCKS)
       }
       __syncthreads();
       if constexpr (AHEAD > 0) {
-        fetch_tile<T, VEC, BM, BK, THREADS>(hidden_packs, hidden, first_token, num_tokens, base + BK,
-                                            hidden_size, thread, aligned);
-        fetch_tile<T, VEC, BN, BK, THREADS>(weight_packs, weights, first_expert, num_experts, base + BK,
-                                            hidden_size, thread, aligned);
+        fetch_tile<T, VEC, BM, BK, THREADS>(hidden_packs, hidden, first_token, num_tokens, base + BK, hidden_size,
+                                            thread, aligned);
+        fetch_tile<T, VEC, BN, BK, THREADS>(weight_packs, weights, first_expert, num_experts, base + BK, hidden_size,
+                                            thread, aligned);
       }
 #pragma unroll
       for (int s = 0; s < BK / (SPLIT * KV); ++s) {
@@ -211,8 +209,7 @@ __global__ void __launch_bounds__(TX* TY* SPLIT, MIN_BLOCKS)
         RowPack<float, KV> w[TN];
 #pragma unroll
         for (int j = 0; j < TN; ++j) {
-          w[j] =
-              *reinterpret_cast<const RowPack<float, KV>*>(weight_tile + (column + j * TX) * STRIDE + step);
+          w[j] = *reinterpret_cast<const RowPack<float, KV>*>(weight_tile + (column + j * TX) * STRIDE + step);
         }
 #pragma unroll
         for (int i = 0; i < TM; ++i) {
@@ -236,12 +233,12 @@ __global__ void __launch_bounds__(TX* TY* SPLIT, MIN_BLOCKS)
   } else {
     if (VEC == 1 || aligned) {
       accumulate_direct<T, VEC, BK / VEC, TX, TY, TM, TN, SPLIT>(score, hidden, weights, first_token + line,
-                                                                 first_expert + column, slice, num_tokens,
-                                                                 num_experts, hidden_size);
+                                                                first_expert + column, slice, num_tokens,
+                                                                num_experts, hidden_size);
     } else {
       accumulate_direct<T, 1, BK / VEC, TX, TY, TM, TN, SPLIT>(score, hidden, weights, first_token + line,
-                                                               first_expert + column, slice, num_tokens,
-                                                               num_experts, hidden_size);
+                                                              first_expert + column, slice, num_tokens, num_experts,
+                                                              hidden_size);
     }
   }
 
@@ -269,8 +266,7 @@ __global__ void __launch_bounds__(TX* TY* SPLIT, MIN_BLOCKS)
         }
       }
       __syncthreads();
-      // GROUP threads an output, each adds every GROUP-th slice; the first one it reads is where its sum
-      // goes.
+      // GROUP threads an output, each adds every GROUP-th slice; the first one it reads is where its sum goes.
       for (int t = thread; t < GROUP * FOLD; t += THREADS) {
         const int output = t % FOLD;
         const int member = t / FOLD;

@@ -1,0 +1,47 @@
+#include "tuner/app/counters.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+namespace lathe {
+
+namespace {
+
+// In a row, before anything was read: counters are not to be had here.
+constexpr int HOPELESS = 3;
+
+} // namespace
+
+Result<CounterReading> record_counters(Backend& backend, Store& store, const StoreKey& key,
+                                       const std::vector<std::string>& knob_names,
+                                       std::vector<KnobValues> configurations, double seconds,
+                                       std::uint64_t seed, const std::atomic<bool>& stop) {
+  const auto start = std::chrono::steady_clock::now();
+  LATHE_TRY(const std::vector<StoredProfile> stored, store.profiles(key));
+  std::erase_if(configurations, [&](const KnobValues& knobs) {
+    return std::ranges::any_of(stored, [&](const StoredProfile& profile) {
+      return profile.knob_names == knob_names && profile.knobs == knobs;
+    });
+  });
+  std::mt19937_64 random(seed);
+  std::ranges::shuffle(configurations, random);
+  CounterReading reading;
+  for (const KnobValues& knobs : configurations) {
+    const double passed =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (stop || passed >= seconds || (reading.read == 0 && reading.failed >= HOPELESS))
+      break;
+    const Result<Profile> profile = backend.profile(knobs);
+    if (!profile.ok()) {
+      ++reading.failed;
+      reading.problem = profile.error().sentence();
+      continue;
+    }
+    LATHE_CHECK(store.record_profile(key, {knobs, knob_names, *profile, ""}));
+    ++reading.read;
+  }
+  return reading;
+}
+
+} // namespace lathe
