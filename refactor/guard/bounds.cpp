@@ -42,6 +42,45 @@ void compare_guards(const Subject& subject, const FactPair& pair, const Root& ro
   }
 }
 
+// Sizes and strides that the raw kernel needs and the template no longer does: right where they happen to
+// agree, as strides do that equal the width in every problem.
+void compare_parameters(const Subject& subject, const FactPair& pair, Findings& findings) {
+  const auto lost = [&](int parameter, const std::string& sentence) {
+    if (is_conditioned(subject, parameter))
+      findings.report(sentence + "; a condition speaks of it, and runs stand in");
+    else
+      findings.fail(sentence);
+  };
+  const std::string where = " at " + pair.configuration->text();
+  for (const int parameter : pair.raw->used_parameters)
+    if (!pair.templated->used_parameters.contains(parameter))
+      lost(parameter, parameter_name(subject, std::to_string(parameter)) + " is no longer used" + where);
+  for (const auto& [root, raw] : pair.raw->memory) {
+    const auto found = pair.templated->memory.find(root);
+    if (found == pair.templated->memory.end() || root == "shared" || root == "local")
+      continue;
+    for (const int parameter : raw.address_parameters)
+      if (!found->second.address_parameters.contains(parameter) &&
+          pair.templated->used_parameters.contains(parameter))
+        lost(parameter, "an address in " + parameter_name(subject, root) + " no longer depends on " +
+                            parameter_name(subject, std::to_string(parameter)) + where);
+  }
+}
+
+// Indices that the raw kernel computes in 64 bits wrap around in 32 at sizes that nobody runs here.
+void compare_widths(const FactPair& pair, Findings& findings) {
+  const std::string where = " at " + pair.configuration->text();
+  for (const auto& [factors, widths] : pair.templated->products) {
+    const auto raw = pair.raw->products.find(factors);
+    if (raw != pair.raw->products.end() && *widths.begin() < *raw->second.begin())
+      findings.fail(factors + " is computed in " + std::to_string(*widths.begin()) +
+                    " bits, which the raw kernel does in " + std::to_string(*raw->second.begin()) + where);
+  }
+  for (const std::string& truncation : pair.templated->address_truncations)
+    if (!pair.raw->address_truncations.contains(truncation))
+      findings.fail("an address is computed through " + truncation + ", unlike the raw kernel's" + where);
+}
+
 } // namespace
 
 CheckResult check_bounds(const Subject& subject) {
@@ -63,10 +102,8 @@ CheckResult check_bounds(const Subject& subject) {
                        "a read", findings);
       accesses += found->second.stores + found->second.loads;
     }
-    for (const std::string& truncation : pair.templated->address_truncations)
-      if (!pair.raw->address_truncations.contains(truncation))
-        findings.report("an address is computed through " + truncation + ", unlike the raw kernel's, at " +
-                        pair.configuration->text());
+    compare_parameters(subject, pair, findings);
+    compare_widths(pair, findings);
   }
   if (judged == 0)
     findings.undecided("there is no LLVM IR to look at");

@@ -56,6 +56,9 @@ public:
   void read() {
     for (Instruction& instruction : instructions(kernel_.function()))
       visit(instruction);
+    for (const llvm::Argument& argument : kernel_.function().args())
+      if (!argument.use_empty())
+        facts_.used_parameters.insert(static_cast<int>(argument.getArgNo()));
     facts_.ir = kernel_.normal_text();
   }
 
@@ -64,6 +67,9 @@ private:
     for (const Root& root : kernel_.roots(pointer)) {
       MemoryUse& use = facts_.memory[root];
       use.atomic |= atomic;
+      if (atomic)
+        use.atomic_operations.insert(operation_of(instruction));
+      use.address_parameters.merge(kernel_.scalars_in(pointer));
       const std::set<int> guards = kernel_.guards(instruction);
       const auto note = [&](std::set<int>& common, std::size_t& count) {
         if (count++ == 0)
@@ -81,6 +87,21 @@ private:
       }
     }
     note_truncations(pointer);
+  }
+
+  // What an atomic access does, and for whom it is atomic.
+  std::string operation_of(const Instruction& instruction) const {
+    SmallVector<StringRef, 8> scopes;
+    instruction.getContext().getSyncScopeNames(scopes);
+    const auto scope = [&](SyncScope::ID id) {
+      return " " + (id < scopes.size() && !scopes[id].empty() ? scopes[id].str() : std::string("system"));
+    };
+    if (const auto* update = dyn_cast<AtomicRMWInst>(&instruction))
+      return AtomicRMWInst::getOperationName(update->getOperation()).str() + scope(update->getSyncScopeID());
+    if (const auto* exchange = dyn_cast<AtomicCmpXchgInst>(&instruction))
+      return "compare and swap" + scope(exchange->getSyncScopeID());
+    const auto* call = dyn_cast<CallBase>(&instruction);
+    return call && call->getCalledFunction() ? call->getCalledFunction()->getName().str() : "another";
   }
 
   void note_null_test(ICmpInst& comparison) {
@@ -111,6 +132,12 @@ private:
     else if (isa<FPTruncInst>(instruction))
       facts_.narrowings.insert(type_name(instruction.getOperand(0)->getType()) + "->" +
                                type_name(instruction.getType()));
+    if (auto* product = dyn_cast<BinaryOperator>(&instruction);
+        product && product->getOpcode() == Instruction::Mul)
+      if (const std::string factors = kernel_.factors(*product); !factors.empty())
+        facts_.products[factors].insert(product->getType()->getScalarSizeInBits());
+    if (const auto* fence = dyn_cast<FenceInst>(&instruction))
+      ++facts_.fences["fence of scope " + std::to_string(fence->getSyncScopeID())];
     if (isa<BinaryOperator>(instruction) && instruction.getType()->isFPOrFPVectorTy()) {
       facts_.arithmetic_types.insert(type_name(instruction.getType()));
       // clang sets `contract` on all device code, as nvcc fuses multiply and add by default.
@@ -145,6 +172,8 @@ private:
     }
     const Function* callee = call.getCalledFunction();
     const StringRef name = callee ? callee->getName() : "an unknown function";
+    if (name.starts_with("llvm.nvvm.membar"))
+      ++facts_.fences[name.substr(StringRef("llvm.nvvm.").size()).str()];
     if (name.starts_with("llvm.nvvm.barrier") || name.starts_with("llvm.nvvm.bar.sync"))
       return note_barrier(call);
     if (name.starts_with("llvm.nvvm.shfl.sync") || name.starts_with("llvm.nvvm.vote") ||

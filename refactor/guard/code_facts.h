@@ -25,6 +25,8 @@ struct MemoryUse {
   // all of them have in common.
   std::set<int> common_write_guards, common_read_guards;
   std::size_t stores = 0, loads = 0;
+  std::set<int> address_parameters;        // scalar parameters that its addresses are computed from
+  std::set<std::string> atomic_operations; // with their scope: "add system", "llvm.nvvm.atomic.add.gen.i.cta"
 };
 
 struct CodeFacts {
@@ -43,7 +45,11 @@ struct CodeFacts {
   std::set<std::string> arithmetic_types; // of floating-point arithmetic: "half", "float", ...
   std::set<std::string> narrowings;       // of floating-point values: "float->half"
   std::set<std::string> approximations;   // "ex2.approx.ftz", "contract"-free fast-math flags
-  std::set<int> nullable; // pointer parameters (their index) that the kernel compares with null
+  std::set<int> nullable;            // pointer parameters (their index) that the kernel compares with null
+  std::map<std::string, int> fences; // __threadfence() and its like, by scope: occurrences
+  std::set<int> used_parameters;
+  // Products of sizes and block indices, by what is multiplied ("blockIdx.x * parameter 3"): widths in bits.
+  std::map<std::string, std::set<unsigned>> products;
   std::set<std::string> address_truncations; // integer narrowings that feed an address: "i64->i32"
 };
 

@@ -4,11 +4,15 @@
 // threads in several orders; which bytes are read and written is compared too. Sizes at which the raw kernel
 // itself does not run clean are left out, and said so.
 #include "refactor/guard/checks.h"
+#include "refactor/guard/demands.h"
 #include "refactor/guard/parallel.h"
+#include "refactor/guard/reach.h"
 #include "refactor/guard/reference_runs.h"
 #include "refactor/guard/shapes.h"
 #include "tuner/measure/fill.h"
 #include "tuner/measure/verify.h"
+
+#include <clang/AST/Decl.h>
 
 #include <algorithm>
 #include <array>
@@ -28,21 +32,15 @@ constexpr std::size_t CANDIDATE_SHAPES = 42; // over all choices of types, tried
 constexpr std::size_t FEWEST_SHAPES = 12;    // of them for each choice
 constexpr std::size_t SHAPES_PER_CONFIGURATION = 5;
 constexpr std::size_t TASKS_PER_CHILD = 4;
-// A template's run may take this long, and so many times what the raw kernel's took.
-constexpr double SECONDS_PER_RUN = 2, TIMES_RAW = 100;
+// Reassociated sums round another way in few of a small format's elements; another rounding on the way shows
+// in many.
+constexpr double MOST_ROUNDED_ANEW = 0.04;
+constexpr std::uint64_t FEWEST_ROUNDED = 64; // elements from which on a share says something
 
 // One configuration at one size.
 struct Task {
   Configuration configuration;
   const ReferenceRuns* shape = nullptr;
-};
-
-// What the template must give in one run, and whether another result is refused or only told.
-struct Demand {
-  TrialSettings settings;
-  const TrialResult* reference = nullptr; // nothing: a run of the raw kernel of its own
-  std::string suffix;
-  bool is_demanded = true;
 };
 
 class Differential {
@@ -54,6 +52,13 @@ public:
     for (const auto& [instance, facts] : subject.raw.code_facts)
       for (const int parameter : facts.nullable)
         nullable_.insert(static_cast<std::size_t>(parameter));
+    for (const auto& [instance, facts] : subject.raw.source_facts)
+      for (std::size_t p = 0; p < facts.function->getNumParams(); ++p) {
+        is_restrict_.resize(std::max(is_restrict_.size(), p + 1), false);
+        is_restrict_[p] =
+            is_restrict_[p] ||
+            facts.function->getParamDecl(static_cast<unsigned>(p))->getType().isRestrictQualified();
+      }
     jobs_ = subject.options.jobs > 0 ? subject.options.jobs
                                      : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     deadline_ =
@@ -119,11 +124,16 @@ private:
     const Clock::time_point deadline = std::min(deadline_, Clock::now() + std::chrono::seconds(20));
     std::string first_problem;
     std::size_t unclean = 0;
-    auto trials = run_reference(raw_, shapes, seed(0), jobs_, deadline);
+    auto trials = run_reference(raw_, is_restrict_, shapes, seed(0), jobs_, deadline);
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       if (trials[i].runs) {
         order_seen_ |= trials[i].runs->depends_on_order;
+        if (const HostKernel* kernel =
+                raw_.find(trials[i].runs->usual.raw_instance, trials[i].runs->usual.macros()))
+          raw_reach_.note(*kernel, trials[i].runs->raw[1]);
         race_seen_ |= !trials[i].runs->accepts_warps_in_turn;
+        for (const HostRace& race : trials[i].runs->races)
+          ++raw_races_[{race.place, race.between_blocks}];
         clean_[types].push_back(std::move(trials[i].runs));
       } else if (!trials[i].problem.empty()) {
         ++unclean;
@@ -214,7 +224,7 @@ private:
     const auto& types = configuration.workload->types;
     const auto shapes = boundary_shapes(subject_, types, {&configuration}, limits_, SIZES, &configuration);
     std::size_t taken = 0;
-    for (ReferenceTrial& trial : run_reference(raw_, shapes, seed(0), 1, deadline_)) {
+    for (ReferenceTrial& trial : run_reference(raw_, is_restrict_, shapes, seed(0), 1, deadline_)) {
       if (!trial.runs)
         continue;
       clean_[types].push_back(std::move(trial.runs));
@@ -223,60 +233,25 @@ private:
     return taken > 0;
   }
 
-  // Everything that is asked of one configuration at one size.
-  std::vector<Demand> demands_of(std::size_t index) const {
-    const ReferenceRuns& shape = *tasks_[index].shape;
-    TrialSettings usual;
-    usual.seed = seed(0);
-    usual.time_limit_s = SECONDS_PER_RUN + TIMES_RAW * shape.raw[0].seconds;
-    std::vector<Demand> demands;
-    const auto demand = [&](const TrialResult* reference, const std::string& suffix,
-                            bool is_demanded) -> TrialSettings& {
-      demands.push_back({usual, reference, suffix, is_demanded});
-      return demands.back().settings;
-    };
-    const char* reordered = " with threads in another order";
-    demand(&shape.raw[0], "", true).record_accesses = true;
-    TrialSettings& other_poison = demand(&shape.raw[1], "", true);
-    other_poison.poison = 1;
-    other_poison.schedule = HostSchedule::reverse;
-    demand(&shape.raw[0], reordered, true).schedule = HostSchedule::random;
-    demand(&shape.raw[0], reordered, true).schedule = HostSchedule::interleaved;
-    if (shape.accepts_warps_in_turn)
-      demand(&shape.raw[0], " with one warp after the other", true).schedule = HostSchedule::warps;
-    if (shape.infinities)
-      demand(&*shape.infinities, " on data with infinities and zeros", true).data = Data::infinities;
-    if (shape.nans)
-      demand(&*shape.nans, " on data with NaN", tasks_[index].configuration.is_default).data = Data::nans;
-    if (shape.accepts_misalignment)
-      demand(&shape.raw[0], " on buffers that start one element off, which the raw kernel accepts", false)
-          .misalignment = 1;
-    for (const std::size_t parameter : nullable_)
-      demand(nullptr, " where a pointer that the raw kernel compares with null is null", true)
-          .null_parameter = parameter;
-    TrialSettings& other_data = demand(nullptr, " on other data", true);
-    other_data.seed = seed(1 + index);
-    other_data.poison = 1;
-    return demands;
-  }
-
   // Several tasks in one child; their problems, or nothing.
   void judge_tasks(const std::vector<std::size_t>& indices, std::vector<std::string>& problems) {
     std::vector<Trial> trials;
     // The templates' trials, in order; those without a reference come behind the raw kernel's own run.
     std::vector<std::vector<Demand>> demands;
+    std::vector<std::size_t> of_template;
     for (const std::size_t index : indices) {
       const Task& task = tasks_[index];
       const Workload* workload = task.shape->workload.get();
       const std::vector<std::string> macros = task.configuration.macros();
       const HostKernel *raw = raw_.find(task.configuration.raw_instance, macros),
                        *templated = templated_.find(task.configuration.template_instance, macros);
-      demands.push_back(demands_of(index));
+      demands.push_back(demands_of(task.configuration, *task.shape, nullable_, seed(0), seed(1 + index)));
       if (!raw)
         std::erase_if(demands.back(), [](const Demand& demand) { return !demand.reference; });
       for (const Demand& demand : demands.back()) {
         if (!demand.reference)
           trials.push_back({raw, &task.configuration.raw_launch, workload, demand.settings});
+        of_template.push_back(trials.size());
         trials.push_back({templated, &task.configuration.template_launch, workload, demand.settings});
       }
     }
@@ -284,6 +259,8 @@ private:
     const TrialResult* next = results.data();
     for (std::size_t t = 0; t < indices.size(); ++t)
       problems[indices[t]] = judge_results(tasks_[indices[t]], demands[t], next);
+    for (const std::size_t i : of_template)
+      reach_.note(*trials[i].kernel, results[i]);
   }
 
   // `next`: the first result of the task; ends behind its last.
@@ -295,9 +272,11 @@ private:
       const TrialResult& result = *next++;
       if (!reference.clean || !refusal.empty())
         continue; // the raw kernel's own trouble with that data, or the answer is known
-      std::string problem = differs(result, reference, workload, demand.settings, task.shape->unordered);
+      std::string problem = differs(task, result, reference, demand.settings);
       if (problem.empty() && demand.settings.record_accesses)
         problem = compare_accesses(workload, result, reference);
+      if (problem.empty() && demand.settings.find_races)
+        problem = new_race(*task.shape, result);
       if (problem.empty())
         continue;
       if (demand.is_demanded)
@@ -309,18 +288,43 @@ private:
   }
 
   // What is wrong with a result, or nothing; counts it.
-  std::string differs(const TrialResult& result, const TrialResult& reference, const Workload& workload,
-                      const TrialSettings& settings, const std::vector<bool>& unordered) {
+  std::string differs(const Task& task, const TrialResult& result, const TrialResult& reference,
+                      const TrialSettings& settings) {
     ++runs_;
     if (result.out_of_time)
       return "did not end: " + result.problem;
     if (!result.clean)
       return result.problem;
-    const TrialComparison comparison = compare_trials(workload, result, reference, settings, unordered);
+    const TrialComparison comparison =
+        compare_trials(*task.shape->workload, result, reference, settings, task.shape->unordered);
     const std::lock_guard lock(mutex_);
     identical_ += comparison.identical;
     worst_error_ = std::max(worst_error_, comparison.error);
+    if (comparison.problem.empty() && settings.data == Data::usual && !task.shape->depends_on_order &&
+        comparison.small >= FEWEST_ROUNDED && !task.configuration.flag_is_set() &&
+        static_cast<double>(comparison.differing_small) >
+            MOST_ROUNDED_ANEW * static_cast<double>(comparison.small))
+      return "rounds another way: " + std::to_string(comparison.differing_small) + " of " +
+             std::to_string(comparison.small) + " elements differ, each within the tolerance";
     return comparison.problem;
+  }
+
+  // An unordered pair of accesses in a place where the raw kernel has none at this size, nor at many.
+  std::string new_race(const ReferenceRuns& shape, const TrialResult& result) const {
+    std::size_t sizes = 0;
+    for (const auto& [types, shapes] : clean_)
+      sizes += shapes.size();
+    for (const HostRace& race : result.races) {
+      const std::pair<std::string, bool> place(race.place, race.between_blocks);
+      const auto known = raw_races_.find(place);
+      const bool is_raws_here = std::ranges::any_of(shape.races, [&](const HostRace& other) {
+        return std::pair(other.place, other.between_blocks) == place;
+      });
+      constexpr std::size_t MANY = 4; // one size in so many
+      if (!is_raws_here && (known == raw_races_.end() || known->second * MANY < sizes))
+        return "has a race that the raw kernel has not: " + race.text + " of " + race.place;
+    }
+    return {};
   }
 
   void note(std::string sentence) {
@@ -375,6 +379,9 @@ private:
       findings_.evidence("ran " + text + ": " + list);
       untested.erase(text);
     }
+    if (!findings_.failed())
+      for (const std::string& line : reach_.never(subject_.template_text, raw_reach_, subject_.raw_text))
+        findings_.undecided("code that ran at none of the sizes and configurations: " + line);
     for (const std::string& text : untested)
       if (!findings_.failed())
         findings_.undecided("the time limit left no run for " + text);
@@ -400,6 +407,10 @@ private:
       findings_.undecided("nothing was run");
     char error[32];
     std::snprintf(error, sizeof error, "%.2g", worst_error_);
+    for (const auto& [place, sizes] : raw_races_)
+      findings_.report("the raw kernel itself has a race in " + place.first +
+                       (place.second ? " between blocks" : " within a block") + ", at " +
+                       std::to_string(sizes) + " of " + std::to_string(shapes) + " sizes");
     findings_.evidence("seed " + std::to_string(subject_.seed));
     return findings_.conclude(Verdict::tested,
                               std::to_string(runs_) + " runs of " + std::to_string(configurations_) +
@@ -413,6 +424,10 @@ private:
   bool same_code_;
   Findings findings_;
   HostKernels raw_, templated_;
+  std::vector<bool> is_restrict_; // of each parameter of the raw kernel
+  // Of the raw kernel, by place and scope (between blocks or not): at how many sizes.
+  std::map<std::pair<std::string, bool>, std::size_t> raw_races_;
+  Reach reach_, raw_reach_;
   std::set<std::size_t> nullable_; // parameters whose argument may be a null pointer
   ShapeLimits limits_;
   int jobs_ = 1;

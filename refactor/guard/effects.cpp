@@ -69,7 +69,14 @@ void compare_memory(const Subject& subject, const FactPair& pair, Findings& find
       findings.fail("the template reads " + name + ", which the raw kernel does not" + where);
     if (use.atomic && !raw.atomic)
       findings.fail("the template updates " + name + " atomically, which the raw kernel does not" + where);
+    for (const std::string& operation : use.atomic_operations)
+      if (raw.atomic && !raw.atomic_operations.contains(operation))
+        findings.fail("the template updates " + name + " by another atomic operation (" + operation + ")" +
+                      where);
   }
+  if (const auto constant = pair.templated->memory.find("constant");
+      constant != pair.templated->memory.end() && constant->second.written)
+    findings.fail("the template writes to a constant" + where);
   for (const auto& [root, raw] : pair.raw->memory) {
     if (is_scratch(root) || root == "unknown")
       continue;

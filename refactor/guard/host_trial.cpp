@@ -4,6 +4,7 @@
 #include "tuner/measure/verify.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -77,6 +78,20 @@ struct Prepared {
   std::vector<HostArgument> arguments;
 };
 
+// Neither 0 nor 1, and of the same order: what only holds for the specification's own number no longer does.
+Value other_number(const Value& value) {
+  if (const auto* real = std::get_if<double>(&value))
+    return *real * 0.75 + 0.375;
+  if (const auto* integer = std::get_if<std::int64_t>(&value))
+    return static_cast<double>(*integer) * 0.75 + 0.375;
+  return value;
+}
+
+bool is_real_scalar(const Workload::Parameter& parameter) {
+  const auto dtype = parameter.is_buffer ? std::nullopt : element_type(parameter.dtype);
+  return dtype && element::is_real(*dtype);
+}
+
 Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& settings, Fills& fills) {
   Prepared prepared;
   for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
@@ -84,7 +99,10 @@ Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& se
     const auto size = static_cast<std::size_t>(std::max(1, dtype_size(description.dtype)));
     LATHE_TRY(HostBuffer buffer,
               HostBuffer::allocate(description.count * size, settings.misalignment * size));
-    if (description.direction == Direction::out)
+    const auto& both = settings.shared_buffers;
+    if (both && both->first == i)
+      std::ranges::copy(fills.of(workload, both->second, settings), buffer.bytes().begin());
+    else if (description.direction == Direction::out)
       std::fill(buffer.bytes().begin(), buffer.bytes().end(), POISONS[settings.poison]);
     else
       std::ranges::copy(fills.of(workload, i, settings), buffer.bytes().begin());
@@ -97,11 +115,15 @@ Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& se
       continue;
     }
     if (parameter.is_buffer) {
-      prepared.arguments.push_back(
-          HostArgument::of(prepared.buffers[parameter.buffer], workload.buffers[parameter.buffer].name));
+      const auto& both = settings.shared_buffers;
+      const std::size_t index = both && both->second == parameter.buffer ? both->first : parameter.buffer;
+      prepared.arguments.push_back(HostArgument::of(prepared.buffers[index], workload.buffers[index].name));
       continue;
     }
-    LATHE_TRY(HostArgument scalar, HostArgument::scalar(parameter.dtype, parameter.value));
+    const bool changed = settings.other_scalars && is_real_scalar(parameter);
+    LATHE_TRY(
+        HostArgument scalar,
+        HostArgument::scalar(parameter.dtype, changed ? other_number(parameter.value) : parameter.value));
     prepared.arguments.push_back(std::move(scalar));
   }
   return prepared;
@@ -114,7 +136,10 @@ HostRunOptions run_options(const TrialSettings& settings) {
   options.time_limit_s = settings.time_limit_s;
   options.threads = 1; // trials run beside each other
   options.shared_poison = POISONS[1 - settings.poison];
+  options.local_poison = POISONS[settings.poison];
   options.record_accesses = settings.record_accesses;
+  options.find_races = settings.find_races;
+  options.reverse_blocks = settings.reverse_blocks;
   return options;
 }
 
@@ -123,6 +148,8 @@ TrialResult look_at(const Trial& trial, const Prepared& prepared, HostRunResult&
   const Workload& workload = *trial.workload;
   TrialResult result;
   result.accesses = std::move(run.accesses);
+  result.races = std::move(run.races);
+  result.reached = std::move(run.reached);
   for (const double seconds : run.seconds)
     result.seconds += seconds;
   for (const HostBuffer& buffer : prepared.buffers)
@@ -203,9 +230,25 @@ TrialComparison compare_trials(const Workload& workload, const TrialResult& temp
       sort(out);
       sort(reference);
     }
+    const auto element_size = static_cast<std::size_t>(element::size_of(*dtype));
+    const bool is_small = element::is_real(*dtype) && element_size <= 2;
+    comparison.small += is_small ? description.count : 0;
     if (out == reference)
       continue;
     comparison.identical = false;
+    for (std::uint64_t k = 0; is_small && k < description.count; ++k)
+      comparison.differing_small +=
+          element::load(*dtype, out.data(), k) != element::load(*dtype, reference.data(), k);
+    if (settings.data == Data::infinities && element::is_real(*dtype))
+      for (std::uint64_t k = 0; k < description.count; ++k) {
+        const double a = element::decode(*dtype, element::load(*dtype, out.data(), k)),
+                     b = element::decode(*dtype, element::load(*dtype, reference.data(), k));
+        if (a == 0 && b == 0 && std::signbit(a) != std::signbit(b)) {
+          comparison.problem = "gives a zero of the other sign at element " + std::to_string(k) + " of '" +
+                               description.name + "'";
+          return comparison;
+        }
+      }
     const Tolerance tolerance = tolerance_for(workload.spec->tolerances, description.dtype);
     const element::ErrorRule rule{*dtype, tolerance.relative, tolerance.absolute,
                                   magnitude(*dtype, reference)};
@@ -220,6 +263,27 @@ TrialComparison compare_trials(const Workload& workload, const TrialResult& temp
     }
   }
   return comparison;
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> shareable_buffers(const Workload& workload,
+                                                                   const std::vector<bool>& is_restrict) {
+  std::vector<bool> is_free(workload.buffers.size(), false);
+  for (std::size_t p = 0; p < workload.parameters.size(); ++p)
+    if (workload.parameters[p].is_buffer && p < is_restrict.size())
+      is_free[workload.parameters[p].buffer] = !is_restrict[p];
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (std::size_t out = 0; out < workload.buffers.size(); ++out)
+    for (std::size_t in = 0; in < workload.buffers.size(); ++in) {
+      const Workload::Buffer &a = workload.buffers[out], &b = workload.buffers[in];
+      if (a.direction == Direction::out && b.direction == Direction::in && a.dtype == b.dtype &&
+          a.count == b.count && is_free[out] && is_free[in])
+        pairs.emplace_back(out, in);
+    }
+  return pairs;
+}
+
+bool has_real_scalars(const Workload& workload) {
+  return std::ranges::any_of(workload.parameters, is_real_scalar);
 }
 
 std::string compare_accesses(const Workload& workload, const TrialResult& templated, const TrialResult& raw) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lathe::refactor {
@@ -22,6 +23,11 @@ struct TrialSettings {
   HostSchedule schedule = HostSchedule::forward;
   std::size_t misalignment = 0; // elements by which every buffer is moved off its natural alignment
   bool record_accesses = false;
+  bool find_races = false;
+  bool reverse_blocks = false; // the last block first
+  bool other_scalars = false;  // real numbers among the arguments have other values
+  // Two buffers, by index, that share memory: the first's, which holds what the second's would.
+  std::optional<std::pair<std::size_t, std::size_t>> shared_buffers;
   std::optional<std::size_t> null_parameter; // of the kernel: gets no buffer but a null pointer
   double time_limit_s = 20;
 };
@@ -32,6 +38,8 @@ struct TrialResult {
   bool out_of_time = false;
   std::vector<std::vector<std::byte>> contents; // of each buffer of the workload, afterwards
   std::vector<BufferAccess> accesses;           // by buffer argument, where they were recorded
+  std::vector<HostRace> races;                  // where they were looked for
+  std::vector<bool> reached;                    // HostKernel::places() that have run so far
   double seconds = 0;                           // of the kernel alone
 };
 
@@ -51,9 +59,18 @@ struct TrialComparison {
   std::string problem;
   double error = 0;
   bool identical = true; // bit for bit
+  // Of the real outputs of at most 16 bits: how many elements differ, of how many.
+  std::uint64_t differing_small = 0, small = 0;
 };
 TrialComparison compare_trials(const Workload& workload, const TrialResult& templated, const TrialResult& raw,
                                const TrialSettings& settings, const std::vector<bool>& ignore_order);
+
+// Pairs of buffers of one type and size that a caller may give the same memory: a result in place of an
+// input, where neither parameter of the raw kernel promises otherwise by __restrict__.
+std::vector<std::pair<std::size_t, std::size_t>> shareable_buffers(const Workload& workload,
+                                                                   const std::vector<bool>& is_restrict);
+// Whether an argument is a real number.
+bool has_real_scalars(const Workload& workload);
 
 // Differences between what was read and written; empty when the template writes exactly what the raw kernel
 // writes and reads of its outputs only what the raw kernel reads.

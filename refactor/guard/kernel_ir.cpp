@@ -292,6 +292,72 @@ bool KernelIr::is_divergent(Instruction& instruction) {
   return divergent;
 }
 
+std::set<int> KernelIr::scalars_in(llvm::Value* value) {
+  std::set<int> parameters;
+  SmallPtrSet<llvm::Value*, 32> seen;
+  std::vector<llvm::Value*> work{value};
+  while (!work.empty()) {
+    llvm::Value* current = work.back();
+    work.pop_back();
+    if (!seen.insert(current).second)
+      continue;
+    if (const auto* argument = dyn_cast<Argument>(current)) {
+      if (!argument->getType()->isPointerTy())
+        parameters.insert(static_cast<int>(argument->getArgNo()));
+    } else if (auto* instruction = dyn_cast<Instruction>(current); instruction && !isa<LoadInst>(current)) {
+      for (llvm::Value* operand : instruction->operands())
+        if (!isa<BasicBlock>(operand))
+          work.push_back(operand);
+    }
+  }
+  return parameters;
+}
+
+namespace {
+
+// Sizes and block indices that an integer is computed from.
+void collect_factors(llvm::Value* value, std::set<std::string>& names) {
+  SmallPtrSet<llvm::Value*, 32> seen;
+  std::vector<llvm::Value*> work{value};
+  while (!work.empty()) {
+    llvm::Value* current = work.back();
+    work.pop_back();
+    if (!seen.insert(current).second)
+      continue;
+    if (const auto* argument = dyn_cast<Argument>(current)) {
+      names.insert("parameter " + std::to_string(argument->getArgNo() + 1));
+    } else if (const auto* call = dyn_cast<CallBase>(current)) {
+      const Function* callee = call->getCalledFunction();
+      StringRef name = callee ? callee->getName() : "";
+      if (name.consume_front("llvm.nvvm.read.ptx.sreg.ctaid."))
+        names.insert("blockIdx." + name.str());
+    } else if (auto* instruction = dyn_cast<Instruction>(current);
+               instruction && !isa<LoadInst>(current) && !isa<CmpInst>(current)) {
+      for (llvm::Value* operand : instruction->operands())
+        if (!isa<BasicBlock>(operand))
+          work.push_back(operand);
+    }
+  }
+}
+
+} // namespace
+
+std::string KernelIr::factors(BinaryOperator& product) {
+  if (isa<Constant>(product.getOperand(0)) || isa<Constant>(product.getOperand(1)))
+    return {};
+  std::set<std::string> names, left, right;
+  collect_factors(product.getOperand(0), left);
+  collect_factors(product.getOperand(1), right);
+  if (left.empty() || right.empty())
+    return {};
+  names.insert(left.begin(), left.end());
+  names.insert(right.begin(), right.end());
+  std::string text;
+  for (const std::string& name : names)
+    text += (text.empty() ? "" : " * ") + name;
+  return names.size() < 2 ? std::string() : text;
+}
+
 std::set<std::string> KernelIr::truncations(llvm::Value* pointer) {
   std::set<std::string> found;
   SmallPtrSet<llvm::Value*, 16> seen;
@@ -303,7 +369,10 @@ std::set<std::string> KernelIr::truncations(llvm::Value* pointer) {
     if (!instruction || !seen.insert(current).second || isa<LoadInst>(instruction) ||
         isa<CallBase>(instruction))
       continue;
+    std::set<std::string> names;
     if (isa<TruncInst>(instruction))
+      collect_factors(instruction, names);
+    if (names.size() >= 2)
       found.insert(std::string("i") +
                    std::to_string(instruction->getOperand(0)->getType()->getScalarSizeInBits()) + "->i" +
                    std::to_string(instruction->getType()->getScalarSizeInBits()));

@@ -4,6 +4,7 @@
 #include "tuner/base/result.h"
 
 #include <llvm/IR/Function.h>
+#include <llvm/IR/InstrTypes.h>
 #include <llvm/IR/Instruction.h>
 
 #include <array>
@@ -31,8 +32,13 @@ public:
   const std::set<int>& guards(llvm::Instruction& instruction);
   // Whether a branch that may go different ways for threads of one block controls the instruction.
   bool is_divergent(llvm::Instruction& instruction);
-  // Integer truncations ("i64->i32") in the computation of an address.
+  // Integer truncations ("i64->i32") of sizes or block indices in the computation of an address.
   std::set<std::string> truncations(llvm::Value* pointer);
+  // Scalar parameters that the value is computed from, without going through memory.
+  std::set<int> scalars_in(llvm::Value* value);
+  // Which sizes and block indices a product is made of ("blockIdx.x * parameter 3"); nothing when it is a
+  // product with a constant, or of one of them alone.
+  std::string factors(llvm::BinaryOperator& product);
   // The function as text without the names of functions, globals, metadata and attributes.
   std::string normal_text();
 

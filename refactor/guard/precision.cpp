@@ -3,6 +3,7 @@
 #include "refactor/guard/checks.h"
 
 #include <algorithm>
+#include <regex>
 #include <set>
 
 namespace lathe::refactor {
@@ -15,18 +16,14 @@ const std::set<std::string> FAST_MATH = {
     "__fdiv_rz", "__fdiv_ru", "__fdiv_rd", "__fsqrt_rz", "__fsqrt_ru",   "__fsqrt_rd",    "h2exp",
     "hexp",      "hrcp",      "h2rcp",     "hrsqrt",     "htanh_approx", "h2tanh_approx", "__nv_fast_expf"};
 
-bool is_default_flag(const Knob& knob, const Configuration& configuration, std::size_t index) {
-  const auto usual = default_knobs(*configuration.workload);
-  return knob.kind != KnobKind::flag || !usual || (*usual)[index] == configuration.knobs[index];
-}
-
-// A flag knob away from its default may own a change of precision.
-bool flag_is_set(const Configuration& configuration) {
-  const auto& knobs = configuration.workload->spec->knobs;
-  for (std::size_t i = 0; i < knobs.size() && i < configuration.knobs.size(); ++i)
-    if (!is_default_flag(knobs[i], configuration, i))
-      return true;
-  return false;
+// Functions that round to an integer, or another way than to the nearest: which one is part of what a kernel
+// computes.
+bool decides_rounding(const std::string& name) {
+  static const std::regex directed(R"(__\w+_r[zud]\w*|h2?(ceil|floor|rint|trunc))"),
+      to_integer(R"(__\w*2(u?int|u?ll|u?short|u?char)\w*_r[nzud]\w*)"),
+      named(R"((std::)?(ll?rint|ll?round|rint|round|floor|ceil|trunc|nearbyint|fmod|remainder)[fl]?)");
+  return std::regex_match(name, directed) || std::regex_match(name, to_integer) ||
+         std::regex_match(name, named);
 }
 
 std::string width(std::pair<char, int> type) {
@@ -41,7 +38,7 @@ CheckResult check_precision(const Subject& subject) {
   for (const FactPair& pair : fact_pairs(subject)) {
     ++instances;
     const std::string where = " at " + pair.configuration->text();
-    const bool owned = flag_is_set(*pair.configuration);
+    const bool owned = pair.configuration->flag_is_set();
     const auto find = [&](const std::string& sentence) {
       if (owned)
         findings.report(sentence + where + " (a flag knob is set)");
@@ -63,6 +60,9 @@ CheckResult check_precision(const Subject& subject) {
     for (const auto& [name, count] : pair.template_source->library_calls) {
       if (FAST_MATH.contains(name) && !pair.raw_source->library_calls.contains(name))
         find("the template calls " + name + ", which the raw kernel does not");
+      if (decides_rounding(name) && !pair.raw_source->library_calls.contains(name) &&
+          !FAST_MATH.contains(name))
+        find("the template rounds by " + name + ", which the raw kernel does not");
       // Conversions to a small format: a value rounded on its way.
       const bool narrows = name.starts_with("__float2half") || name.starts_with("__float2bfloat16") ||
                            name.starts_with("__double2float") || name.starts_with("__float22") ||

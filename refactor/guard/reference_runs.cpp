@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::size_t SIZES_PER_CHILD = 5;
 
-// Under either poison, with threads in reverse, on special values, on buffers that start one element off, and
-// with one warp after the other.
+// Under either poison, with threads in reverse, on special values, on buffers that start one element off,
+// with one warp after the other, and with the last block first.
 std::vector<TrialSettings> settings_of(std::uint64_t seed) {
-  std::vector<TrialSettings> all(7);
+  std::vector<TrialSettings> all(8);
   for (TrialSettings& settings : all)
     settings.seed = seed;
   all[0].record_accesses = true;
@@ -23,6 +23,26 @@ std::vector<TrialSettings> settings_of(std::uint64_t seed) {
   all[4].data = Data::nans;
   all[5].misalignment = 1;
   all[6].schedule = HostSchedule::warps;
+  all[7].reverse_blocks = true;
+  all[7].time_limit_s = 5; // a block may wait for one before it
+  all[0].find_races = true;
+  return all;
+}
+
+// What depends on the size too: other scalars; a result in place of an input, in three orders of threads.
+std::vector<TrialSettings> settings_at(const Workload& workload, std::uint64_t seed,
+                                       const std::vector<bool>& is_restrict) {
+  std::vector<TrialSettings> all = settings_of(seed);
+  if (has_real_scalars(workload)) {
+    all.emplace_back().seed = seed;
+    all.back().other_scalars = true;
+  }
+  if (const auto pairs = shareable_buffers(workload, is_restrict); !pairs.empty())
+    for (const HostSchedule schedule : {HostSchedule::forward, HostSchedule::reverse, HostSchedule::warps}) {
+      all.emplace_back().seed = seed;
+      all.back().schedule = schedule;
+      all.back().shared_buffers = pairs.front();
+    }
   return all;
 }
 
@@ -51,6 +71,23 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
   runs->accepts_warps_in_turn =
       results[6].clean &&
       compare_trials(workload, results[6], results[0], settings[6], runs->unordered).problem.empty();
+  runs->accepts_any_block_first =
+      results[7].clean &&
+      compare_trials(workload, results[7], results[0], settings[7], runs->unordered).problem.empty();
+  runs->races = std::move(results[0].races);
+  for (std::size_t i = 8; i < settings.size(); ++i) {
+    if (settings[i].other_scalars && results[i].clean)
+      runs->other_scalars = std::move(results[i]);
+    if (!settings[i].shared_buffers)
+      continue;
+    // Three runs in a row, which must agree.
+    if (results[i].clean && results[i + 1].clean && results[i + 2].clean &&
+        results[i].contents == results[i + 1].contents && results[i].contents == results[i + 2].contents) {
+      runs->shared_buffers = settings[i].shared_buffers;
+      runs->in_place = std::move(results[i]);
+    }
+    break;
+  }
   runs->raw[0] = std::move(results[0]);
   runs->raw[1] = std::move(results[1]);
   return {std::move(runs), {}};
@@ -58,15 +95,15 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
 
 } // namespace
 
-std::vector<ReferenceTrial> run_reference(const HostKernels& raw,
+std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const std::vector<bool>& is_restrict,
                                           const std::vector<std::shared_ptr<const Workload>>& workloads,
                                           std::uint64_t seed, int jobs,
                                           std::chrono::steady_clock::time_point deadline) {
   std::vector<ReferenceTrial> trials(workloads.size());
-  const std::vector<TrialSettings> settings = settings_of(seed);
   const auto serve = [&](std::size_t batch) {
     std::vector<std::pair<std::size_t, std::unique_ptr<ReferenceRuns>>> tried;
     std::vector<Trial> runs;
+    std::vector<std::vector<TrialSettings>> settings;
     for (std::size_t i = batch * SIZES_PER_CHILD;
          i < std::min(workloads.size(), (batch + 1) * SIZES_PER_CHILD); ++i) {
       const auto knobs = default_knobs(*workloads[i]);
@@ -79,14 +116,17 @@ std::vector<ReferenceTrial> run_reference(const HostKernels& raw,
       auto reference = std::make_unique<ReferenceRuns>();
       reference->workload = workloads[i];
       reference->usual = std::move(*bound);
-      for (const TrialSettings& one : settings)
+      settings.push_back(settings_at(*workloads[i], seed, is_restrict));
+      for (const TrialSettings& one : settings.back())
         runs.push_back({kernel, &reference->usual.raw_launch, workloads[i].get(), one});
       tried.emplace_back(i, std::move(reference));
     }
     std::vector<TrialResult> results = run_trials(runs);
-    for (std::size_t t = 0; t < tried.size(); ++t)
-      trials[tried[t].first] =
-          conclude(std::move(tried[t].second), results.data() + t * settings.size(), settings);
+    TrialResult* next = results.data();
+    for (std::size_t t = 0; t < tried.size(); ++t) {
+      trials[tried[t].first] = conclude(std::move(tried[t].second), next, settings[t]);
+      next += settings[t].size();
+    }
   };
   parallel((workloads.size() + SIZES_PER_CHILD - 1) / SIZES_PER_CHILD, jobs, deadline, serve);
   return trials;

@@ -17,11 +17,17 @@ struct ReferenceRuns {
   Configuration usual; // the default there
   TrialResult raw[2];  // under either poison; the first with its accesses
   std::optional<TrialResult> infinities, nans;
+  std::vector<HostRace> races;
   std::vector<bool> unordered; // buffers that depend on the order of threads
   bool depends_on_order = false;
   bool accepts_warps_in_turn =
       false; // gives the same with one warp after the other: has no race of its own there
   bool accepts_misalignment = false;
+  bool accepts_any_block_first = false; // gives the same with the last block first
+  std::optional<TrialResult> other_scalars;
+  // With a result in place of an input, where that is defined: which buffers, and what comes of it.
+  std::optional<std::pair<std::size_t, std::size_t>> shared_buffers;
+  std::optional<TrialResult> in_place;
 };
 
 // At each workload: its runs, or why there are none ("": it could not be tried at all).
@@ -29,7 +35,8 @@ struct ReferenceTrial {
   std::unique_ptr<ReferenceRuns> runs;
   std::string problem;
 };
-std::vector<ReferenceTrial> run_reference(const HostKernels& raw,
+// `is_restrict`: of each parameter of the raw kernel.
+std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const std::vector<bool>& is_restrict,
                                           const std::vector<std::shared_ptr<const Workload>>& workloads,
                                           std::uint64_t seed, int jobs,
                                           std::chrono::steady_clock::time_point deadline);

@@ -241,6 +241,14 @@ std::vector<std::string> Configuration::macros() const {
   return options;
 }
 
+bool Configuration::flag_is_set() const {
+  const auto usual = default_knobs(*workload);
+  for (std::size_t i = 0; usual && i < knobs.size(); ++i)
+    if (workload->spec->knobs[i].kind == KnobKind::flag && (*usual)[i] != knobs[i])
+      return true;
+  return false;
+}
+
 std::string Configuration::text() const {
   return knobs_text() + (knobs.empty() ? "" : ", ") + workload->key() + (is_default ? " (default)" : "");
 }

@@ -24,7 +24,8 @@ struct Configuration {
 
   std::string knobs_text() const;          // "BLOCK=256 VEC=8"
   std::vector<std::string> macros() const; // "-DBLOCK=256" for knobs that reach the compiler so
-  std::string text() const;                // with the workload's key
+  bool flag_is_set() const; // a flag knob, which may own a change of precision, is away from its default
+  std::string text() const; // with the workload's key
 };
 
 // Binds; fails where an expression does or a launch is illegal.

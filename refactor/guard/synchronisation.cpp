@@ -41,6 +41,9 @@ CheckResult check_synchronisation(const Subject& subject) {
       else
         findings.report("the template has " + counts + where + ": permuted schedules stand in");
     }
+    for (const auto& [scope, count] : raw.fences)
+      if (!templated.fences.contains(scope))
+        findings.fail("the template lost its memory fence (" + scope + ")" + where);
     if (templated.divergent_barriers > 0 && raw.divergent_barriers == 0)
       findings.fail("a barrier stands under a branch that threads of a block may take differently" + where);
     else if (raw.divergent_barriers > 0)

@@ -1,7 +1,9 @@
 // Well-formed: one self-contained file that parses in CUDA mode and compiles under NVRTC, at the defaults and
 // at sampled configurations, and brings no file of its own.
 #include "refactor/guard/checks.h"
+#include "refactor/guard/text_facts.h"
 
+#include <algorithm>
 #include <regex>
 #include <set>
 
@@ -26,6 +28,21 @@ bool is_toolkit_header(const std::string& include) {
   return std::regex_match(include, known);
 }
 
+// An option may change what arithmetic means (--use_fast_math), or what the text says (-D).
+void compare_options(const TuningSpec& spec, Findings& findings) {
+  const auto& raw = spec.reference.compile_options;
+  const auto& templated = spec.kernel.compile_options;
+  const auto has = [](const std::vector<std::string>& options, const std::string& option) {
+    return std::find(options.begin(), options.end(), option) != options.end();
+  };
+  for (const std::string& option : templated)
+    if (!has(raw, option))
+      findings.fail("the template is compiled with " + option + ", which the raw kernel is not");
+  for (const std::string& option : raw)
+    if (!has(templated, option))
+      findings.fail("the template is compiled without " + option + ", which the raw kernel is compiled with");
+}
+
 } // namespace
 
 CheckResult check_well_formed(const Subject& subject, const Images& images) {
@@ -34,6 +51,14 @@ CheckResult check_well_formed(const Subject& subject, const Images& images) {
   for (const std::string& include : includes_of(subject.template_text))
     if (!allowed.contains(include) && !is_toolkit_header(include))
       findings.fail("the template includes " + include + ", which the raw kernel does not");
+  std::set<std::string> knobs;
+  for (const Knob& knob : subject.spec.knobs)
+    if (knob.is_macro)
+      knobs.insert(knob.name);
+  for (const std::string& sentence :
+       foreign_text(text_facts(subject.template_text), text_facts(subject.raw_text), knobs))
+    findings.fail(sentence);
+  compare_options(subject.spec, findings);
   for (const std::string& problem : subject.binding_problems)
     findings.fail(problem);
   std::size_t compiled = 0;

@@ -6,20 +6,27 @@
 namespace lathe::host {
 namespace {
 
-void access(const void* address, std::size_t bytes, bool write, const void* return_address) {
+const ThreadSlot& running_thread(const BlockRunner& runner) {
+  return runner.arena().thread(static_cast<unsigned>(
+      (reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - runner.arena().base()) / SLOT_BYTES));
+}
+
+void access(const void* address, std::size_t bytes, bool write, const void* return_address,
+            bool atomic = false) {
   BlockRunner* runner = BlockRunner::running();
   if (runner == nullptr || runner->log() == nullptr)
     return;
   std::string wrong = runner->log()->note(reinterpret_cast<std::uintptr_t>(address), bytes, write);
   if (!wrong.empty()) {
-    const ThreadSlot& slot = runner->arena().thread(static_cast<unsigned>(
-        (reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - runner->arena().base()) /
-        SLOT_BYTES));
+    const ThreadSlot& slot = running_thread(*runner);
     const Index3 block = runner->arena().block().block;
     runner->fail({fmt::format("thread ({}, {}, {}) of block ({}, {}, {}) {}", slot.thread.x, slot.thread.y,
                               slot.thread.z, block.x, block.y, block.z, wrong),
                   reinterpret_cast<std::uintptr_t>(return_address), 0});
   }
+  if (runner->races())
+    runner->races()->access(running_thread(*runner).linear, reinterpret_cast<std::uintptr_t>(address), bytes,
+                            write, atomic);
 }
 
 } // namespace
@@ -45,10 +52,12 @@ const Api& BlockRunner::api() {
         if (running()->task().print)
           running()->task().print({text, length});
       },
-      access,
+      [](const void* address, std::size_t bytes, bool write, const void* return_address) {
+        access(address, bytes, write, return_address);
+      },
       [](const void* address, std::size_t bytes) {
-        access(address, bytes, false, nullptr);
-        access(address, bytes, true, nullptr);
+        access(address, bytes, false, nullptr, true);
+        access(address, bytes, true, nullptr, true);
         if (AccessLog* log = running()->log())
           log->count_atomic(reinterpret_cast<std::uintptr_t>(address));
       },

@@ -68,6 +68,8 @@ void BlockRunner::start_block(Index3 index) {
     barrier.waiting.clear();
   }
   poison_shared();
+  if (task_.races)
+    task_.races->begin_block();
 }
 
 bool BlockRunner::run(Index3 index) {
@@ -81,6 +83,8 @@ bool BlockRunner::run(Index3 index) {
   if (failure_.what.empty() && !shared_intact())
     failure_.what = fmt::format("the kernel writes behind its {} bytes of dynamic shared memory",
                                 task_.launch.shared_bytes);
+  if (task_.races)
+    task_.races->end_block();
   current_runner = nullptr;
   return failure_.what.empty();
 }
@@ -267,6 +271,8 @@ void BlockRunner::release(Barrier& barrier) {
   barrier.waiting.clear();
   barrier.arrived = 0;
   ++barriers_done_;
+  if (task_.races)
+    task_.races->barrier();
 }
 
 const Exchange* BlockRunner::exchange(unsigned mask, unsigned operation, std::uint64_t value, int line) {
@@ -323,6 +329,9 @@ void BlockRunner::complete(Warp& warp, unsigned index) {
   group.readers = group.arrived;
   group.open = false;
   warp.open &= ~(1ull << index);
+  if (task_.races)
+    task_.races->warp_sync(static_cast<unsigned>(&warp - warps_.data()), group.arrived,
+                           group.operation == OPERATION_SYNC);
   const bool backwards = task_.schedule == HostSchedule::reverse;
   for (unsigned i = 0; i < WARP; ++i) {
     const unsigned lane = backwards ? WARP - 1 - i : i;

@@ -5,6 +5,7 @@
 #include "tuner/measure/host_executor/access_log.h"
 #include "tuner/measure/host_executor/device/lathe_abi.h"
 #include "tuner/measure/host_executor/host_executor.h"
+#include "tuner/measure/host_executor/race_log.h"
 
 #include <boost/context/detail/fcontext.hpp>
 
@@ -56,6 +57,8 @@ struct BlockTask {
   std::byte poison{0xff};
   bool strict = false; // barriers and warp primitives must be reached in one place by all
   AccessLog* log = nullptr;
+  RaceLog* races = nullptr;
+  bool reverse_blocks = false; // the last block first
   void (*shared_memory)(SharedMemory*) = nullptr;
   std::size_t static_before = 0,
               static_after = 0; // thread-local static shared memory around the dynamic array
@@ -85,6 +88,7 @@ public:
   void yield();
   [[noreturn]] void fail(Failed failure);
   AccessLog* log() const { return task_.log; }
+  RaceLog* races() const { return task_.races; }
   const BlockTask& task() const { return task_; }
   const Arena& arena() const { return arena_; }
 

@@ -60,9 +60,9 @@ Result<Compiler> search_compiler() {
   LATHE_TRY(const fs::path header, shipped_file("host_executor/lathe_cuda.h"));
   compiler.device_include = header.parent_path();
   // A plugin loads into the version of clang that it was built for only.
-  const auto plugin = shipped_file("host_executor/lathe_alignment.so");
+  const auto plugin = shipped_file("host_executor/lathe_checks.so");
   if (plugin.ok() && compiler.version.find("clang version " LATHE_PLUGIN_CLANG) != std::string::npos)
-    compiler.alignment_pass = *plugin;
+    compiler.checks_plugin = *plugin;
   return compiler;
 }
 
@@ -76,8 +76,8 @@ std::string device_hash(const Compiler& compiler) {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(compiler.device_include, ignored))
       files.push_back(entry.path());
-    if (!compiler.alignment_pass.empty())
-      files.push_back(compiler.alignment_pass);
+    if (!compiler.checks_plugin.empty())
+      files.push_back(compiler.checks_plugin);
     std::sort(files.begin(), files.end());
     std::string all;
     for (const fs::path& file : files)
@@ -163,8 +163,8 @@ std::vector<std::string> code_flags(const Compiler& compiler, const HostCompileO
                 "-Xclang", "-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
                 "-tsan-instrument-atomics=0", "-mllvm", "-tsan-instrument-read-before-write=1", "-mllvm",
                 "-tsan-handle-cxx-exceptions=0"});
-  if (options.sanitize && !compiler.alignment_pass.empty())
-    flags.push_back("-fpass-plugin=" + compiler.alignment_pass.string());
+  if (options.sanitize && !compiler.checks_plugin.empty())
+    flags.push_back("-fpass-plugin=" + compiler.checks_plugin.string());
   if (options.sanitize)
     flags.insert(flags.end(), {"-fsanitize=undefined",
                                "-fno-sanitize=vptr,function,pointer-overflow,shift-base,object-size",
@@ -228,8 +228,14 @@ Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view sou
     return Error{"cannot check memory accesses on the host", compiler.path + " is not clang",
                  "install clang++-19"};
   const auto begin = std::chrono::steady_clock::now();
-  std::string unit = fmt::format("{}#include \"lathe_cuda.h\"\n# 1 \"{}\"\n{}\n",
-                                 checked ? "#define LATHE_CHECKED 1\n" : "", escaped(file_name), source);
+  // Whose text is the kernel's own: the plugin looks at no other.
+  const std::string prelude =
+      checked ? fmt::format("#define LATHE_CHECKED 1\nextern \"C\" __attribute__((used)) const char "
+                            "lathe_kernel_file[] = \"{}\";\n",
+                            escaped(file_name))
+              : "";
+  std::string unit =
+      fmt::format("{}#include \"lathe_cuda.h\"\n# 1 \"{}\"\n{}\n", prelude, escaped(file_name), source);
   for (std::size_t i = 0; i < instances.size(); ++i)
     unit += fmt::format("# 1 \"instance {}\"\nextern \"C\" __attribute__((visibility(\"default\"))) const "
                         "::lathe_host::Entry "

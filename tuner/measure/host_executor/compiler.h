@@ -15,7 +15,7 @@ struct Compiler {
   bool is_clang = false;
   std::filesystem::path cuda_include;   // the toolkit's headers
   std::filesystem::path device_include; // the executor's own headers
-  std::filesystem::path alignment_pass; // clang's plugin for checked kernels; empty where it does not fit
+  std::filesystem::path checks_plugin;  // clang's plugin for checked kernels; empty where it does not fit
 };
 // Found once per process.
 Result<Compiler> find_compiler();

@@ -9,6 +9,7 @@
 #include "tuner/measure/measure.h"
 #include "tuner/spec/spec.h"
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -101,7 +102,11 @@ struct HostRunOptions {
   int threads = 0; // OS threads; 0: one a core. One when the kernel was compiled to sanitize or trace
   // Records which bytes are read and written although the kernel was compiled to sanitize only.
   bool record_accesses = false;
+  // Finds accesses that no barrier orders, in kernels that were compiled to sanitize.
+  bool find_races = false;
+  bool reverse_blocks = false;   // the grid's last block runs first
   std::byte shared_poison{0xff}; // what shared memory holds when a block starts
+  std::byte local_poison{0xff};  // and a thread's own variables; kernels that were compiled to sanitize only
   int repeats = 1;               // timed launches in a row over the same buffers, each timed on its own
   double repeat_seconds = 0;     // no further repeat once this much time has passed; 0: all of them
 };
@@ -119,13 +124,29 @@ struct BufferAccess {
   std::uint64_t atomics = 0;            // number of atomic operations on it
 };
 
+// Two accesses that nothing orders; one for each place and scope.
+struct HostRace {
+  std::string place;           // "buffer 'out'", "shared memory"
+  bool between_blocks = false; // else within one block
+  std::string text;            // "a write and a read by threads 0 and 32 of a block"
+};
+
+// A place in the kernel's text.
+struct SourcePlace {
+  unsigned line = 0, column = 0;
+  auto operator<=>(const SourcePlace&) const = default;
+};
+
 struct HostRunResult {
   Outcome outcome = Outcome::ok;      // ok, runtime_error, timeout or crashed
   std::string reason;                 // of a failure: one sentence, with the kernel's line where known
   std::vector<double> seconds;        // one a repeat, in order; fewer when the run failed
   std::vector<BufferAccess> accesses; // when compiled with `trace` or recorded: one for each buffer argument
   std::uint64_t barriers = 0;         // __syncthreads() completed, over all blocks of the last repeat
-  std::string output;                 // what the kernel printed (at most 64 KiB)
+  std::vector<HostRace> races;        // when they were looked for
+  // Which of HostKernel::places() have run, in this or in an earlier run of the same process.
+  std::vector<bool> reached;
+  std::string output; // what the kernel printed (at most 64 KiB)
 };
 
 // A compiled kernel instance. Cheap to copy; safe to share between threads.
@@ -171,6 +192,8 @@ public:
   const std::vector<ParameterType>& parameters() const;
   std::size_t static_shared_bytes() const; // of all kernels in its translation unit: an upper bound
   const std::string& instance() const;
+  // The branches of the text, of all kernels in its translation unit; empty unless compiled to sanitize.
+  const std::vector<SourcePlace>& places() const;
   bool from_cache() const;
   double compile_seconds() const; // of its translation unit; 0 when it came from the cache
 

@@ -92,6 +92,8 @@ HostRunResult finish(const HostKernel::Implementation& kernel, LaunchEnd end) {
   result.seconds = std::move(end.seconds);
   result.accesses = std::move(end.accesses);
   result.barriers = end.barriers;
+  result.races = std::move(end.races);
+  result.reached = std::move(end.reached);
   result.output = std::move(end.output);
   if (end.failure.what.empty())
     return result;
@@ -342,6 +344,9 @@ std::size_t HostKernel::static_shared_bytes() const {
 }
 const std::string& HostKernel::instance() const {
   return implementation_->instance;
+}
+const std::vector<SourcePlace>& HostKernel::places() const {
+  return implementation_->unit->places();
 }
 bool HostKernel::from_cache() const {
   return implementation_->from_cache;

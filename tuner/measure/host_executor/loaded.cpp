@@ -68,8 +68,13 @@ std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, const Arena& a
     if (end > begin)
       regions.push_back({Region::static_shared, address(begin), address(end), 0, "static shared memory"});
   };
-  add_static(shared.begin, shared.guard);
-  add_static(shared.guard + SHARED_GUARD_BYTES, shared.end);
+  if (const SharedVariable* variable = unit.shared_variables()) {
+    for (; variable->begin != nullptr; ++variable)
+      add_static(variable->begin, variable->begin + variable->bytes);
+  } else {
+    add_static(shared.begin, shared.guard);
+    add_static(shared.guard + SHARED_GUARD_BYTES, shared.end);
+  }
   const std::uintptr_t dynamic = address(shared.dynamic);
   regions.push_back(
       {Region::dynamic_shared, dynamic, dynamic + geometry.shared_bytes, 0, "dynamic shared memory"});
@@ -173,9 +178,11 @@ private:
   }
   void work(BlockRunner& runner) {
     while (!failed_) {
-      const std::uint64_t linear = next_.fetch_add(1, std::memory_order_relaxed);
+      std::uint64_t linear = next_.fetch_add(1, std::memory_order_relaxed);
       if (linear >= blocks_)
         return;
+      if (runner.task().reverse_blocks)
+        linear = blocks_ - 1 - linear;
       const std::uint64_t row = linear / grid_[0];
       if (!runner.run({static_cast<unsigned>(linear % grid_[0]), static_cast<unsigned>(row % grid_[1]),
                        static_cast<unsigned>(row / grid_[1])}))
@@ -226,7 +233,20 @@ Result<std::shared_ptr<const LoadedUnit>> LoadedUnit::load(const std::filesystem
     unit->static_before_ = dynamic - image.local_begin;
     unit->static_after_ = image.local_end - behind;
   }
+  unit->shared_variables_ =
+      static_cast<const SharedVariable*>(dlsym(unit->handle_, "lathe_shared_variables"));
+  unit->local_poison_ = static_cast<unsigned char*>(dlsym(unit->handle_, "lathe_local_poison"));
+  unit->reached_ = static_cast<const unsigned char*>(dlsym(unit->handle_, "lathe_reached"));
+  const auto* places = static_cast<const Place*>(dlsym(unit->handle_, "lathe_places"));
+  const auto* count = static_cast<const std::uint32_t*>(dlsym(unit->handle_, "lathe_place_count"));
+  if (unit->reached_ != nullptr && places != nullptr && count != nullptr)
+    for (std::uint32_t i = 0; i < *count; ++i)
+      unit->places_.push_back({places[i].line, places[i].column});
   return std::shared_ptr<const LoadedUnit>(std::move(unit));
+}
+
+std::vector<bool> LoadedUnit::reached() const {
+  return std::vector<bool>(reached_, reached_ + places_.size());
 }
 
 LoadedUnit::~LoadedUnit() {
@@ -281,9 +301,15 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   }
 
   std::optional<AccessLog> log;
-  if (checked)
-    log.emplace(regions_of(unit, arenas[0], geometry, arguments), checks.trace || options.record_accesses,
-                checks.sanitize);
+  std::optional<RaceLog> races;
+  if (checked) {
+    auto regions = regions_of(unit, arenas[0], geometry, arguments);
+    if (options.find_races && checks.sanitize)
+      races.emplace(regions);
+    log.emplace(std::move(regions), checks.trace || options.record_accesses, checks.sanitize);
+  }
+  if (unit.local_poison() != nullptr)
+    *unit.local_poison() = static_cast<unsigned char>(options.local_poison);
   std::mutex print_mutex;
   BlockTask task;
   task.entry = &entry;
@@ -294,6 +320,8 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   task.poison = options.shared_poison;
   task.strict = checks.sanitize;
   task.log = log ? &*log : nullptr;
+  task.races = races ? &*races : nullptr;
+  task.reverse_blocks = options.reverse_blocks;
   task.shared_memory = unit.shared_memory();
   task.static_before = unit.static_before();
   task.static_after = unit.static_after();
@@ -321,6 +349,9 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   end.barriers = team.barriers() - barriers_before;
   if (log)
     end.accesses = log->accesses();
+  if (races)
+    end.races = races->races();
+  end.reached = unit.reached();
   return end;
 }
 

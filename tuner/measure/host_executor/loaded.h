@@ -23,6 +23,11 @@ public:
   std::size_t static_shared_bytes() const;
   std::uintptr_t load_address() const { return load_address_; }
   std::uintptr_t end_address() const { return end_address_; }
+  // Of checked kernels; null or empty where the compiler had no plugin.
+  const SharedVariable* shared_variables() const { return shared_variables_; }
+  unsigned char* local_poison() const { return local_poison_; }
+  const std::vector<SourcePlace>& places() const { return places_; }
+  std::vector<bool> reached() const;
 
 private:
   LoadedUnit() = default;
@@ -30,6 +35,10 @@ private:
   void (*shared_memory_)(SharedMemory*) = nullptr;
   std::uintptr_t load_address_ = 0, end_address_ = 0;
   std::size_t static_before_ = 0, static_after_ = 0;
+  const SharedVariable* shared_variables_ = nullptr;
+  unsigned char* local_poison_ = nullptr;
+  const unsigned char* reached_ = nullptr;
+  std::vector<SourcePlace> places_;
 };
 
 // What a launch came to, before its addresses are turned into lines.
@@ -38,6 +47,8 @@ struct LaunchEnd {
   std::vector<double> seconds;
   std::vector<BufferAccess> accesses;
   std::uint64_t barriers = 0;
+  std::vector<HostRace> races;
+  std::vector<bool> reached;
   std::string output;
 };
 

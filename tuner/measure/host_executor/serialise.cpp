@@ -76,6 +76,13 @@ std::string serialise(const LaunchEnd& end) {
     out.number(access.atomics);
   }
   out.number(end.barriers);
+  out.number(end.races.size());
+  for (const HostRace& race : end.races) {
+    out.text(race.place);
+    out.number(race.between_blocks);
+    out.text(race.text);
+  }
+  out.text(std::string(end.reached.begin(), end.reached.end()));
   out.text(end.output);
   return out.take();
 }
@@ -97,6 +104,14 @@ LaunchEnd deserialise(std::string_view bytes) {
     access.atomics = in.number<std::uint64_t>();
   }
   end.barriers = in.number<std::uint64_t>();
+  end.races.resize(in.number<std::size_t>());
+  for (HostRace& race : end.races) {
+    race.place = in.text();
+    race.between_blocks = in.number<bool>();
+    race.text = in.text();
+  }
+  for (const char mark : in.text())
+    end.reached.push_back(mark != 0);
   end.output = in.text();
   return end;
 }

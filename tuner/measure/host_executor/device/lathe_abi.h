@@ -7,7 +7,7 @@
 
 namespace lathe_host {
 
-constexpr unsigned ABI_VERSION = 2;
+constexpr unsigned ABI_VERSION = 3;
 constexpr unsigned MAX_THREADS = 1024; // of a block
 constexpr unsigned WARP = 32;
 constexpr size_t SLOT_BYTES = 256u << 10; // address space of one fiber's stack
@@ -51,6 +51,7 @@ constexpr size_t FIRST_STACK_SLOT = 1; // slot 0 holds the block and the thread 
 constexpr size_t EXCHANGE_SLOT = FIRST_STACK_SLOT + MAX_THREADS; // from here on: the warps' exchanges
 
 // Values that the lanes of a warp put up; valid until the calling thread's next exchange.
+constexpr unsigned OPERATION_SYNC = 1; // what an exchange is for: to meet, and nothing else
 struct Exchange {
   uint64_t value[WARP];
   unsigned lanes; // that took part
@@ -89,5 +90,16 @@ struct SharedMemory {
   unsigned char* guard; // checked kernels: SHARED_GUARD_BYTES within the static part that are nobody's
 };
 constexpr size_t SHARED_GUARD_BYTES = 4096;
+
+// One variable in static shared memory of a checked kernel; a table of them ends with null.
+struct SharedVariable {
+  unsigned char* begin;
+  uint64_t bytes;
+};
+
+// A place in the kernel's text that a checked kernel marks when it runs.
+struct Place {
+  unsigned line, column;
+};
 
 } // namespace lathe_host

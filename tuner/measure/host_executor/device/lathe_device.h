@@ -55,7 +55,7 @@ LATHE_DEVICE void __brkpt() {
 
 // Warp primitives. `operation` tells apart what the lanes of one exchange do: they must all do the same.
 namespace lathe_host {
-enum : unsigned { OP_SYNC = 1, OP_SHUFFLE, OP_VOTE, OP_MATCH, OP_REDUCE };
+enum : unsigned { OP_SYNC = OPERATION_SYNC, OP_SHUFFLE, OP_VOTE, OP_MATCH, OP_REDUCE };
 
 template <class T> LATHE_INLINE uint64_t to_wire(T value) {
   static_assert(sizeof(T) <= 8, "at most eight bytes");

@@ -49,6 +49,15 @@ __assert_fail(const char* condition, const char* file, unsigned line, const char
 }
 
 #ifdef LATHE_CHECKED
+// What local variables hold until they are written; the executor's choice.
+LATHE_EXPORT unsigned char lathe_local_poison;
+unsigned char lathe_local_poison;
+
+// Called by what local_pass.cpp puts where a variable's life ends.
+extern "C" LATHE_UNCHECKED __attribute__((noinline, cold)) void lathe_local_overrun() {
+  lathe_api->undefined("write outside a local variable", __builtin_return_address(0));
+}
+
 // clang's -fsanitize=thread announces every access to memory that another thread could see; the executor
 // judges them.
 #define LATHE_ACCESS(suffix, bytes)                                                                          \

@@ -1,0 +1,58 @@
+#include "refactor/guard/demands.h"
+
+namespace lathe::refactor {
+namespace {
+
+// A template's run may take this long, and so many times what the raw kernel's took.
+constexpr double SECONDS_PER_RUN = 2, TIMES_RAW = 100;
+
+} // namespace
+
+std::vector<Demand> demands_of(const Configuration& configuration, const ReferenceRuns& shape,
+                               const std::set<std::size_t>& nullable, std::uint64_t seed,
+                               std::uint64_t own_seed) {
+  TrialSettings usual;
+  usual.seed = seed;
+  usual.time_limit_s = SECONDS_PER_RUN + TIMES_RAW * shape.raw[0].seconds;
+  std::vector<Demand> demands;
+  const auto demand = [&](const TrialResult* reference, const std::string& suffix,
+                          bool is_demanded = true) -> TrialSettings& {
+    demands.push_back({usual, reference, suffix, is_demanded});
+    return demands.back().settings;
+  };
+  const char* reordered = " with threads in another order";
+  TrialSettings& watched = demand(&shape.raw[0], "");
+  watched.record_accesses = watched.find_races = true;
+  TrialSettings& other_poison = demand(&shape.raw[1], "");
+  other_poison.poison = 1;
+  other_poison.schedule = HostSchedule::reverse;
+  demand(&shape.raw[0], reordered).schedule = HostSchedule::random;
+  TrialSettings& interleaved = demand(&shape.raw[0], reordered);
+  interleaved.schedule = HostSchedule::interleaved;
+  interleaved.reverse_blocks = shape.accepts_any_block_first;
+  if (shape.accepts_warps_in_turn)
+    demand(&shape.raw[0], " with one warp after the other").schedule = HostSchedule::warps;
+  if (shape.infinities)
+    demand(&*shape.infinities, " on data with infinities and zeros").data = Data::infinities;
+  if (shape.nans)
+    demand(&*shape.nans, " on data with NaN").data = Data::nans;
+  if (shape.other_scalars)
+    demand(&*shape.other_scalars, " with other real numbers as arguments").other_scalars = true;
+  if (shape.in_place)
+    demand(&*shape.in_place, " with its result in place of an input, which the raw kernel accepts")
+        .shared_buffers = shape.shared_buffers;
+  // Vectors may want more alignment than the raw kernel's scalars; the default may not.
+  if (shape.accepts_misalignment)
+    demand(&shape.raw[0], " on buffers that start one element off, which the raw kernel accepts",
+           configuration.is_default)
+        .misalignment = 1;
+  for (const std::size_t parameter : nullable)
+    demand(nullptr, " where a pointer that the raw kernel compares with null is null").null_parameter =
+        parameter;
+  TrialSettings& other_data = demand(nullptr, " on other data");
+  other_data.seed = own_seed;
+  other_data.poison = 1;
+  return demands;
+}
+
+} // namespace lathe::refactor

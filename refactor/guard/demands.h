@@ -1,0 +1,25 @@
+// What the differential check asks of one configuration at one size.
+#pragma once
+
+#include "refactor/guard/reference_runs.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// What the template must give in one run, and whether another result is refused or only told.
+struct Demand {
+  TrialSettings settings;
+  const TrialResult* reference = nullptr; // nothing: a run of the raw kernel of its own
+  std::string suffix;
+  bool is_demanded = true;
+};
+
+// `nullable`: parameters that may be null pointers. `own_seed`: of the data that no other configuration sees.
+std::vector<Demand> demands_of(const Configuration& configuration, const ReferenceRuns& shape,
+                               const std::set<std::size_t>& nullable, std::uint64_t seed,
+                               std::uint64_t own_seed);
+
+} // namespace lathe::refactor

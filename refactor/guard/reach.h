@@ -1,0 +1,28 @@
+// Which branches of a template's text have run: what no run has entered has not been tested.
+#pragma once
+
+#include "refactor/guard/host_trial.h"
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+class Reach {
+public:
+  // What one run of the kernel reached. Safe to call from several threads.
+  void note(const HostKernel& kernel, const TrialResult& result);
+
+  // Branches of `text` that never ran, by line with the line's text: "line 17 ('out[i] = 0;')". A line that is
+  // the raw kernel's own is left out, and one that says nearly what a line of its own that never ran says.
+  std::vector<std::string> never(const std::string& text, const Reach& raw, const std::string& raw_text) const;
+
+private:
+  std::vector<std::string> lines_never_run(const std::string& text) const;
+  mutable std::mutex mutex_;
+  std::map<SourcePlace, bool> places_; // of every instance that ran
+};
+
+} // namespace lathe::refactor

@@ -1,0 +1,151 @@
+// What checked kernels are watched for besides their accesses: a thread's own arrays, what was never written,
+// races that no order of threads has to show, and code that never ran.
+#include "tests/tuner/measure/host_executor/support.h"
+
+#include <gmock/gmock.h>
+
+namespace lathe::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string body(const std::string& statements) {
+  return "__global__ void k(float* out, const float* in, int n) {\n" + statements + "\n}";
+}
+
+// k(out, in, n) over 256 floats each.
+HostRunResult watched(const std::string& source, const Launch& launch, HostRunOptions options = {}) {
+  const HostKernel kernel = compile(source, checked());
+  auto out = HostBuffer::allocate(256 * sizeof(float)), in = HostBuffer::allocate(256 * sizeof(float));
+  EXPECT_TRUE(out.ok() && in.ok());
+  for (int i = 0; i < 256; ++i)
+    in->as<float>()[static_cast<std::size_t>(i)] = static_cast<float>(i + 1);
+  options.find_races = true;
+  const std::vector<HostArgument> arguments{HostArgument::of(*out, "out"), HostArgument::of(*in, "in"),
+                                            HostArgument::scalar(256)};
+  auto result = kernel.run_isolated(launch, arguments, options);
+  EXPECT_TRUE(result.ok());
+  return result.ok() ? *result : HostRunResult{};
+}
+
+std::string race(const HostRunResult& result) {
+  EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;
+  return result.races.empty() ? "" : result.races[0].text + " of " + result.races[0].place;
+}
+
+TEST(LocalVariables, WriteBehindAnArray) {
+  const auto result = watched(
+      body("float a[4]; for (int i = 0; i < 4; ++i) a[i] = in[i]; float* p = a; p[n / 64] = 7.f; out[0] = a[n % 4];"),
+      shape(1, 1));
+  EXPECT_THAT(result.reason, HasSubstr("outside a local variable"));
+}
+
+TEST(LocalVariables, WriteBehindAnArrayAtAConstantIndex) {
+  const auto result =
+      watched(body("float a[4]; for (int i = 0; i < 4; ++i) a[i] = in[i];\n"
+                   "#pragma unroll\nfor (int i = 0; i < 4; ++i) (a + 1)[i] = in[i] * 2.f; out[0] = a[3];"),
+              shape(1, 1));
+  EXPECT_THAT(result.reason, HasSubstr("outside a local variable"));
+}
+
+TEST(LocalVariables, WriteThroughAVectorBehindAnArray) {
+  const auto result =
+      watched(body("alignas(16) float a[6]; *reinterpret_cast<float4*>(a + 4) = make_float4(in[0], 1, 2, 3);"
+                   " out[0] = a[4];"),
+              shape(1, 1));
+  EXPECT_THAT(result.reason, HasSubstr("outside a local variable"));
+}
+
+TEST(LocalVariables, UninitialisedOnesHoldThePoison) {
+  const std::string source = body("float a[4]; if (n > 1000) a[2] = 1.f; out[0] = a[2];");
+  const HostKernel kernel = compile(source, checked());
+  auto out = HostBuffer::allocate(16), in = HostBuffer::allocate(16);
+  ASSERT_TRUE(out.ok() && in.ok());
+  for (const unsigned poison : {0x5bu, 0x11u}) {
+    HostRunOptions options;
+    options.local_poison = static_cast<std::byte>(poison);
+    const std::vector<HostArgument> arguments{HostArgument::of(*out, "out"), HostArgument::of(*in, "in"),
+                                              HostArgument::scalar(4)};
+    ASSERT_TRUE(kernel.run_isolated(shape(1, 1), arguments, options).ok());
+    EXPECT_EQ(out->as<std::uint32_t>()[0], poison * 0x01010101u);
+  }
+}
+
+TEST(SharedVariables, OneDoesNotReachTheNext) {
+  const auto result = watched(body("__shared__ float a[8]; __shared__ float b[8]; a[threadIdx.x] = b[threadIdx.x] = 0;"
+                                   " __syncthreads(); float* p = a; p[threadIdx.x + n / 256] = 1; out[0] = a[1] + b[0];"),
+                              shape(1, 8));
+  EXPECT_THAT(result.reason, HasSubstr("static shared memory"));
+}
+
+TEST(Races, AMissingBarrierShowsInAnyOrder) {
+  EXPECT_EQ(race(watched(body("__shared__ float s[64]; s[threadIdx.x] = in[threadIdx.x]; __syncthreads();"
+                              " out[threadIdx.x] = s[63 - threadIdx.x];"),
+                         shape(1, 64))),
+            "");
+  EXPECT_THAT(race(watched(body("__shared__ float s[64]; s[threadIdx.x] = in[threadIdx.x];"
+                                " out[threadIdx.x] = s[63 - threadIdx.x];"),
+                           shape(1, 64))),
+              HasSubstr("shared memory"));
+}
+
+TEST(Races, AMissingSecondBarrier) {
+  const auto loop = [](const std::string& barrier) {
+    return body("__shared__ float s[64]; float sum = 0; for (int r = 0; r < 2; ++r) { s[threadIdx.x] = in[threadIdx.x + r];"
+                " __syncthreads(); sum += s[63 - threadIdx.x]; " + barrier + " } out[threadIdx.x] = sum;");
+  };
+  EXPECT_EQ(race(watched(loop("__syncthreads();"), shape(1, 64))), "");
+  EXPECT_THAT(race(watched(loop(""), shape(1, 64))), HasSubstr("shared memory"));
+}
+
+TEST(Races, WithinAWarpOnlySyncwarpOrders) {
+  const auto exchange = [](const std::string& between) {
+    return body("__shared__ float s[64]; const int lane = threadIdx.x % 32, first = threadIdx.x - lane;"
+                " s[threadIdx.x] = in[threadIdx.x]; " + between + " out[threadIdx.x] = s[first + (lane + 1) % 32];");
+  };
+  EXPECT_EQ(race(watched(exchange("__syncwarp();"), shape(1, 64))), "");
+  EXPECT_THAT(race(watched(exchange(""), shape(1, 64))), HasSubstr("shared memory"));
+  EXPECT_THAT(race(watched(exchange("float v = __shfl_xor_sync(~0u, 1.f, 1); if (v < 0) return;"), shape(1, 64))),
+              HasSubstr("shared memory"));
+}
+
+TEST(Races, OneValueFromAllIsNone) {
+  EXPECT_EQ(race(watched(body("__shared__ float s; s = in[0]; out[threadIdx.x] = s;"), shape(1, 64))), "");
+}
+
+TEST(Races, BetweenBlocks) {
+  const auto result = watched(body("out[threadIdx.x] = in[blockIdx.x];"), shape(2, 8));
+  ASSERT_FALSE(result.races.empty());
+  EXPECT_TRUE(result.races[0].between_blocks);
+  EXPECT_THAT(result.races[0].place, HasSubstr("out"));
+  EXPECT_EQ(race(watched(body("atomicAdd(out, in[blockIdx.x]);"), shape(2, 8))), "");
+}
+
+TEST(Blocks, MayRunLastFirst) {
+  HostRunOptions options;
+  options.reverse_blocks = true;
+  const std::string source = body("out[0] = static_cast<float>(blockIdx.x);");
+  const HostKernel kernel = compile(source, checked());
+  auto out = HostBuffer::allocate(16), in = HostBuffer::allocate(16);
+  ASSERT_TRUE(out.ok() && in.ok());
+  const std::vector<HostArgument> arguments{HostArgument::of(*out, "out"), HostArgument::of(*in, "in"),
+                                            HostArgument::scalar(4)};
+  ASSERT_TRUE(kernel.run_isolated(shape(5, 1), arguments, options).ok());
+  EXPECT_EQ(out->as<float>()[0], 0.f);
+}
+
+TEST(Reached, SaysWhichBranchesRan) {
+  const std::string source = body("if (n > 1000)\nout[0] = 1;\nelse\nout[0] = 2;");
+  const HostKernel kernel = compile(source, checked());
+  const auto result = watched(source, shape(1, 1));
+  ASSERT_EQ(result.reached.size(), kernel.places().size());
+  std::vector<unsigned> never;
+  for (std::size_t i = 0; i < result.reached.size(); ++i)
+    if (!result.reached[i])
+      never.push_back(kernel.places()[i].line);
+  ASSERT_FALSE(never.empty());
+  EXPECT_THAT(never, ::testing::Each(3u));
+}
+
+} // namespace
+} // namespace lathe::testing

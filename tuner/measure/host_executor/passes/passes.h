@@ -1,0 +1,37 @@
+// What checked kernels get from a plugin for clang: each pass sees the code before the optimiser does.
+#pragma once
+
+#include <llvm/IR/PassManager.h>
+
+namespace lathe_passes {
+
+// Whether the function is one of the kernel's text, not of a header: the text says its name in
+// `lathe_kernel_file`.
+bool is_kernel_text(const llvm::Function& function);
+
+// Copies of structures announce the alignment that they rely on.
+struct AnnounceAlignment : llvm::PassInfoMixin<AnnounceAlignment> {
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&);
+  static bool isRequired() { return true; }
+};
+
+// A thread's own variables hold poison until they are written, and stand between bands that must keep their
+// value.
+struct WatchLocals : llvm::PassInfoMixin<WatchLocals> {
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&);
+  static bool isRequired() { return true; }
+};
+
+// Variables in shared memory stand apart, and a table says where each is.
+struct SeparateShared : llvm::PassInfoMixin<SeparateShared> {
+  llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager&);
+  static bool isRequired() { return true; }
+};
+
+// Every piece of the kernel's text that runs leaves a mark.
+struct MarkReached : llvm::PassInfoMixin<MarkReached> {
+  llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager&);
+  static bool isRequired() { return true; }
+};
+
+} // namespace lathe_passes

@@ -1,0 +1,183 @@
+#include "tuner/measure/host_executor/race_log.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace lathe::host {
+
+using lathe_host::WARP;
+
+RaceLog::RaceLog(const std::vector<AccessLog::Region>& regions)
+    : known_(lathe_host::MAX_THREADS / WARP), met_(known_.size()) {
+  constexpr std::size_t LARGEST = std::size_t{8} << 20; // bytes of a buffer that is watched
+  for (const AccessLog::Region& region : regions) {
+    if (region.kind == AccessLog::Region::ignored || region.end <= region.begin ||
+        region.end - region.begin > LARGEST)
+      continue;
+    Watched watched;
+    watched.begin = region.begin;
+    watched.end = region.end;
+    watched.is_shared = region.kind != AccessLog::Region::buffer;
+    watched.name = region.kind == AccessLog::Region::buffer ? region.name : "shared memory";
+    // Untouched cells cost nothing.
+    watched.cells = {static_cast<Cell*>(std::calloc(region.end - region.begin, sizeof(Cell))), &std::free};
+    if (watched.cells)
+      watched_.push_back(std::move(watched));
+  }
+  std::sort(watched_.begin(), watched_.end(),
+            [](const Watched& a, const Watched& b) { return a.begin < b.begin; });
+  for (auto* clocks : {&known_, &met_})
+    for (auto& warp : *clocks)
+      for (unsigned lane = 0; lane < WARP; ++lane)
+        warp[lane][lane] = 1;
+}
+
+void RaceLog::begin_block() {
+  settle();
+  block_epoch_ = ++epoch_;
+}
+
+void RaceLog::barrier() {
+  settle();
+  ++epoch_;
+}
+
+namespace {
+
+// Each lane learns what the others know.
+template <class Clocks> void join(std::array<Clocks, WARP>& known, unsigned lanes) {
+  Clocks joined{};
+  for (unsigned lane = 0; lane < WARP; ++lane)
+    if (lanes >> lane & 1)
+      for (unsigned of = 0; of < WARP; ++of)
+        joined[of] = std::max(joined[of], known[lane][of]);
+  for (unsigned lane = 0; lane < WARP; ++lane)
+    if (lanes >> lane & 1) {
+      known[lane] = joined;
+      ++known[lane][lane];
+    }
+}
+
+} // namespace
+
+void RaceLog::warp_sync(unsigned warp, unsigned lanes, bool orders_writes) {
+  settle();
+  join(met_[warp], lanes);
+  if (orders_writes)
+    join(known_[warp], lanes);
+}
+
+RaceLog::Watched* RaceLog::find(std::uintptr_t address, std::size_t bytes) {
+  if (watched_.empty())
+    return nullptr;
+  const auto holds = [&](const Watched& region) {
+    return address >= region.begin && address + bytes <= region.end;
+  };
+  if (holds(watched_[last_]))
+    return &watched_[last_];
+  const auto after =
+      std::upper_bound(watched_.begin(), watched_.end(), address,
+                       [](std::uintptr_t value, const Watched& region) { return value < region.begin; });
+  if (after == watched_.begin() || !holds(*(after - 1)))
+    return nullptr;
+  last_ = static_cast<std::size_t>(after - watched_.begin()) - 1;
+  return &watched_[last_];
+}
+
+RaceLog::Stamp RaceLog::stamp_of(unsigned thread, bool atomic) const {
+  const unsigned warp = thread / WARP, lane = thread % WARP;
+  return {epoch_, known_[warp][lane][lane], met_[warp][lane][lane], static_cast<std::uint16_t>(thread),
+          atomic};
+}
+
+// Whether the earlier access happens before the present one whatever the order of threads.
+bool RaceLog::is_ordered(const Watched& region, const Stamp& earlier, const Stamp& now,
+                         bool earlier_reads) const {
+  if (earlier.epoch == 0 || (earlier.atomic && now.atomic))
+    return true;
+  if (earlier.epoch < block_epoch_) // another block's
+    return region.is_shared;
+  if (earlier.epoch < now.epoch || earlier.thread == now.thread)
+    return true;
+  if (earlier.thread / WARP != now.thread / WARP)
+    return false;
+  const unsigned warp = now.thread / WARP, lane = now.thread % WARP, other = earlier.thread % WARP;
+  return known_[warp][lane][other] >= earlier.clock ||
+         (earlier_reads && met_[warp][lane][other] >= earlier.meeting);
+}
+
+void RaceLog::report(Watched& region, const Stamp& earlier, const Stamp& now, const char* what) {
+  const bool between_blocks = earlier.epoch < block_epoch_;
+  for (const HostRace& race : races_)
+    if (race.place == region.name && race.between_blocks == between_blocks)
+      return;
+  races_.push_back({region.name, between_blocks,
+                    between_blocks
+                        ? fmt::format("{} by thread {} of a block and another block's", what, now.thread)
+                        : fmt::format("{} by threads {} and {} of a block", what, earlier.thread, now.thread)});
+}
+
+void RaceLog::read(Watched& region, Cell& cell, const Stamp& now) {
+  // Who wrote the value itself last reads its own, though another wrote the same.
+  const bool own = cell.writer.epoch >= block_epoch_ && cell.writer.thread == now.thread;
+  if (!own && !is_ordered(region, cell.changer, now, false))
+    report(region, cell.changer, now, "a write and a read");
+  for (Stamp& reader : cell.readers)
+    if (reader.epoch == 0 || reader.epoch < epoch_ || reader.thread == now.thread) {
+      reader = now;
+      return;
+    }
+  // Of two readers, one in another warp tells more.
+  if (cell.readers[0].thread / WARP == cell.readers[1].thread / WARP)
+    cell.readers[1] = now;
+}
+
+void RaceLog::access(unsigned thread, std::uintptr_t address, std::size_t bytes, bool write, bool atomic) {
+  settle();
+  Watched* region = find(address, bytes);
+  if (!region)
+    return;
+  const Stamp now = stamp_of(thread, atomic);
+  Cell* cells = region->cells.get() + (address - region->begin);
+  if (!write) {
+    for (std::size_t i = 0; i < bytes; ++i)
+      read(*region, cells[i], now);
+    return;
+  }
+  pending_.region = region;
+  pending_.address = address;
+  pending_.bytes = bytes;
+  pending_.stamp = now;
+  std::memcpy(pending_.before.data(), reinterpret_cast<const void*>(address),
+              std::min(bytes, pending_.before.size()));
+}
+
+// A write that leaves a byte as it was changes nothing for anybody: several threads may store one value.
+void RaceLog::settle() {
+  if (!pending_.region)
+    return;
+  Watched& region = *pending_.region;
+  pending_.region = nullptr;
+  const auto* after = reinterpret_cast<const unsigned char*>(pending_.address);
+  Cell* cells = region.cells.get() + (pending_.address - region.begin);
+  const Stamp& now = pending_.stamp;
+  const bool unchanged = pending_.bytes <= pending_.before.size() &&
+                         std::memcmp(after, pending_.before.data(), pending_.bytes) == 0;
+  for (std::size_t i = 0; i < pending_.bytes; ++i) {
+    Cell& cell = cells[i];
+    cell.writer = now;
+    if (unchanged)
+      continue;
+    if (!is_ordered(region, cell.changer, now, false))
+      report(region, cell.changer, now, "two writes");
+    for (const Stamp& reader : cell.readers)
+      if (!is_ordered(region, reader, now, true))
+        report(region, reader, now, "a read and a write");
+    cell.changer = now;
+    cell.readers[0] = cell.readers[1] = Stamp{};
+  }
+}
+
+} // namespace lathe::host

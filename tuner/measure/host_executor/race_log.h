@@ -1,0 +1,85 @@
+// Finds data races: two accesses to one byte by different threads, at least one of them a write that changes
+// it, that no barrier or __syncwarp() orders. What is found does not depend on the order in which threads
+// happen to run.
+//
+// Clocks are those of Lamport's happens-before relation, kept cheaply: a block's epoch advances at each of
+// its barriers, and each lane of a warp has a vector of what it knows of the other lanes, which __syncwarp()
+// joins. Shuffles and votes order a read before a later write, whose value passed through them, and nothing else,
+// as CUDA's guide says of them. As in FastTrack (Flanagan and
+// Freund, 2009) a byte remembers its last writer and a few readers instead of all.
+#pragma once
+
+#include "tuner/measure/host_executor/access_log.h"
+#include "tuner/measure/host_executor/device/lathe_abi.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lathe::host {
+
+// One OS thread only.
+class RaceLog {
+public:
+  // `regions`: those of shared memory and of buffers are watched.
+  explicit RaceLog(const std::vector<AccessLog::Region>& regions);
+
+  void begin_block();
+  void end_block() { settle(); }
+  // The threads of the block that wait at a barrier go on.
+  void barrier();
+  // These lanes met: in __syncwarp(), or in another warp primitive.
+  void warp_sync(unsigned warp, unsigned lanes, bool orders_writes);
+  // Must be announced before a write happens.
+  void access(unsigned thread, std::uintptr_t address, std::size_t bytes, bool write, bool atomic);
+
+  // At most one for each place and scope.
+  const std::vector<HostRace>& races() const { return races_; }
+
+private:
+  struct Stamp {
+    std::uint32_t epoch = 0, clock = 0; // epoch 0: none
+    std::uint32_t meeting = 0; // as `clock`, of all warp primitives
+    std::uint16_t thread = 0;
+    bool atomic = false;
+  };
+  // Of one byte: who changed it last, who wrote it last (changing it or not), and up to two threads that have
+  // read it since.
+  struct Cell {
+    Stamp changer, writer, readers[2];
+  };
+  struct Watched {
+    std::uintptr_t begin = 0, end = 0;
+    std::string name;
+    bool is_shared = false; // begins anew with each block
+    std::unique_ptr<Cell[], void (*)(void*)> cells{nullptr, nullptr};
+  };
+  // A write that has been announced; whether it changes anything is seen later.
+  struct Pending {
+    Watched* region = nullptr;
+    std::uintptr_t address = 0;
+    std::size_t bytes = 0;
+    Stamp stamp;
+    std::array<unsigned char, 64> before{};
+  };
+
+  Watched* find(std::uintptr_t address, std::size_t bytes);
+  Stamp stamp_of(unsigned thread, bool atomic) const;
+  bool is_ordered(const Watched& region, const Stamp& earlier, const Stamp& now, bool earlier_reads) const;
+  void read(Watched& region, Cell& cell, const Stamp& now);
+  void settle();
+  void report(Watched& region, const Stamp& earlier, const Stamp& now, const char* what);
+
+  std::vector<Watched> watched_; // ascending
+  std::size_t last_ = 0;
+  std::uint32_t epoch_ = 0, block_epoch_ = 0; // now, and when the block began
+  using Clocks = std::array<std::uint32_t, lathe_host::WARP>;
+  // By warp and lane, what it knows of every lane: through __syncwarp(), and through any warp primitive.
+  std::vector<std::array<Clocks, lathe_host::WARP>> known_, met_;
+  Pending pending_;
+  std::vector<HostRace> races_;
+};
+
+} // namespace lathe::host
