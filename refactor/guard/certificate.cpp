@@ -65,6 +65,7 @@ nlohmann::json to_json(const Certificate& certificate) {
   json["Identity"] = certificate.identity_level;
   json["RawHash"] = certificate.raw_hash;
   json["TemplateHash"] = certificate.template_hash;
+  json["ContractHash"] = certificate.contract_hash;
   json["LatheVersion"] = certificate.lathe_version;
   json["Seed"] = std::to_string(certificate.seed); // text: 64 bits do not fit a JSON reader's double
   json["Seconds"] = certificate.seconds;
@@ -93,6 +94,7 @@ Result<Certificate> certificate_from_json(const nlohmann::json& json) {
     certificate.identity_level = json.at("Identity").get<std::string>();
     certificate.raw_hash = json.at("RawHash").get<std::string>();
     certificate.template_hash = json.at("TemplateHash").get<std::string>();
+    certificate.contract_hash = json.value("ContractHash", "");
     certificate.lathe_version = json.at("LatheVersion").get<std::string>();
     certificate.seed = std::stoull(json.at("Seed").get<std::string>());
     certificate.seconds = json.at("Seconds").get<double>();

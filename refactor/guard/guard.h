@@ -40,7 +40,7 @@ struct Authorship {
 };
 
 struct Certificate {
-  std::string kernel, raw_hash, template_hash, lathe_version;
+  std::string kernel, raw_hash, template_hash, contract_hash, lathe_version;
   std::string identity_level; // "L0".."L4" per instantiation summarised by the worst
   std::vector<CheckResult> checks;
   std::vector<std::string> trusted; // stand-ins, compilers, versions

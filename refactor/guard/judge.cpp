@@ -43,6 +43,7 @@ public:
     Subject& subject = *preparation.subject;
     certificate_.raw_hash = content_hash(subject.raw_text);
     certificate_.template_hash = content_hash(subject.template_text);
+    certificate_.contract_hash = contract_hash(spec_);
     if (!preparation.template_problem.empty())
       return refuse(preparation.template_problem, start);
     // Machine code comes from other processes while clang parses here.

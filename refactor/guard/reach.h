@@ -15,9 +15,10 @@ public:
   // What one run of the kernel reached. Safe to call from several threads.
   void note(const HostKernel& kernel, const TrialResult& result);
 
-  // Branches of `text` that never ran, by line with the line's text: "line 17 ('out[i] = 0;')". A line that is
-  // the raw kernel's own is left out, and one that says nearly what a line of its own that never ran says.
-  std::vector<std::string> never(const std::string& text, const Reach& raw, const std::string& raw_text) const;
+  // Branches of `text` that never ran, by line with the line's text: "line 17 ('out[i] = 0;')". A line that
+  // is the raw kernel's own is left out, and one that says nearly what a line of its own that never ran says.
+  std::vector<std::string> never(const std::string& text, const Reach& raw,
+                                 const std::string& raw_text) const;
 
 private:
   std::vector<std::string> lines_never_run(const std::string& text) const;

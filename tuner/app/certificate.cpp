@@ -48,7 +48,21 @@ Result<CertificateFacts> require_certificate(const TuningSpec& spec, const std::
         refusal.empty() ? "a check is undecided" : refusal,
         "mend the template and run lathe check, or delete Certificate from the specification to tune "
         "it unchecked"};
-  return CertificateFacts{text_of(certificate, "Identity") == "L0"};
+  const std::string judged = text_of(certificate, "TemplateHash");
+  if (!judged.empty() && !spec.template_hash.empty() && judged != spec.template_hash)
+    return Error{"cannot tune " + spec.name + ": its certificate is about another text of the template",
+                 "it names " + judged.substr(0, 12) + ", the specification " +
+                     spec.template_hash.substr(0, 12),
+                 "run lathe check " + spec_file.string() + " --certificate " + file.string()};
+  const std::string contract = text_of(certificate, "ContractHash");
+  const bool is_changed = !contract.empty() && contract != contract_hash(spec);
+  if (is_changed)
+    std::cerr
+        << "lathe: warning: " << spec.name
+        << ": knobs, conditions, launch or arguments were changed after the template was checked: run lathe "
+           "check "
+        << spec_file.string() << " --certificate " << file.string() << "\n";
+  return CertificateFacts{!is_changed && text_of(certificate, "Identity") == "L0"};
 }
 
 } // namespace lathe

@@ -13,8 +13,10 @@ struct CertificateFacts {
 };
 
 // Fails when the certificate that the specification names refuses the template, and names the check that did.
-// Warns on standard error when the template was never checked. A specification without a certificate (a T1
-// file of the community's) passes: its configurations are verified against its reference all the same.
+// Also when it is about another text of the template. Warns on standard error when the template was never
+// checked, or the specification was changed after it was; then nothing that the certificate says of the
+// defaults counts. A specification without a certificate (a T1 file of the community's) passes: its
+// configurations are verified against its reference all the same.
 Result<CertificateFacts> require_certificate(const TuningSpec& spec, const std::filesystem::path& spec_file);
 
 } // namespace lathe

@@ -28,8 +28,7 @@ Result<CounterReading> record_counters(Backend& backend, Store& store, const Sto
   std::ranges::shuffle(configurations, random);
   CounterReading reading;
   for (const KnobValues& knobs : configurations) {
-    const double passed =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (stop || passed >= seconds || (reading.read == 0 && reading.failed >= HOPELESS))
       break;
     const Result<Profile> profile = backend.profile(knobs);

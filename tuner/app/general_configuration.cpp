@@ -39,10 +39,11 @@ Result<std::vector<KnobValues>> candidates_of(const std::vector<const Workload*>
   return candidates;
 }
 
-// Times of the candidates on one workload, microseconds; nothing for those that failed or are not valid there.
+// Times of the candidates on one workload, microseconds; nothing for those that failed or are not valid
+// there.
 Result<std::vector<std::optional<double>>> times_on(const Workload& workload,
-                                                    const std::vector<KnobValues>& candidates, Backend& backend,
-                                                    Store& store) {
+                                                    const std::vector<KnobValues>& candidates,
+                                                    Backend& backend, Store& store) {
   LATHE_TRY(const KnobValues defaults, default_knobs(workload));
   LATHE_TRY(const Space space, workload_space(workload, defaults));
   const StoreKey key = store_key(workload, backend.device());
@@ -80,8 +81,8 @@ Result<std::vector<std::optional<double>>> times_on(const Workload& workload,
 } // namespace
 
 Result<std::optional<GeneralConfiguration>>
-find_general_configuration(const std::vector<const Workload*>& workloads, Backend& backend, Store& store, const SessionOptions& options,
-                           const std::atomic<bool>& stop) {
+find_general_configuration(const std::vector<const Workload*>& workloads, Backend& backend, Store& store,
+                           const SessionOptions& options, const std::atomic<bool>& stop) {
   LATHE_TRY(const std::vector<KnobValues> distinct, candidates_of(workloads, backend.device(), store));
   struct Standing {
     bool serves_all = true;
@@ -133,7 +134,8 @@ std::string general_line(const GeneralConfiguration& general) {
   for (std::size_t i = 0; i < general.knobs.size(); ++i)
     knobs += fmt::format("{}{}={}", i ? " " : "", general.knob_names[i], to_string(general.knobs[i]));
   return fmt::format("{}, one configuration for all {} problems: {}, raw / tuned {:.3f}, worst {:.3f} ({})",
-                     general.spec, general.problems, knobs, general.ratio, general.worst, general.worst_problem);
+                     general.spec, general.problems, knobs, general.ratio, general.worst,
+                     general.worst_problem);
 }
 
 } // namespace lathe

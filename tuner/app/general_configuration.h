@@ -15,19 +15,22 @@ struct GeneralConfiguration {
   KnobValues knobs;
   std::vector<std::string> knob_names;
   int problems = 0;
-  double ratio = 0; // raw / its time, geometric mean over the problems; by the search's times, not by paired samples
+  double ratio =
+      0; // raw / its time, geometric mean over the problems; by the search's times, not by paired samples
   double worst = 0; // the smallest of these
   std::string worst_problem;
 };
 
-// Of the fastest few of every workload (all of one specification and one choice of types), the configuration with the
-// best geometric mean of raw over tuned time on all of them. Those that fail or are invalid on one workload do not
-// count; nothing where none is left or `stop` was set. Measures what the store does not hold, and records it.
+// Of the fastest few of every workload (all of one specification and one choice of types), the configuration
+// with the best geometric mean of raw over tuned time on all of them. Those that fail or are invalid on one
+// workload do not count; nothing where none is left or `stop` was set. Measures what the store does not hold,
+// and records it.
 Result<std::optional<GeneralConfiguration>>
-find_general_configuration(const std::vector<const Workload*>& workloads, Backend& backend, Store& store, const SessionOptions& options,
-                           const std::atomic<bool>& stop);
+find_general_configuration(const std::vector<const Workload*>& workloads, Backend& backend, Store& store,
+                           const SessionOptions& options, const std::atomic<bool>& stop);
 
-// "one configuration for all 14 problems: BLOCK=256 VEC=8, raw / tuned 1.213, worst 0.985 (num_tokens=1,d=4096)"
+// "one configuration for all 14 problems: BLOCK=256 VEC=8, raw / tuned 1.213, worst 0.985
+// (num_tokens=1,d=4096)"
 std::string general_line(const GeneralConfiguration& general);
 
 } // namespace lathe

@@ -141,6 +141,11 @@ Result<TuningSpec> parse_spec(std::string_view text, const std::filesystem::path
 std::string format_spec(const TuningSpec& spec, const std::filesystem::path& path);
 Status write_spec(const TuningSpec& spec, const std::filesystem::path& path);
 
+// Of everything that a certificate vouches for beside the texts of the kernels: knobs with their values,
+// conditions, arguments, types, tolerances, both launches and instances. Problems, costs and reasons are left
+// out.
+std::string contract_hash(const TuningSpec& spec);
+
 // Bytes of one element; 0 for an unknown dtype.
 int dtype_size(std::string_view dtype);
 // Every dtype, in the order of Argument::dtype's comment.

@@ -7,6 +7,7 @@
 #include "tuner/app/tables.h"
 #include "tuner/app/tuning_session.h"
 #include "tuner/base/files.h"
+#include "tuner/base/hash.h"
 
 #include <gtest/gtest.h>
 
@@ -130,6 +131,23 @@ TEST_F(RequireCertificate, UncheckedAndAbsentPassWithAWarning) {
   EXPECT_TRUE(require(R"({"Accepted": false, "Checks": [{"Check": "all", "Verdict": "skipped"}]})").ok());
   std::filesystem::remove(folder_->path() / "certificate.json");
   EXPECT_TRUE(require_certificate(spec_, folder_->path() / "spec.json").ok());
+}
+
+TEST_F(RequireCertificate, AnotherTextIsRefusedAndAnotherSpecificationSaysNothingOfTheDefaults) {
+  spec_.template_hash = content_hash("template");
+  const auto of = [&](const std::string& text, const std::string& contract) {
+    return require(R"({"Accepted": true, "Identity": "L0", "Checks": [], "TemplateHash": ")" +
+                   content_hash(text) + R"(", "ContractHash": ")" + contract + R"("})");
+  };
+  const auto same = of("template", contract_hash(spec_));
+  ASSERT_TRUE(same.ok()) << same.error().sentence();
+  EXPECT_TRUE(same->default_is_raw_code);
+  EXPECT_FALSE(of("another", contract_hash(spec_)).ok());
+  const std::string judged = contract_hash(spec_);
+  spec_.knobs[0].values.pop_back();
+  const auto changed = of("template", judged);
+  ASSERT_TRUE(changed.ok()) << changed.error().sentence();
+  EXPECT_FALSE(changed->default_is_raw_code);
 }
 
 TEST_F(RequireCertificate, DamagedIsAnError) {

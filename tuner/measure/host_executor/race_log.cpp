@@ -113,10 +113,10 @@ void RaceLog::report(Watched& region, const Stamp& earlier, const Stamp& now, co
   for (const HostRace& race : races_)
     if (race.place == region.name && race.between_blocks == between_blocks)
       return;
-  races_.push_back({region.name, between_blocks,
-                    between_blocks
-                        ? fmt::format("{} by thread {} of a block and another block's", what, now.thread)
-                        : fmt::format("{} by threads {} and {} of a block", what, earlier.thread, now.thread)});
+  races_.push_back(
+      {region.name, between_blocks,
+       between_blocks ? fmt::format("{} by thread {} of a block and another block's", what, now.thread)
+                      : fmt::format("{} by threads {} and {} of a block", what, earlier.thread, now.thread)});
 }
 
 void RaceLog::read(Watched& region, Cell& cell, const Stamp& now) {

@@ -64,8 +64,8 @@ PreservedAnalyses MarkReached::run(Module& module, ModuleAnalysisManager&) {
   if (blocks.empty())
     return PreservedAnalyses::all();
   const auto publish = [&](Constant* content, const char* name, bool is_constant) {
-    auto* variable = new GlobalVariable(module, content->getType(), is_constant,
-                                        GlobalValue::ExternalLinkage, content, name);
+    auto* variable = new GlobalVariable(module, content->getType(), is_constant, GlobalValue::ExternalLinkage,
+                                        content, name);
     variable->setVisibility(GlobalValue::DefaultVisibility);
     appendToUsed(module, {variable});
     return variable;

@@ -1,0 +1,71 @@
+#include "tuner/base/hash.h"
+#include "tuner/spec/spec.h"
+
+namespace lathe {
+namespace {
+
+class Contract {
+public:
+  void add(std::string_view part) {
+    text_ += part;
+    text_ += '\n';
+  }
+  void add(const Expression& expression) { add(expression.text()); }
+  void add(const LaunchGeometry& launch) {
+    for (const auto* axes : {&launch.grid, &launch.block})
+      for (const Expression& axis : *axes)
+        add(axis);
+    add(launch.shared_bytes);
+  }
+  // Where its file lies does not matter: texts have hashes of their own.
+  void add(const KernelSource& kernel) {
+    add(kernel.instance);
+    for (const std::string& option : kernel.compile_options)
+      add(option);
+    add(kernel.launch);
+  }
+  std::string hash() const { return content_hash(text_); }
+
+private:
+  std::string text_;
+};
+
+} // namespace
+
+std::string contract_hash(const TuningSpec& spec) {
+  Contract contract;
+  contract.add(spec.name);
+  for (const std::string& dimension : spec.dimensions)
+    contract.add(dimension);
+  for (const TypeParameter& type : spec.types) {
+    contract.add(type.name);
+    for (const std::string& dtype : type.dtypes)
+      contract.add(dtype);
+  }
+  for (const Knob& knob : spec.knobs) {
+    contract.add(knob.name);
+    contract.add(knob.type);
+    contract.add(knob.is_macro ? "macro" : "argument");
+    for (const Value& value : knob.values)
+      contract.add(to_string(value));
+    contract.add(knob.default_value);
+  }
+  for (const Condition& condition : spec.conditions)
+    contract.add(condition.expression);
+  for (const Argument& argument : spec.arguments) {
+    contract.add(argument.name);
+    contract.add(argument.dtype);
+    contract.add(argument.is_buffer ? std::to_string(static_cast<int>(argument.direction)) : "scalar");
+    contract.add(argument.count);
+    contract.add(argument.value);
+  }
+  for (const auto& [dtype, tolerance] : spec.tolerances) {
+    contract.add(dtype);
+    contract.add(std::to_string(tolerance.relative) + " " + std::to_string(tolerance.absolute));
+  }
+  contract.add(spec.kernel);
+  contract.add(spec.reference);
+  return contract.hash();
+}
+
+} // namespace lathe
