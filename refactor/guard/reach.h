@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lathe::refactor {
@@ -15,14 +16,16 @@ public:
   // What one run of the kernel reached. Safe to call from several threads.
   void note(const HostKernel& kernel, const TrialResult& result);
 
-  // Branches of `text` that never ran, by line with the line's text: "line 17 ('out[i] = 0;')". A line that is
-  // the raw kernel's own is left out, and one that says nearly what a line of its own that never ran says.
-  std::vector<std::string> never(const std::string& text, const Reach& raw, const std::string& raw_text) const;
+  // Branches of `text` that never ran, by line with the line's text: "line 17 ('out[i] = 0;')". A line that
+  // is the raw kernel's own is left out, and one that says nearly what a line of its own that never ran says.
+  std::vector<std::string> never(const std::string& text, const Reach& raw,
+                                 const std::string& raw_text) const;
 
 private:
   std::vector<std::string> lines_never_run(const std::string& text) const;
   mutable std::mutex mutex_;
-  std::map<SourcePlace, bool> places_; // of every instance that ran
+  // By line and column, of every function that was entered: what calls another is a place of its own.
+  std::map<std::pair<unsigned, unsigned>, bool> places_;
 };
 
 } // namespace lathe::refactor

@@ -10,21 +10,21 @@ namespace {
 
 // CUDA's own words, and others that mean one thing to all.
 const std::set<std::string> WORDS = {
-    "__global__",      "__device__",    "__host__",      "__shared__",     "__constant__",
-    "__managed__",     "__restrict__",  "__restrict",    "__inline__",     "__forceinline__",
-    "__noinline__",    "__align__",     "__volatile__",  "__attribute__",  "__launch_bounds__",
-    "__grid_constant__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__asm__",
-    "__alignof__",     "__nv_bfloat16", "__nv_bfloat162"};
+    "__global__",        "__device__",    "__host__",         "__shared__",     "__constant__",
+    "__managed__",       "__restrict__",  "__restrict",       "__inline__",     "__forceinline__",
+    "__noinline__",      "__align__",     "__volatile__",     "__attribute__",  "__launch_bounds__",
+    "__grid_constant__", "__maxnreg__",   "__cluster_dims__", "__block_size__", "__asm__",
+    "__alignof__",       "__nv_bfloat16", "__nv_bfloat162"};
 
 const std::set<std::string> HARMLESS_PRAGMAS = {"unroll", "nounroll", "once"};
 const std::set<std::string> HARMLESS_ATTRIBUTES = {
-    "aligned",  "always_inline", "noinline", "unused",    "maybe_unused", "nodiscard",  "fallthrough",
-    "likely",   "unlikely",      "packed",   "__aligned__", "__unused__",   "deprecated"};
+    "aligned", "always_inline", "noinline", "unused",      "maybe_unused", "nodiscard", "fallthrough",
+    "likely",  "unlikely",      "packed",   "__aligned__", "__unused__",   "deprecated"};
 // Checked when kernels run on the host executor, or the same everywhere.
 const std::set<std::string> HARMLESS_BUILTINS = {
-    "__builtin_assume",      "__builtin_assume_aligned", "__builtin_expect",   "__builtin_unreachable",
-    "__builtin_memcpy",      "__builtin_memset",         "__builtin_bit_cast", "__builtin_addressof",
-    "__builtin_is_constant_evaluated"};
+    "__builtin_assume",      "__builtin_assume_aligned", "__builtin_expect",
+    "__builtin_unreachable", "__builtin_memcpy",         "__builtin_memset",
+    "__builtin_bit_cast",    "__builtin_addressof",      "__builtin_is_constant_evaluated"};
 
 bool is_word_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
@@ -155,12 +155,14 @@ private:
     const std::vector<std::string> words = words_of(rest);
     if (words.empty())
       return "";
-    const bool is_vendor = words[0] == "clang" || words[0] == "GCC" || words[0] == "STDC" || words[0] == "nvcc";
+    const bool is_vendor =
+        words[0] == "clang" || words[0] == "GCC" || words[0] == "STDC" || words[0] == "nvcc";
     return is_vendor && words.size() > 1 ? words[0] + " " + words[1] : words[0];
   }
 
   void attributes(const std::string& text) {
-    static const std::regex gnu(R"(__attribute(?:__)?\s*\(\(([^;{}]*?)\)\))"), standard(R"(\[\[([^;{}]*?)\]\])");
+    static const std::regex gnu(R"(__attribute(?:__)?\s*\(\(([^;{}]*?)\)\))"),
+        standard(R"(\[\[([^;{}]*?)\]\])");
     for (const std::regex* form : {&gnu, &standard})
       for (std::sregex_iterator at(text.begin(), text.end(), *form), end; at != end; ++at)
         for (const std::string& word : words_of((*at)[1].str()))

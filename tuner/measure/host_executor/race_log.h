@@ -4,9 +4,9 @@
 //
 // Clocks are those of Lamport's happens-before relation, kept cheaply: a block's epoch advances at each of
 // its barriers, and each lane of a warp has a vector of what it knows of the other lanes, which __syncwarp()
-// joins. Shuffles and votes order a read before a later write, whose value passed through them, and nothing else,
-// as CUDA's guide says of them. As in FastTrack (Flanagan and
-// Freund, 2009) a byte remembers its last writer and a few readers instead of all.
+// joins. Shuffles and votes order a read before a later write, whose value passed through them, and nothing
+// else, as CUDA's guide says of them. As in FastTrack (Flanagan and Freund, 2009) a byte remembers its last
+// writer and a few readers instead of all.
 #pragma once
 
 #include "tuner/measure/host_executor/access_log.h"
@@ -41,7 +41,7 @@ public:
 private:
   struct Stamp {
     std::uint32_t epoch = 0, clock = 0; // epoch 0: none
-    std::uint32_t meeting = 0; // as `clock`, of all warp primitives
+    std::uint32_t meeting = 0;          // as `clock`, of all warp primitives
     std::uint16_t thread = 0;
     bool atomic = false;
   };

@@ -34,9 +34,9 @@ std::string race(const HostRunResult& result) {
 }
 
 TEST(LocalVariables, WriteBehindAnArray) {
-  const auto result = watched(
-      body("float a[4]; for (int i = 0; i < 4; ++i) a[i] = in[i]; float* p = a; p[n / 64] = 7.f; out[0] = a[n % 4];"),
-      shape(1, 1));
+  const auto result = watched(body("float a[4]; for (int i = 0; i < 4; ++i) a[i] = in[i]; float* p = a; p[n "
+                                   "/ 64] = 7.f; out[0] = a[n % 4];"),
+                              shape(1, 1));
   EXPECT_THAT(result.reason, HasSubstr("outside a local variable"));
 }
 
@@ -72,9 +72,10 @@ TEST(LocalVariables, UninitialisedOnesHoldThePoison) {
 }
 
 TEST(SharedVariables, OneDoesNotReachTheNext) {
-  const auto result = watched(body("__shared__ float a[8]; __shared__ float b[8]; a[threadIdx.x] = b[threadIdx.x] = 0;"
-                                   " __syncthreads(); float* p = a; p[threadIdx.x + n / 256] = 1; out[0] = a[1] + b[0];"),
-                              shape(1, 8));
+  const auto result =
+      watched(body("__shared__ float a[8]; __shared__ float b[8]; a[threadIdx.x] = b[threadIdx.x] = 0;"
+                   " __syncthreads(); float* p = a; p[threadIdx.x + n / 256] = 1; out[0] = a[1] + b[0];"),
+              shape(1, 8));
   EXPECT_THAT(result.reason, HasSubstr("static shared memory"));
 }
 
@@ -91,8 +92,10 @@ TEST(Races, AMissingBarrierShowsInAnyOrder) {
 
 TEST(Races, AMissingSecondBarrier) {
   const auto loop = [](const std::string& barrier) {
-    return body("__shared__ float s[64]; float sum = 0; for (int r = 0; r < 2; ++r) { s[threadIdx.x] = in[threadIdx.x + r];"
-                " __syncthreads(); sum += s[63 - threadIdx.x]; " + barrier + " } out[threadIdx.x] = sum;");
+    return body("__shared__ float s[64]; float sum = 0; for (int r = 0; r < 2; ++r) { s[threadIdx.x] = "
+                "in[threadIdx.x + r];"
+                " __syncthreads(); sum += s[63 - threadIdx.x]; " +
+                barrier + " } out[threadIdx.x] = sum;");
   };
   EXPECT_EQ(race(watched(loop("__syncthreads();"), shape(1, 64))), "");
   EXPECT_THAT(race(watched(loop(""), shape(1, 64))), HasSubstr("shared memory"));
@@ -101,12 +104,14 @@ TEST(Races, AMissingSecondBarrier) {
 TEST(Races, WithinAWarpOnlySyncwarpOrders) {
   const auto exchange = [](const std::string& between) {
     return body("__shared__ float s[64]; const int lane = threadIdx.x % 32, first = threadIdx.x - lane;"
-                " s[threadIdx.x] = in[threadIdx.x]; " + between + " out[threadIdx.x] = s[first + (lane + 1) % 32];");
+                " s[threadIdx.x] = in[threadIdx.x]; " +
+                between + " out[threadIdx.x] = s[first + (lane + 1) % 32];");
   };
   EXPECT_EQ(race(watched(exchange("__syncwarp();"), shape(1, 64))), "");
   EXPECT_THAT(race(watched(exchange(""), shape(1, 64))), HasSubstr("shared memory"));
-  EXPECT_THAT(race(watched(exchange("float v = __shfl_xor_sync(~0u, 1.f, 1); if (v < 0) return;"), shape(1, 64))),
-              HasSubstr("shared memory"));
+  EXPECT_THAT(
+      race(watched(exchange("float v = __shfl_xor_sync(~0u, 1.f, 1); if (v < 0) return;"), shape(1, 64))),
+      HasSubstr("shared memory"));
 }
 
 TEST(Races, OneValueFromAllIsNone) {

@@ -55,8 +55,8 @@ class Watcher {
 public:
   Watcher(Function& function, AllocaInst& variable)
       : function_(function), module_(*function.getParent()), variable_(variable),
-        lifetime_(lifetime_of(variable)), size_(module_.getDataLayout().getTypeAllocSize(
-                                              variable.getAllocatedType())) {}
+        lifetime_(lifetime_of(variable)),
+        size_(module_.getDataLayout().getTypeAllocSize(variable.getAllocatedType())) {}
 
   void watch() {
     std::vector<Instruction*> births;
@@ -153,9 +153,9 @@ PreservedAnalyses WatchLocals::run(Function& function, FunctionAnalysisManager&)
     return PreservedAnalyses::all();
   std::vector<AllocaInst*> variables;
   for (Instruction& instruction : instructions(function))
-    if (auto* variable = dyn_cast<AllocaInst>(&instruction);
-        variable && variable->isStaticAlloca() && !variable->isArrayAllocation() &&
-        variable->getAlign().value() <= BAND)
+    if (auto* variable = dyn_cast<AllocaInst>(&instruction); variable && variable->isStaticAlloca() &&
+                                                             !variable->isArrayAllocation() &&
+                                                             variable->getAlign().value() <= BAND)
       variables.push_back(variable);
   for (AllocaInst* variable : variables)
     Watcher(function, *variable).watch();

@@ -54,18 +54,20 @@ PreservedAnalyses MarkReached::run(Module& module, ModuleAnalysisManager&) {
   for (Function& function : module) {
     if (function.isDeclaration() || !is_kernel_text(function))
       continue;
+    const std::size_t entry = blocks.size();
     for (BasicBlock* block : live_blocks(function))
       if (const DILocation* location = place_of(*block)) {
         blocks.push_back(block);
         places.push_back(ConstantInt::get(word, location->getLine()));
         places.push_back(ConstantInt::get(word, location->getColumn()));
+        places.push_back(ConstantInt::get(word, entry));
       }
   }
   if (blocks.empty())
     return PreservedAnalyses::all();
   const auto publish = [&](Constant* content, const char* name, bool is_constant) {
-    auto* variable = new GlobalVariable(module, content->getType(), is_constant,
-                                        GlobalValue::ExternalLinkage, content, name);
+    auto* variable = new GlobalVariable(module, content->getType(), is_constant, GlobalValue::ExternalLinkage,
+                                        content, name);
     variable->setVisibility(GlobalValue::DefaultVisibility);
     appendToUsed(module, {variable});
     return variable;

@@ -36,8 +36,7 @@ PreservedAnalyses SeparateShared::run(Module& module, ModuleAnalysisManager&) {
     const std::uint64_t size = module.getDataLayout().getTypeAllocSize(variable->getValueType());
     variable->replaceAllUsesWith(larger);
     variable->eraseFromParent();
-    table.push_back(
-        ConstantStruct::get(entry, {larger, ConstantInt::get(Type::getInt64Ty(context), size)}));
+    table.push_back(ConstantStruct::get(entry, {larger, ConstantInt::get(Type::getInt64Ty(context), size)}));
   }
   table.push_back(Constant::getNullValue(entry));
   auto* type = ArrayType::get(entry, table.size());
