@@ -144,17 +144,33 @@ private:
     if (unclean)
       findings_.evidence("left out: " + std::to_string(unclean) +
                          " sizes at which the raw kernel itself does not run clean (" + first_problem + ")");
+    leave_out_slow(clean_[types]);
     if (clean_[types].empty())
       findings_.undecided("the raw kernel runs clean at none of " + std::to_string(shapes.size()) + " sizes" +
                           (first_problem.empty() ? "" : " (" + first_problem + ")"));
+  }
+
+  // A size at which the raw kernel itself takes long costs a dozen of such runs for each configuration.
+  void leave_out_slow(std::vector<std::unique_ptr<ReferenceRuns>>& shapes) {
+    constexpr double SLOW_S = 0.1;
+    constexpr std::size_t ENOUGH = 10;
+    const auto is_slow = [](const auto& shape) { return shape->raw[1].seconds > SLOW_S; };
+    const auto slow = static_cast<std::size_t>(std::ranges::count_if(shapes, is_slow));
+    if (slow == 0 || shapes.size() - slow < ENOUGH)
+      return;
+    std::erase_if(shapes, is_slow);
+    findings_.evidence("left out: " + std::to_string(slow) + " sizes at which a run takes long");
   }
 
   // Pairs of configurations and sizes. For each configuration the sizes that its conditions admit.
   void plan() {
     HostKernels::Wanted more;
     const auto add = [&](const Configuration& configuration, const ReferenceRuns& shape) {
+      const bool known = std::ranges::any_of(tasks_, [&](const Task& task) {
+        return task.shape == &shape && task.configuration.knobs == configuration.knobs;
+      });
       auto bound = bind_configuration(shape.workload, configuration.knobs);
-      if (!bound || !admitted(*shape.workload, configuration.knobs) ||
+      if (known || !bound || !admitted(*shape.workload, configuration.knobs) ||
           !fits(*shape.workload, bound->template_launch, limits_))
         return false;
       bound->is_default = configuration.is_default;
@@ -163,17 +179,11 @@ private:
       return true;
     };
     for (const Configuration& configuration : subject_.sampled) {
-      std::size_t taken = 0;
       const auto& shapes = clean_[configuration.workload->types];
-      const std::size_t start =
-          shapes.empty() ? 0 : element::mix(subject_.seed + tasks_.size()) % shapes.size();
-      // The list begins with a problem's own size and the smallest sizes: every configuration sees those and
-      // a different stretch of the rest.
       const std::size_t large = add_largest(configuration, shapes, add);
-      const std::size_t common = std::min<std::size_t>(3, 1 + subject_.spec.dimensions.size());
-      for (std::size_t i = 0; i < shapes.size() && taken + large < SHAPES_PER_CONFIGURATION; ++i)
-        taken += add(configuration, *shapes[i < common ? i : (start + i) % shapes.size()]);
-      if (taken + large == 0 && !add_own_sizes(configuration, add))
+      const std::size_t taken =
+          large + add_telling(configuration, shapes, SHAPES_PER_CONFIGURATION - large, add);
+      if (taken == 0 && !add_own_sizes(configuration, add))
         findings_.undecided("no size at which the raw kernel runs clean is admitted at " +
                             configuration.text());
     }
@@ -216,6 +226,32 @@ private:
       if (add(configuration, *shape))
         return 1;
     return 0;
+  }
+
+  // Sizes that lie otherwise to the configuration's tiles than those before them. Returns how many were
+  // added.
+  template <class Shapes, class Add>
+  std::size_t add_telling(const Configuration& configuration, const Shapes& shapes, std::size_t most,
+                          const Add& add) {
+    std::set<std::string> known;
+    std::vector<std::pair<const ReferenceRuns*, std::set<std::string>>> left;
+    for (const auto& shape : shapes)
+      left.emplace_back(shape.get(), size_marks(subject_, configuration, *shape->workload));
+    std::size_t taken = 0;
+    while (taken < most && !left.empty()) {
+      const auto news = [&](const auto& candidate) {
+        return std::ranges::count_if(candidate.second,
+                                     [&](const std::string& mark) { return !known.contains(mark); });
+      };
+      const auto best =
+          std::ranges::max_element(left, [&](const auto& a, const auto& b) { return news(a) < news(b); });
+      if (add(configuration, *best->first)) {
+        ++taken;
+        known.insert(best->second.begin(), best->second.end());
+      }
+      left.erase(best);
+    }
+    return taken;
   }
 
   // Sizes looked for on behalf of one configuration, whose conditions admit none of those that all share.

@@ -55,7 +55,8 @@ void Reach::note(const HostKernel& kernel, const TrialResult& result) {
     return;
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < places.size(); ++i)
-    places_[places[i]] |= result.reached[i];
+    if (result.reached[places[i].entry])
+      places_[{places[i].line, places[i].column}] |= result.reached[i];
 }
 
 std::vector<std::string> Reach::lines_never_run(const std::string& text) const {
@@ -63,8 +64,8 @@ std::vector<std::string> Reach::lines_never_run(const std::string& text) const {
   std::vector<std::string> found;
   const std::lock_guard lock(mutex_);
   for (const auto& [place, ran] : places_)
-    if (!ran && place.line >= 1 && place.line <= lines.size())
-      found.push_back(lines[place.line - 1]);
+    if (!ran && place.first >= 1 && place.first <= lines.size())
+      found.push_back(lines[place.first - 1]);
   return found;
 }
 
@@ -80,11 +81,11 @@ std::vector<std::string> Reach::never(const std::string& text, const Reach& raw,
   std::set<unsigned> found;
   const std::lock_guard lock(mutex_);
   for (const auto& [place, ran] : places_) {
-    if (ran || place.line < 1 || place.line > lines.size() || known.contains(bare(lines[place.line - 1])))
+    if (ran || place.first < 1 || place.first > lines.size() || known.contains(bare(lines[place.first - 1])))
       continue;
-    const std::set<std::string> words = words_of(lines[place.line - 1]);
+    const std::set<std::string> words = words_of(lines[place.first - 1]);
     if (!std::ranges::any_of(raws_own, [&](const auto& other) { return is_variant(words, other); }))
-      found.insert(place.line);
+      found.insert(place.first);
   }
   std::vector<std::string> sentences;
   for (const unsigned line : found) {

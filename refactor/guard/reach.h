@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lathe::refactor {
@@ -23,7 +24,8 @@ public:
 private:
   std::vector<std::string> lines_never_run(const std::string& text) const;
   mutable std::mutex mutex_;
-  std::map<SourcePlace, bool> places_; // of every instance that ran
+  // By line and column, of every function that was entered: what calls another is a place of its own.
+  std::map<std::pair<unsigned, unsigned>, bool> places_;
 };
 
 } // namespace lathe::refactor

@@ -73,6 +73,27 @@ std::vector<Dimensions> bases(const TuningSpec& spec) {
 
 } // namespace
 
+std::set<std::string> size_marks(const Subject& subject, const Configuration& configuration,
+                                 const Workload& workload) {
+  std::set<std::string> marks;
+  const std::set<std::int64_t> widths = tiles({&configuration});
+  for (const auto& [name, size] : workload.problem.dimensions) {
+    for (const std::int64_t width : widths) {
+      const char* place = size == width       ? "at"
+                          : size == width - 1 ? "below by one"
+                          : size < width      ? "below"
+                          : size % width == 0 ? "a multiple of"
+                          : size % width == 1 ? "one more than multiples of"
+                                              : "above";
+      marks.insert(name + " " + place + " " + std::to_string(width));
+    }
+    for (const std::int64_t number : subject.own_numbers)
+      if (size == number)
+        marks.insert(name + " is " + std::to_string(number));
+  }
+  return marks;
+}
+
 bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& limits) {
   std::uint64_t bytes = 0;
   for (const Workload::Buffer& buffer : workload.buffers)
@@ -150,6 +171,19 @@ boundary_shapes(const Subject& subject, const std::map<std::string, std::string>
         consider(dimensions);
     }
   }
+  // Sizes that the template's text names and the raw kernel's does not, and those next to them.
+  constexpr std::size_t MOST_NUMBERS = 6;
+  for (std::size_t n = 0; n < std::min(MOST_NUMBERS, subject.own_numbers.size()); ++n)
+    for (const std::string& name : subject.spec.dimensions)
+      for (const std::int64_t offset : {0, 1})
+        for (const Dimensions& start : starts) {
+          Dimensions dimensions = start;
+          dimensions[name] = subject.own_numbers[n] + offset;
+          const std::size_t before = shapes.size();
+          consider(dimensions);
+          if (shapes.size() > before)
+            break;
+        }
   consider(starts[2]);
   // The smallest that each dimension may be: one tile of it, one pack of it.
   for (const std::string& name : subject.spec.dimensions)

@@ -4,6 +4,8 @@
 #include "refactor/guard/subject.h"
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace lathe::refactor {
@@ -22,6 +24,11 @@ std::vector<std::shared_ptr<const Workload>>
 boundary_shapes(const Subject& subject, const std::map<std::string, std::string>& types,
                 const std::vector<const Configuration*>& configurations, const ShapeLimits& limits,
                 std::size_t most, const Configuration* only = nullptr);
+
+// How a size lies to the tiles of a configuration: below, at, next to, above each, or at a number of the
+// template's own text. Two sizes with the same marks tell the same.
+std::set<std::string> size_marks(const Subject& subject, const Configuration& configuration,
+                                 const Workload& workload);
 
 // Whether a configuration's launch at this workload stays within the limits.
 bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& limits);

@@ -1,7 +1,7 @@
 #include "refactor/guard/subject.h"
 
+#include "refactor/guard/knob_conditions.h"
 #include "tuner/base/files.h"
-#include "tuner/space/space.h"
 
 #include <clang/Basic/SourceManager.h>
 #include <clang/Frontend/ASTUnit.h>
@@ -27,10 +27,6 @@ std::vector<std::map<std::string, std::string>> type_choices(const TuningSpec& s
     choices = std::move(longer);
   }
   return choices;
-}
-
-std::vector<Problem> problems_of(const TuningSpec& spec) {
-  return spec.problems.empty() ? std::vector<Problem>{Problem{}} : spec.problems;
 }
 
 void collect_defaults(Subject& subject) {
@@ -65,107 +61,6 @@ void collect_defaults(Subject& subject) {
       if (seen.insert({bound->raw_instance, bound->template_instance, bound->raw_launch.block}).second)
         subject.defaults.push_back(std::move(*bound));
     }
-}
-
-// Valid configurations of one workload other than its default, at random.
-std::vector<KnobValues> draw(const TuningSpec& spec, const Workload& workload, Random& random) {
-  std::vector<Parameter> parameters;
-  const auto defaults = default_knobs(workload);
-  for (std::size_t i = 0; i < spec.knobs.size(); ++i) {
-    Parameter parameter{spec.knobs[i].name, spec.knobs[i].values};
-    if (defaults &&
-        std::find(parameter.values.begin(), parameter.values.end(), (*defaults)[i]) == parameter.values.end())
-      parameter.values.push_back((*defaults)[i]);
-    parameters.push_back(std::move(parameter));
-  }
-  std::vector<Expression> conditions;
-  for (const Condition& condition : spec.conditions)
-    conditions.push_back(condition.expression);
-  auto space = Space::build(std::move(parameters), conditions,
-                            [&](std::string_view name) { return workload.lookup(name); });
-  std::vector<KnobValues> drawn;
-  if (!space)
-    return drawn;
-  for (int i = 0; i < 384; ++i) {
-    KnobValues values = space->values(space->sample(random));
-    if (!(defaults && values == *defaults) && std::find(drawn.begin(), drawn.end(), values) == drawn.end())
-      drawn.push_back(std::move(values));
-  }
-  return drawn;
-}
-
-// Each pick covers as many values of knobs as possible that no earlier pick has; half of them go to the types
-// that are tuned, the rest to the others in turn.
-void collect_samples(Subject& subject) {
-  if (subject.spec.knobs.empty() || subject.options.sampled_configurations <= 0)
-    return;
-  Random random(subject.seed);
-  const auto wanted = static_cast<std::size_t>(subject.options.sampled_configurations);
-  const std::vector<Problem> problems = problems_of(subject.spec);
-  std::set<std::pair<std::size_t, std::string>> covered;
-  std::set<std::tuple<std::size_t, std::size_t, bool, bool>> covered_pairs;
-  std::map<std::pair<std::size_t, std::size_t>,
-           std::pair<std::shared_ptr<const Workload>, std::vector<KnobValues>>>
-      pools;
-  std::set<std::string> taken;
-  std::size_t fruitless = 0;
-  for (std::size_t pick = 0; subject.sampled.size() < wanted && fruitless < 3 * problems.size() + 3; ++pick) {
-    const std::size_t choices = subject.type_choices.size();
-    const std::size_t types = pick % 2 == 0 || choices == 1 ? 0 : 1 + pick / 2 % (choices - 1);
-    const std::size_t which = pick % problems.size();
-    auto& [workload, pool] = pools[{types, which}];
-    if (!workload) {
-      auto owned = own_workload(subject.spec, problems[which], subject.type_choices[types], subject.device);
-      if (!owned) {
-        ++fruitless;
-        continue;
-      }
-      workload = *owned;
-      pool = draw(subject.spec, *workload, random);
-    }
-    const auto usual = default_knobs(*workload);
-    const auto is_usual = [&](const KnobValues& values, std::size_t k) {
-      return usual && (*usual)[k] == values[k];
-    };
-    // New values of knobs count most; then new pairs of knobs at and away from their defaults, where a
-    // mistake in how two of them work together shows.
-    const auto gain = [&](const KnobValues& values) {
-      std::size_t fresh = 0;
-      for (std::size_t k = 0; k < values.size(); ++k) {
-        fresh += 2 * !covered.contains({k, lathe::to_string(values[k])});
-        for (std::size_t other = 0; other < k; ++other)
-          fresh += !covered_pairs.contains({other, k, is_usual(values, other), is_usual(values, k)});
-      }
-      return fresh;
-    };
-    const auto best =
-        std::max_element(pool.begin(), pool.end(),
-                         [&](const KnobValues& a, const KnobValues& b) { return gain(a) < gain(b); });
-    if (best == pool.end()) {
-      ++fruitless;
-      continue;
-    }
-    const KnobValues values = *best;
-    pool.erase(best);
-    auto bound = bind_configuration(workload, values);
-    if (!bound) {
-      subject.binding_problems.push_back("an admitted configuration cannot be launched: " +
-                                         bound.error().sentence());
-      ++fruitless;
-      continue;
-    }
-    if (!taken.insert(bound->template_instance).second) {
-      ++fruitless;
-      continue;
-    }
-    for (std::size_t k = 0; k < values.size(); ++k)
-      covered.insert({k, lathe::to_string(values[k])});
-    for (std::size_t k = 0; k < values.size(); ++k)
-      for (std::size_t other = 0; other < k; ++other)
-        covered_pairs.insert({other, k, is_usual(values, other), is_usual(values, k)});
-    fruitless = 0;
-    subject.sampled.push_back(std::move(*bound));
-  }
 }
 
 ParseOptions parse_options(const Subject& subject, const KernelSource& source, const std::string& text) {
@@ -306,7 +201,8 @@ Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options,
         subject.binding_problems.empty() ? "no default configuration" : subject.binding_problems[0];
     return result;
   }
-  collect_samples(subject);
+  subject.own_numbers = own_numbers(subject.template_text, subject.raw_text);
+  sample_configurations(subject);
   return result;
 }
 

@@ -37,6 +37,12 @@ Result<std::shared_ptr<const Workload>> own_workload(const TuningSpec& spec, con
                                                      const std::map<std::string, std::string>& types,
                                                      const DeviceInfo& device);
 
+// The specification's problems, or one without dimensions.
+std::vector<Problem> problems_of(const TuningSpec& spec);
+struct Subject;
+// Fills `subject.sampled`.
+void sample_configurations(Subject& subject);
+
 // An instance as one block shape runs it.
 std::string code_key(const std::string& instance, const Launch& launch);
 
@@ -58,8 +64,9 @@ struct Subject {
   std::uint64_t seed = 1;
   std::string raw_text, template_text;
   std::vector<std::map<std::string, std::string>> type_choices;
-  std::vector<Configuration> defaults; // one for every distinct pair of instances and raw block shape
-  std::vector<Configuration> sampled;  // admitted, not the default, spread over the knobs' values
+  std::vector<Configuration> defaults;   // one for every distinct pair of instances and raw block shape
+  std::vector<std::int64_t> own_numbers; // of the template's text: sizes at which it may do something else
+  std::vector<Configuration> sampled;    // admitted, not the default, spread over the knobs' values
   std::vector<std::string>
       binding_problems; // defaults that could not be bound or are not admitted, each a sentence
   ParsedSide raw, templated;

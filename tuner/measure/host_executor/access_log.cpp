@@ -33,7 +33,7 @@ void AccessLog::record(std::size_t region, std::uintptr_t address, std::size_t b
   record.high = std::max(record.high, last);
 }
 
-std::string AccessLog::look_up(std::uintptr_t address, std::size_t bytes, bool write) {
+bool AccessLog::look_up(std::uintptr_t address, std::size_t bytes, bool write) {
   // The last region that begins at or before the address.
   const auto after =
       std::upper_bound(regions_.begin(), regions_.end(), address,
@@ -42,33 +42,35 @@ std::string AccessLog::look_up(std::uintptr_t address, std::size_t bytes, bool w
     const std::size_t index = static_cast<std::size_t>(after - regions_.begin()) - 1;
     const Region& region = regions_[index];
     if (address + bytes <= region.end) {
-      last_ = index;
+      recent_ = {index, recent_[0], recent_[1]};
       if (keep_ && region.kind == Region::buffer)
         record(index, address, bytes, write);
-      return {};
+      return true;
     }
   }
-  // Outside: name the nearest region within reach.
+  if (keep_)
+    for (std::size_t i = 0; i < regions_.size(); ++i)
+      if (regions_[i].kind == Region::buffer && address + GUARD_BYTES >= regions_[i].begin &&
+          address + bytes <= regions_[i].end + GUARD_BYTES)
+        record(i, address, bytes, write);
+  return !enforce_;
+}
+
+std::string AccessLog::complaint(std::uintptr_t address, std::size_t bytes, bool write) const {
+  // The nearest region within reach.
   constexpr std::uintptr_t REACH = std::uintptr_t{1} << 20;
   const Region* nearest = nullptr;
   std::uintptr_t distance = REACH;
-  std::size_t index = 0;
-  for (std::size_t i = 0; i < regions_.size(); ++i) {
-    const Region& region = regions_[i];
+  for (const Region& region : regions_) {
     if (region.kind == Region::ignored)
       continue;
     const std::uintptr_t gap = address + bytes <= region.begin ? region.begin - address
                                : address >= region.end         ? address - region.end
                                                                : 0;
     if (gap < distance)
-      nearest = &region, distance = gap, index = i;
+      nearest = &region, distance = gap;
   }
   const char* verb = write ? "writes" : "reads";
-  if (nearest && keep_ && nearest->kind == Region::buffer && address + GUARD_BYTES >= nearest->begin &&
-      address + bytes <= nearest->end + GUARD_BYTES)
-    record(index, address, bytes, write);
-  if (!enforce_)
-    return {};
   if (!nearest)
     return fmt::format("{} {} bytes at an address that belongs to no buffer", verb, bytes);
   const std::size_t size = nearest->end - nearest->begin;

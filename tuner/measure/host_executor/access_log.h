@@ -3,7 +3,9 @@
 
 #include "tuner/measure/host_executor/host_executor.h"
 
+#include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lathe::host {
@@ -21,16 +23,20 @@ public:
   // `keep`: record ranges (trace). `enforce`: accesses outside are errors (sanitize).
   AccessLog(std::vector<Region> regions, bool keep, bool enforce);
 
-  // Empty, or what is wrong with this access.
-  std::string note(std::uintptr_t address, std::size_t bytes, bool write) {
-    const Region& hit = regions_[last_];
-    if (address >= hit.begin && address + bytes <= hit.end) {
-      if (keep_ && hit.kind == Region::buffer)
-        record(last_, address, bytes, write);
-      return {};
+  // False: complaint() says what is wrong with this access. Kernels alternate between few regions.
+  bool note(std::uintptr_t address, std::size_t bytes, bool write) {
+    for (std::size_t& recent : recent_) {
+      const Region& hit = regions_[recent];
+      if (address >= hit.begin && address + bytes <= hit.end) {
+        if (keep_ && hit.kind == Region::buffer)
+          record(recent, address, bytes, write);
+        std::swap(recent, recent_[0]);
+        return true;
+      }
     }
     return look_up(address, bytes, write);
   }
+  std::string complaint(std::uintptr_t address, std::size_t bytes, bool write) const;
   void count_atomic(std::uintptr_t address);
 
   std::vector<BufferAccess> accesses() const;
@@ -42,12 +48,12 @@ private:
     std::size_t low = SIZE_MAX, high = 0;
     std::uint64_t atomics = 0;
   };
-  std::string look_up(std::uintptr_t address, std::size_t bytes, bool write);
+  bool look_up(std::uintptr_t address, std::size_t bytes, bool write);
   void record(std::size_t region, std::uintptr_t address, std::size_t bytes, bool write);
 
   std::vector<Region> regions_; // ascending, disjoint
   std::vector<Record> records_;
-  std::size_t last_ = 0;
+  std::array<std::size_t, 3> recent_{}; // regions, the last one first
   bool keep_, enforce_;
 };
 

@@ -16,8 +16,9 @@ void access(const void* address, std::size_t bytes, bool write, const void* retu
   BlockRunner* runner = BlockRunner::running();
   if (runner == nullptr || runner->log() == nullptr)
     return;
-  std::string wrong = runner->log()->note(reinterpret_cast<std::uintptr_t>(address), bytes, write);
-  if (!wrong.empty()) {
+  if (!runner->log()->note(reinterpret_cast<std::uintptr_t>(address), bytes, write)) {
+    const std::string wrong =
+        runner->log()->complaint(reinterpret_cast<std::uintptr_t>(address), bytes, write);
     const ThreadSlot& slot = running_thread(*runner);
     const Index3 block = runner->arena().block().block;
     runner->fail({fmt::format("thread ({}, {}, {}) of block ({}, {}, {}) {}", slot.thread.x, slot.thread.y,

@@ -9,7 +9,6 @@
 #include "tuner/measure/measure.h"
 #include "tuner/spec/spec.h"
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -134,7 +133,7 @@ struct HostRace {
 // A place in the kernel's text.
 struct SourcePlace {
   unsigned line = 0, column = 0;
-  auto operator<=>(const SourcePlace&) const = default;
+  unsigned entry = 0; // the place, by index, at which its function begins
 };
 
 struct HostRunResult {

@@ -241,7 +241,7 @@ Result<std::shared_ptr<const LoadedUnit>> LoadedUnit::load(const std::filesystem
   const auto* count = static_cast<const std::uint32_t*>(dlsym(unit->handle_, "lathe_place_count"));
   if (unit->reached_ != nullptr && places != nullptr && count != nullptr)
     for (std::uint32_t i = 0; i < *count; ++i)
-      unit->places_.push_back({places[i].line, places[i].column});
+      unit->places_.push_back({places[i].line, places[i].column, places[i].entry});
   return std::shared_ptr<const LoadedUnit>(std::move(unit));
 }
 

@@ -163,12 +163,10 @@ void RaceLog::settle() {
   const auto* after = reinterpret_cast<const unsigned char*>(pending_.address);
   Cell* cells = region.cells.get() + (pending_.address - region.begin);
   const Stamp& now = pending_.stamp;
-  const bool unchanged = pending_.bytes <= pending_.before.size() &&
-                         std::memcmp(after, pending_.before.data(), pending_.bytes) == 0;
   for (std::size_t i = 0; i < pending_.bytes; ++i) {
     Cell& cell = cells[i];
     cell.writer = now;
-    if (unchanged)
+    if (i < pending_.before.size() && after[i] == pending_.before[i])
       continue;
     if (!is_ordered(region, cell.changer, now, false))
       report(region, cell.changer, now, "two writes");

@@ -100,6 +100,7 @@ struct SharedVariable {
 // A place in the kernel's text that a checked kernel marks when it runs.
 struct Place {
   unsigned line, column;
+  unsigned entry; // the place, by index, at which its function begins
 };
 
 } // namespace lathe_host

@@ -54,11 +54,13 @@ PreservedAnalyses MarkReached::run(Module& module, ModuleAnalysisManager&) {
   for (Function& function : module) {
     if (function.isDeclaration() || !is_kernel_text(function))
       continue;
+    const std::size_t entry = blocks.size();
     for (BasicBlock* block : live_blocks(function))
       if (const DILocation* location = place_of(*block)) {
         blocks.push_back(block);
         places.push_back(ConstantInt::get(word, location->getLine()));
         places.push_back(ConstantInt::get(word, location->getColumn()));
+        places.push_back(ConstantInt::get(word, entry));
       }
   }
   if (blocks.empty())

@@ -1,0 +1,210 @@
+#include "refactor/guard/knob_conditions.h"
+
+#include "refactor/guard/token_text.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <regex>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+const std::set<std::string> COMPARISONS = {"==", "!=", "<", "<=", ">", ">="};
+const std::set<std::string> BOUNDS = {";", "{", "}", ",", "=", "?", ":", "return", "if", "constexpr",
+                                      "while", "for", "+=", "-=", "*=", "<<", ">>"};
+
+// What C++ says in Lathe's expressions' words.
+std::string as_expression(std::string text) {
+  static const std::regex size(R"(sizeof\s*\(\s*(\w+)\s*\))"), cast(R"(static_cast\s*<[\w:\s]+>\s*\()"),
+      c_cast(R"(\(\s*(unsigned|int|uint32_t|size_t|long|int64_t|bool)\s*\))"), suffix(R"(\b(\d+)[uUlL]+\b)");
+  text = std::regex_replace(text, size, "sizeof_$1");
+  text = std::regex_replace(text, cast, "(");
+  text = std::regex_replace(text, c_cast, "");
+  text = std::regex_replace(text, suffix, "$1");
+  return std::regex_replace(text, std::regex("std::"), "");
+}
+
+class Finder {
+public:
+  Finder(const std::string& text, const TuningSpec& spec) : tokens_(text), text_(text), spec_(spec) {}
+
+  std::vector<Expression> find() {
+    find_constants();
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      if (COMPARISONS.contains(tokens_[i].text))
+        span_around(i);
+      if (tokens_.is(i, "?"))
+        if (i > 0)
+          span_around(i - 1);
+      if (tokens_.is(i, "if")) {
+        const std::size_t open = tokens_.is(i + 1, "constexpr") ? i + 2 : i + 1;
+        if (tokens_.is(open, "(") && tokens_[open].partner > open + 1)
+          joined(open + 1, tokens_[open].partner - 1);
+      }
+    }
+    find_directives();
+    return std::move(found_);
+  }
+
+private:
+  // `constexpr int WARPS = BLOCK / 32;`: a name for an expression over knobs.
+  void find_constants() {
+    for (std::size_t i = 0; i + 3 < tokens_.size(); ++i) {
+      if (!tokens_.is(i, "constexpr"))
+        continue;
+      std::size_t equals = i + 1;
+      while (equals < tokens_.size() && equals < i + 8 && !tokens_.is(equals, "=") && !tokens_.is(equals, ";") &&
+             !tokens_.is(equals, "("))
+        ++equals;
+      if (!tokens_.is(equals, "="))
+        continue;
+      std::size_t end = equals + 1;
+      while (end < tokens_.size() && !tokens_.is(end, ";"))
+        ++end;
+      if (end == tokens_.size() || end == equals + 1)
+        continue;
+      if (const auto expression = over_knobs(tokens_.source(equals + 1, end - 1)))
+        constants_.emplace(tokens_[equals - 1].text, "(" + expression->text() + ")");
+    }
+  }
+
+  // The comparison at a token, and the condition that it is a part of.
+  void span_around(std::size_t at) {
+    const auto reach = [&](bool joins) {
+      std::size_t first = at, last = at;
+      const auto stops = [&](const Token& token, bool leftwards) {
+        if (BOUNDS.contains(token.text) || (joins && (token.text == "&&" || token.text == "||")))
+          return true;
+        const char* outwards = leftwards ? "(" : ")";
+        const char* bracket = leftwards ? "[" : "]";
+        return token.text == outwards || token.text == bracket;
+      };
+      while (first > 0 && !stops(tokens_[first - 1], true)) {
+        const Token& token = tokens_[first - 1];
+        first = token.text == ")" || token.text == "]" ? token.partner : first - 1;
+      }
+      while (last + 1 < tokens_.size() && !stops(tokens_[last + 1], false)) {
+        const Token& token = tokens_[last + 1];
+        last = token.text == "(" || token.text == "[" ? token.partner : last + 1;
+      }
+      return std::pair(first, last);
+    };
+    const auto [first, last] = reach(true);
+    add(tokens_.source(first, last));
+    const auto [whole_first, whole_last] = reach(false);
+    joined(whole_first, whole_last);
+  }
+
+  // Of `BLOCK == 256 && n > 8 && VEC == 2` what knobs decide: `BLOCK == 256 && VEC == 2`.
+  void joined(std::size_t first, std::size_t last) {
+    add(tokens_.source(first, last));
+    std::string conjunction;
+    std::size_t begin = first;
+    const auto take = [&](std::size_t end) {
+      if (end > begin)
+        if (const auto part = over_knobs(tokens_.source(begin, end - 1)))
+          conjunction += (conjunction.empty() ? "(" : " && (") + part->text() + ")";
+    };
+    for (std::size_t i = first; i <= last; ++i) {
+      if (tokens_[i].partner > i && tokens_[i].partner <= last) {
+        i = tokens_[i].partner;
+      } else if (tokens_[i].text == "||") {
+        return;
+      } else if (tokens_[i].text == "&&") {
+        take(i);
+        begin = i + 1;
+      }
+    }
+    take(last + 1);
+    if (!conjunction.empty())
+      add(conjunction);
+  }
+
+  void find_directives() {
+    static const std::regex form(R"((^|\n)[ \t]*#[ \t]*(el)?if[ \t]+([^\n]*))");
+    for (std::sregex_iterator at(text_.begin(), text_.end(), form), end; at != end; ++at)
+      add((*at)[3].str());
+  }
+
+  // The expression with constants put in, when nothing but knobs and types decides it.
+  std::optional<Expression> over_knobs(const std::string& source) const {
+    auto parsed = Expression::parse(as_expression(source));
+    if (!parsed)
+      return std::nullopt;
+    std::string text = parsed->text();
+    bool replaced = false;
+    for (const std::string& name : parsed->names())
+      if (const auto constant = constants_.find(name); constant != constants_.end() && text.size() < 2000) {
+        text = std::regex_replace(text, std::regex("\\b" + name + "\\b"), constant->second);
+        replaced = true;
+      }
+    if (replaced)
+      parsed = Expression::parse(text);
+    if (!parsed)
+      return std::nullopt;
+    bool any_knob = false;
+    for (const std::string& name : parsed->names()) {
+      any_knob |= spec_.find_knob(name) != nullptr;
+      if (!spec_.find_knob(name) && !name.starts_with("sizeof_"))
+        return std::nullopt;
+    }
+    return any_knob ? std::optional(*parsed) : std::nullopt;
+  }
+
+  void add(const std::string& source) {
+    constexpr std::size_t MOST = 96;
+    const auto expression = over_knobs(source);
+    if (expression && found_.size() < MOST && known_.insert(expression->text()).second)
+      found_.push_back(*expression);
+  }
+
+  TokenText tokens_;
+  const std::string& text_;
+  const TuningSpec& spec_;
+  std::map<std::string, std::string> constants_;
+  std::set<std::string> known_;
+  std::vector<Expression> found_;
+};
+
+} // namespace
+
+KnobConditions::KnobConditions(const std::string& template_text, const TuningSpec& spec)
+    : conditions_(Finder(template_text, spec).find()) {}
+
+std::vector<std::optional<bool>> KnobConditions::values(const Workload& workload,
+                                                        const KnobValues& knobs) const {
+  const TuningSpec& spec = *workload.spec;
+  const Lookup lookup = [&](std::string_view name) -> std::optional<Value> {
+    for (std::size_t i = 0; i < spec.knobs.size() && i < knobs.size(); ++i)
+      if (spec.knobs[i].name == name)
+        return knobs[i];
+    return workload.lookup(name);
+  };
+  std::vector<std::optional<bool>> found;
+  for (const Expression& condition : conditions_) {
+    const auto holds = condition.evaluate_condition(lookup);
+    found.push_back(holds ? std::optional(*holds) : std::nullopt);
+  }
+  return found;
+}
+
+std::vector<std::int64_t> own_numbers(const std::string& template_text, const std::string& raw_text) {
+  const auto numbers = [](const std::string& text) {
+    std::set<std::int64_t> found;
+    const TokenText tokens(text);
+    for (const Token& token : tokens.tokens())
+      if (token.kind == Token::Kind::number && token.text.find_first_of(".") == std::string::npos)
+        found.insert(std::strtoll(token.text.c_str(), nullptr, 0));
+    return found;
+  };
+  const std::set<std::int64_t> known = numbers(raw_text);
+  std::vector<std::int64_t> own;
+  for (const std::int64_t number : numbers(template_text))
+    if (!known.contains(number) && number >= 2 && number <= 1 << 15)
+      own.push_back(number);
+  return own;
+}
+
+} // namespace lathe::refactor

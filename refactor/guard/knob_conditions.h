@@ -1,0 +1,32 @@
+// The conditions over knobs that a template's own text makes: what a sample of configurations must meet both
+// ways, or code that only one configuration in thousands has is never looked at.
+#pragma once
+
+#include "tuner/spec/spec.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+class KnobConditions {
+public:
+  // Comparisons and the conditions of `if`, `?:` and `#if` over knobs, sizes of types and constants made of
+  // them, each on its own and joined as the text joins them. What depends on anything else is left out.
+  KnobConditions(const std::string& template_text, const TuningSpec& spec);
+
+  std::size_t size() const { return conditions_.size(); }
+  const Expression& operator[](std::size_t i) const { return conditions_[i]; }
+  // Whether each holds; nothing where it cannot be evaluated.
+  std::vector<std::optional<bool>> values(const Workload& workload, const KnobValues& knobs) const;
+
+private:
+  std::vector<Expression> conditions_;
+};
+
+// Numbers in the template's text that the raw kernel's has not, 2 to 2^15: sizes at which it may do something
+// else.
+std::vector<std::int64_t> own_numbers(const std::string& template_text, const std::string& raw_text);
+
+} // namespace lathe::refactor

@@ -1,0 +1,201 @@
+// Which configurations are looked at beside the defaults.
+#include "refactor/guard/knob_conditions.h"
+#include "refactor/guard/subject.h"
+#include "tuner/space/space.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace lathe::refactor {
+namespace {
+
+// The space of one workload's configurations, the default's values among each knob's.
+Result<Space> space_of(const TuningSpec& spec, const Workload& workload,
+                       const std::vector<Expression>& more_conditions = {}) {
+  std::vector<Parameter> parameters;
+  const auto defaults = default_knobs(workload);
+  for (std::size_t i = 0; i < spec.knobs.size(); ++i) {
+    Parameter parameter{spec.knobs[i].name, spec.knobs[i].values};
+    if (defaults &&
+        std::find(parameter.values.begin(), parameter.values.end(), (*defaults)[i]) == parameter.values.end())
+      parameter.values.push_back((*defaults)[i]);
+    parameters.push_back(std::move(parameter));
+  }
+  std::vector<Expression> conditions;
+  for (const Condition& condition : spec.conditions)
+    conditions.push_back(condition.expression);
+  conditions.insert(conditions.end(), more_conditions.begin(), more_conditions.end());
+  return Space::build(std::move(parameters), conditions,
+                      [&](std::string_view name) { return workload.lookup(name); });
+}
+
+// Draws the configurations that are looked at beside the defaults. Each covers as much as possible of what no
+// earlier one has: values of knobs, pairs of knobs at and away from their defaults, and the conditions over
+// knobs that the template's own text makes, both ways, alone and in pairs. Where a condition has not been met
+// both ways when the wanted number is reached, configurations are looked for that do.
+class Sampler {
+public:
+  explicit Sampler(Subject& subject)
+      : subject_(subject), spec_(subject.spec), conditions_(subject.template_text, subject.spec),
+        problems_(problems_of(subject.spec)), random_(subject.seed) {}
+
+  void sample() {
+    const auto wanted = static_cast<std::size_t>(std::max(0, subject_.options.sampled_configurations));
+    if (spec_.knobs.empty() || wanted == 0)
+      return;
+    for (const Configuration& usual : subject_.defaults)
+      cover(usual.workload, usual.knobs);
+    std::size_t fruitless = 0;
+    for (std::size_t pick = 0; subject_.sampled.size() < wanted && fruitless < 3 * problems_.size() + 3; ++pick)
+      fruitless = take_best(pool_of(pick)) ? 0 : fruitless + 1;
+    // What the text singles out: at most twice as many again.
+    for (std::size_t i = 0; i < conditions_.size() && subject_.sampled.size() < 3 * wanted; ++i)
+      for (const bool value : {true, false})
+        if (!met_.contains({i, value}))
+          meet(i, value);
+  }
+
+private:
+  struct Pool {
+    std::shared_ptr<const Workload> workload;
+    std::vector<KnobValues> configurations;
+    bool tried = false;
+  };
+
+  // Half of the picks go to the types that are tuned, the rest to the others in turn.
+  Pool& pool_of(std::size_t pick) {
+    const std::size_t choices = subject_.type_choices.size();
+    const std::size_t types = pick % 2 == 0 || choices == 1 ? 0 : 1 + pick / 2 % (choices - 1);
+    const std::size_t which = pick % problems_.size();
+    Pool& pool = pools_[{types, which}];
+    if (pool.tried)
+      return pool;
+    pool.tried = true;
+    auto owned = own_workload(spec_, problems_[which], subject_.type_choices[types], subject_.device);
+    if (!owned)
+      return pool;
+    pool.workload = *owned;
+    const auto defaults = default_knobs(*pool.workload);
+    const auto space = space_of(spec_, *pool.workload);
+    constexpr int DRAWS = 384;
+    for (int i = 0; space && i < DRAWS; ++i) {
+      KnobValues values = space->values(space->sample(random_));
+      if (!(defaults && values == *defaults) &&
+          std::find(pool.configurations.begin(), pool.configurations.end(), values) ==
+              pool.configurations.end())
+        pool.configurations.push_back(std::move(values));
+    }
+    return pool;
+  }
+
+  bool take_best(Pool& pool) {
+    if (pool.configurations.empty())
+      return false;
+    std::vector<std::size_t> gains;
+    for (const KnobValues& values : pool.configurations)
+      gains.push_back(gain(*pool.workload, values));
+    const auto best = static_cast<std::size_t>(std::max_element(gains.begin(), gains.end()) - gains.begin());
+    const KnobValues values = pool.configurations[best];
+    pool.configurations.erase(pool.configurations.begin() + static_cast<std::ptrdiff_t>(best));
+    return take(pool.workload, values);
+  }
+
+  bool take(const std::shared_ptr<const Workload>& workload, const KnobValues& values) {
+    auto bound = bind_configuration(workload, values);
+    if (!bound) {
+      subject_.binding_problems.push_back("an admitted configuration cannot be launched: " +
+                                          bound.error().sentence());
+      return false;
+    }
+    std::string key = bound->template_instance;
+    for (const std::string& macro : bound->macros())
+      key += " " + macro;
+    if (!taken_.insert(key).second)
+      return false;
+    cover(workload, values);
+    subject_.sampled.push_back(std::move(*bound));
+    return true;
+  }
+
+  // A configuration at which the condition has this value, of any types and problem.
+  void meet(std::size_t condition, bool value) {
+    const std::string& text = conditions_[condition].text();
+    const auto wanted = Expression::parse(value ? text : "!(" + text + ")");
+    constexpr std::size_t TRIES = 4; // problems a choice of types
+    for (std::size_t types = 0; wanted && types < subject_.type_choices.size(); ++types)
+      for (std::size_t which = 0; which < std::min(TRIES, problems_.size()); ++which) {
+        auto owned = own_workload(spec_, problems_[which], subject_.type_choices[types], subject_.device);
+        if (!owned)
+          continue;
+        const auto space = space_of(spec_, **owned, {*wanted});
+        if (space && take(*owned, space->values(space->sample(random_))))
+          return;
+      }
+  }
+
+  using Pair = std::tuple<std::size_t, std::size_t, bool, bool>;
+  // What a configuration would cover: calls back with a key of one of three kinds.
+  template <class Value, class KnobPair, class Met, class MetPair>
+  void visit(const Workload& workload, const KnobValues& values, Value on_value, KnobPair on_pair, Met on_met,
+             MetPair on_met_pair) const {
+    const auto usual = default_knobs(workload);
+    const auto is_usual = [&](std::size_t k) { return usual && (*usual)[k] == values[k]; };
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      on_value(std::pair(k, lathe::to_string(values[k])));
+      for (std::size_t other = 0; other < k; ++other)
+        on_pair(Pair{other, k, is_usual(other), is_usual(k)});
+    }
+    const auto holds = conditions_.values(workload, values);
+    for (std::size_t i = 0; i < holds.size(); ++i) {
+      if (!holds[i])
+        continue;
+      on_met(std::pair(i, *holds[i]));
+      for (std::size_t other = 0; other < i; ++other)
+        if (holds[other])
+          on_met_pair(Pair{other, i, *holds[other], *holds[i]});
+    }
+  }
+
+  std::size_t gain(const Workload& workload, const KnobValues& values) const {
+    constexpr std::size_t VALUE = 4, PAIR = 2, CONDITION = 8, CONDITIONS = 1;
+    std::size_t fresh = 0;
+    visit(
+        workload, values, [&](const auto& key) { fresh += VALUE * !covered_.contains(key); },
+        [&](const Pair& key) { fresh += PAIR * !covered_pairs_.contains(key); },
+        [&](const auto& key) { fresh += CONDITION * !met_.contains(key); },
+        [&](const Pair& key) { fresh += CONDITIONS * !met_pairs_.contains(key); });
+    return fresh;
+  }
+
+  void cover(const std::shared_ptr<const Workload>& workload, const KnobValues& values) {
+    visit(
+        *workload, values, [&](const auto& key) { covered_.insert(key); },
+        [&](const Pair& key) { covered_pairs_.insert(key); }, [&](const auto& key) { met_.insert(key); },
+        [&](const Pair& key) { met_pairs_.insert(key); });
+  }
+
+  Subject& subject_;
+  const TuningSpec& spec_;
+  KnobConditions conditions_;
+  std::vector<Problem> problems_;
+  Random random_;
+  std::map<std::pair<std::size_t, std::size_t>, Pool> pools_; // by choice of types and problem
+  std::set<std::string> taken_;
+  std::set<std::pair<std::size_t, std::string>> covered_; // values of knobs
+  std::set<Pair> covered_pairs_;                          // of knobs, at their defaults or not
+  std::set<std::pair<std::size_t, bool>> met_;            // conditions
+  std::set<Pair> met_pairs_;
+};
+
+} // namespace
+
+std::vector<Problem> problems_of(const TuningSpec& spec) {
+  return spec.problems.empty() ? std::vector<Problem>{Problem{}} : spec.problems;
+}
+
+void sample_configurations(Subject& subject) {
+  Sampler(subject).sample();
+}
+
+} // namespace lathe::refactor
