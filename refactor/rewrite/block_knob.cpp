@@ -6,6 +6,7 @@
 #include <clang/Basic/SourceManager.h>
 
 #include <algorithm>
+#include <set>
 
 namespace lathe::refactor {
 
@@ -112,6 +113,38 @@ std::optional<std::string> follow_block(const BlockKnob& block, const ThreadMode
   if (model.dynamic_by_thread && in_shared == 0 && shared_constant != 0)
     return "dynamic shared memory is addressed by the thread, but its size " +
            candidate.launch.shared_bytes.text() + " does not show how it follows the block size";
+  return std::nullopt;
+}
+
+std::optional<std::string> fit_grid(const BlockKnob& block, const ThreadModel& model,
+                                    const Candidate& candidate, bool zero_is_raw, LaunchGeometry& launch,
+                                    std::vector<Condition>& conditions) {
+  std::string reason = model.unguarded;
+  if (reason.empty()) {
+    LaunchGeometry followed = launch;
+    const auto refused = follow_block(block, model, candidate, followed);
+    if (!refused) {
+      launch = followed;
+      return std::nullopt;
+    }
+    reason = *refused;
+  }
+  const auto axis = static_cast<std::size_t>(block.axis);
+  // An index over other axes of the grid, or shared memory whose size would have to follow, is another
+  // matter.
+  if (model.grid_axes != std::set<std::string>{"blockIdx." + std::string(1, "xyz"[axis])} ||
+      model.dynamic_by_thread || model.block_in_addresses)
+    return reason;
+  const std::string threads = "(" + launch.grid[axis].text() + ") * (" + block.raw.text() + ")";
+  const std::string divisor = zero_is_raw ? "max(" + block.name + ", 1)" : block.name;
+  launch.block[axis] = make_expression(block.text);
+  launch.grid[axis] = make_expression(zero_is_raw ? "(" + block.name + " == 0 ? " + launch.grid[axis].text() +
+                                                        " : " + threads + " / " + divisor + ")"
+                                                  : threads + " / " + divisor);
+  conditions.push_back(
+      make_condition((zero_is_raw ? block.name + " == 0 || " : "") + threads + " % " + divisor + " == 0",
+                     "the blocks have exactly as many threads in all as the launcher's: another number would "
+                     "run past the end, or the grid does not show how it follows"));
   return std::nullopt;
 }
 

@@ -19,6 +19,12 @@ struct BlockKnob {
 std::optional<std::string> follow_block(const BlockKnob& block, const ThreadModel& model,
                                         const Candidate& candidate, LaunchGeometry& launch);
 
+// follow_block() where every index is compared with a bound and the grid shows how it follows; otherwise the
+// blocks have exactly the threads of the launcher's blocks, which a condition says.
+std::optional<std::string> fit_grid(const BlockKnob& block, const ThreadModel& model,
+                                    const Candidate& candidate, bool zero_is_raw, LaunchGeometry& launch,
+                                    std::vector<Condition>& conditions);
+
 // Launch bounds that state the raw block size move with the knob; larger ones become a condition.
 std::optional<std::string> follow_launch_bounds(const KernelView& view, const BlockKnob& block,
                                                 std::optional<std::int64_t> constant,

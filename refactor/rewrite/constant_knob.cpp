@@ -74,7 +74,7 @@ std::variant<std::string, Proposal> as_block(ParsedSource& source, const KernelI
     Proposal proposal;
     const BlockKnob block{constant.name, axis, raw, constant.name};
     LaunchGeometry launch = candidate.launch;
-    if (auto problem = follow_block(block, model, candidate, launch)) {
+    if (auto problem = fit_grid(block, model, candidate, false, launch, proposal.conditions)) {
       reason = *problem;
       continue;
     }
