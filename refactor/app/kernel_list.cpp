@@ -1,7 +1,7 @@
 #include "refactor/app/kernel_list.h"
 
 #include "refactor/app/raw_candidate.h"
-#include "refactor/extract/extract.h"
+#include "refactor/extract/flatten.h"
 #include "refactor/rewrite/rewrite.h"
 
 #include <fmt/format.h>
@@ -31,9 +31,12 @@ std::string describe(const LaunchSite& site, int number) {
 }
 
 // The knobs that the rules would expose, with where they come from; or why none can be looked for.
-Result<std::vector<Knob>> candidate_knobs(ParsedSource& source, const KernelInfo& kernel,
+Result<std::vector<Knob>> candidate_knobs(ParsedSource& source, KernelInfo kernel,
                                           const std::string& architecture) {
-  LATHE_TRY(const ExtractedKernel extracted, extract_kernel(source, kernel));
+  LATHE_TRY(ExtractedKernel extracted, extract_kernel(source, kernel));
+  ParseOptions alone;
+  alone.architecture = architecture;
+  LATHE_TRY(const std::vector<std::string> taken_apart, flatten_structures(extracted, kernel, alone));
   LATHE_TRY(const RawCandidate raw, make_raw_candidate(kernel, extracted, {}, {}, architecture));
   ParseOptions self_contained;
   self_contained.architecture = architecture;
