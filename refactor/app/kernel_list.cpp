@@ -91,9 +91,10 @@ Json kernel_json(ParsedSource& source, const KernelInfo& kernel, const std::stri
 
 } // namespace
 
-std::string describe_kernels(ParsedSource& source, const std::string& architecture) {
+std::string describe_kernels(ParsedSource& source, const std::vector<KernelInfo>& kernels,
+                             const std::string& architecture) {
   std::string text;
-  for (const KernelInfo& kernel : find_kernels(source)) {
+  for (const KernelInfo& kernel : kernels) {
     text += kernel.qualified_name + "  " + kernel.location;
     for (const TemplateParameter& parameter : kernel.template_parameters)
       text += "  " + parameter.type + " " + parameter.name;
@@ -111,12 +112,12 @@ std::string describe_kernels(ParsedSource& source, const std::string& architectu
   return text;
 }
 
-std::string kernels_json(ParsedSource& source, const std::string& architecture) {
-  Json kernels = Json::array();
-  for (const KernelInfo& kernel : find_kernels(source))
-    kernels.push_back(kernel_json(source, kernel, architecture));
+std::string kernels_json(ParsedSource& source, const std::vector<KernelInfo>& kernels, const std::string& architecture) {
+  Json list = Json::array();
+  for (const KernelInfo& kernel : kernels)
+    list.push_back(kernel_json(source, kernel, architecture));
   return Json{{"Schema", json_schema_version},
-              {"Kernels", kernels},
+              {"Kernels", list},
               {"MissingHeaders", source.missing_headers()},
               {"StandIns", source.stand_ins()}}
       .dump(2, ' ', false, Json::error_handler_t::replace);

@@ -38,7 +38,7 @@ CommandLine make_command_line() {
       "lathe templatize sglang_kernels/silu_and_mul.cu --kernel act_and_mul_kernel --name silu_and_mul");
   add_subject_options(line.options());
   line.options().add_options()(
-      "list", "show every kernel of the file with its launches and candidate knobs, and end")(
+      "list", "show every kernel of the file (or --kernel) with its launches and candidate knobs, and end")(
       "extract", po::value<std::string>()->value_name("FILE"),
       "write the kernel with all that it needs to FILE, compile it alone with NVRTC, and end")(
       "name", po::value<std::string>(), "name of the template (default: the kernel's)")(
@@ -215,13 +215,21 @@ int templatize_command(const Arguments& arguments) {
   if (!source.ok())
     return fail(source.error());
   if (line.has("list")) {
-    const std::string kernels = describe_kernels(**source, request.subject.architecture);
+    std::vector<KernelInfo> kernels;
+    if (request.subject.kernel.empty()) {
+      kernels = find_kernels(**source);
+    } else {
+      auto kernel = find_kernel(**source, request.subject.kernel);
+      if (!kernel.ok())
+        return fail(kernel.error());
+      kernels.push_back(std::move(*kernel));
+    }
     if (kernels.empty())
       return fail(settle_kernel(request.subject, **source).error());
     if (line.has("json"))
-      std::cout << kernels_json(**source, request.subject.architecture) << "\n";
+      std::cout << kernels_json(**source, kernels, request.subject.architecture) << "\n";
     else
-      std::cout << kernels;
+      std::cout << describe_kernels(**source, kernels, request.subject.architecture);
     return 0;
   }
   if (const Status settled = settle_kernel(request.subject, **source); !settled.ok())

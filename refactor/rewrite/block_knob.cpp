@@ -170,6 +170,59 @@ std::optional<std::string> follow_launch_bounds(const KernelView& view, const Bl
   return std::nullopt;
 }
 
+namespace {
+
+// The parts between the commas of the list that opens at `open`, nested lists left whole; empty where it does not end.
+std::vector<std::string> listed(const std::string& text, std::size_t open) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (std::size_t at = open; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool opens = c == '(' || c == '<' || c == '{' || c == '[', closes = c == ')' || c == '>' || c == '}' || c == ']';
+    if (closes && --depth == 0)
+      return parts;
+    if (c == ',' && depth == 1)
+      parts.emplace_back();
+    else if (depth > 0)
+      parts.back() += c;
+    depth += opens;
+  }
+  return {};
+}
+
+} // namespace
+
+std::optional<std::string> follow_cub(const KernelView& view, const std::string& name, const std::string& threads,
+                                      std::vector<Condition>& conditions) {
+  const std::string& text = view.file_text();
+  bool reduces = false;
+  for (std::size_t at = text.find("cub::Block"); at != std::string::npos; at = text.find("cub::Block", at + 1)) {
+    const std::size_t open = text.find('<', at);
+    const std::vector<std::string> arguments = open == std::string::npos ? std::vector<std::string>() : listed(text, open);
+    if (arguments.size() < 2)
+      continue; // an algorithm's name, a header's
+    if (has_word(arguments[1], name))
+      continue;
+    const std::string count = arguments[1].substr(std::min(arguments[1].find_first_not_of(' '), arguments[1].size()));
+    const bool is_number = !count.empty() && count.find_first_not_of("0123456789") == std::string::npos;
+    if (text.compare(at, 16, "cub::BlockReduce") != 0 || !is_number || arguments.size() > 2)
+      return text.substr(at, open - at) + " is made for " + count + " threads";
+    reduces = true;
+    conditions.push_back(make_condition(threads + " <= " + count, "cub::BlockReduce is made for as many threads at most"));
+  }
+  if (!reduces)
+    return std::nullopt;
+  const auto always_told = [&](const std::string& call, std::size_t least) {
+    for (std::size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1))
+      if (listed(text, at + call.size() - 1).size() < least)
+        return false;
+    return true;
+  };
+  if (!always_told(".Sum(", 2) || !always_told(".Reduce(", 3))
+    return "cub::BlockReduce is not told how many threads take part";
+  return std::nullopt;
+}
+
 void add_block_conditions(const BlockKnob& block, const ThreadModel& model, bool zero_is_raw,
                           std::vector<Condition>& conditions) {
   const std::string unless_raw = zero_is_raw ? block.name + " == 0 || " : "";

@@ -82,6 +82,10 @@ std::variant<std::string, Proposal> as_block(ParsedSource& source, const KernelI
       reason = *problem;
       continue;
     }
+    if (auto problem = follow_cub(view, constant.name, block_threads(launch), proposal.conditions)) {
+      reason = *problem;
+      continue;
+    }
     add_block_conditions(block, model, false, proposal.conditions);
     keep_branches(view, thread_axis.count, constant, value, proposal.conditions);
     proposal.conditions.push_back(make_condition(block_threads(launch) + " <= device.max_threads_per_block",

@@ -93,6 +93,8 @@ private:
       return *reason;
     if (auto reason = follow_launch_bounds(view, block, constant, edits, proposal.conditions))
       return *reason;
+    if (auto reason = follow_cub(view, knob_name, block_threads(changed), proposal.conditions))
+      return *reason;
     add_block_conditions(block, model, true, proposal.conditions);
     proposal.knobs.push_back(make_knob(knob_name, KnobKind::block, "unsigned",
                                        block_values(candidate, axis, constant, true), "0",

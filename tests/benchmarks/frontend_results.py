@@ -40,7 +40,6 @@ class Runner:
         self.options = options
         self.repositories = repositories
         self.roots = {name: Path(folder).resolve() for name, folder in (text.split("=", 1) for text in options.root)}
-        self.lists = {}
 
     def without_paths(self, text):
         """Folders of this machine are named as their repositories."""
@@ -58,12 +57,10 @@ class Runner:
             return None, "", f"lathe: not done after {timeout:.0f} s", time.monotonic() - begin
 
     def is_listed(self, entry, folder, flags):
-        key = (entry["Repository"], entry["File"])
-        if key not in self.lists:
-            code, out, _, _ = self.lathe(["templatize", entry["File"], "--list", "--", *flags], folder,
-                                         self.options.timeout)
-            self.lists[key] = out if code == 0 else ""
-        return re.search(rf"\b{re.escape(entry['Kernel'])}\b", self.lists[key]) is not None
+        code, out, _, _ = self.lathe(["templatize", entry["File"], "--list", "--kernel", entry["Kernel"], "--", *flags],
+                                     folder, self.options.timeout)
+        name = re.sub(r":\d+$", "", entry["Kernel"])
+        return code == 0 and re.search(rf"\b{re.escape(name)}\b", out) is not None
 
     def is_extracted(self, entry, folder, flags):
         with tempfile.TemporaryDirectory() as output:
@@ -181,11 +178,12 @@ def main():
         print(f"{row['Id']:<5} {row['Kernel']:<60} {row['Verdict']:<9} {row['Identity']:<3} "
               f"{len(row['Knobs'])} knobs {row['Seconds']:.0f} s  {row['Why'][:120]}", flush=True)
         rows.append(row)
-    results = {"Date": datetime.date.today().isoformat(), "Lathe": lathe_commit(),
-               "Machine": f"{platform.machine()}, {platform.system()}", "Seed": options.seed,
-               "Repositories": given["Repositories"], "Rows": rows}
-    data.write_text(json.dumps(results, indent=1) + "\n")
-    options.output.write_text(render(results))
+        # After each kernel: a run takes long and may be ended.
+        results = {"Date": datetime.date.today().isoformat(), "Lathe": lathe_commit(),
+                   "Machine": f"{platform.machine()}, {platform.system()}", "Seed": options.seed,
+                   "Repositories": given["Repositories"], "Rows": rows}
+        data.write_text(json.dumps(results, indent=1) + "\n")
+        options.output.write_text(render(results))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 
 namespace lathe::refactor {
@@ -140,11 +141,14 @@ std::string normal_ptx(const std::string& ptx, const std::string& wanted) {
   std::string function = declaration_of(code, entry);
   if (function.empty())
     return "";
+  // A helper's shared variable stands in the function where no other entry shares it, and outside of it otherwise.
+  function = std::regex_replace(function, std::regex(R"(\.shared\s[^;{}]*;)"), "");
   // Variables of the file that the function names, each once.
   static const std::regex symbol(R"(\b_Z\w+|\b__\w*local_depot\d+|\b[A-Za-z_]\w*_param_\d+)");
-  std::map<std::string, std::string> names;
-  for (std::sregex_iterator at(function.begin(), function.end(), symbol), none; at != none; ++at)
-    if (names.try_emplace(at->str(), "").second && at->str() != entry && at->str().find("_param_") == std::string::npos)
+  const std::string body = function;
+  std::set<std::string> names;
+  for (std::sregex_iterator at(body.begin(), body.end(), symbol), none; at != none; ++at)
+    if (names.insert(at->str()).second && at->str() != entry && at->str().find("_param_") == std::string::npos)
       function += declaration_of(code, at->str());
   std::string normal;
   std::size_t end = 0;
