@@ -63,3 +63,16 @@ function(lathe_ship destination)
     install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/lathe/${destination})
   endforeach()
 endfunction()
+
+# lathe_ship_as(<destination folder> FILE <file> NAMES <names>...): one such file under several names, which may have
+# folders of their own.
+function(lathe_ship_as destination)
+  cmake_parse_arguments(ARG "" "FILE" "NAMES" ${ARGN})
+  foreach(name ${ARG_NAMES})
+    get_filename_component(folder ${destination}/${name} DIRECTORY)
+    get_filename_component(base ${name} NAME)
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share/lathe/${folder})
+    file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FILE} ${PROJECT_BINARY_DIR}/share/lathe/${folder}/${base} SYMBOLIC)
+    install(FILES ${ARG_FILE} DESTINATION ${CMAKE_INSTALL_DATADIR}/lathe/${folder} RENAME ${base})
+  endforeach()
+endfunction()

@@ -1,18 +1,21 @@
 #include "refactor/app/buffer_inference.h"
 
 #include "refactor/app/extent_guess.h"
+#include "tuner/device/device.h"
 #include "tuner/measure/host_executor/host_executor.h"
 
 #include <algorithm>
-#include <bit>
+#include <chrono>
 #include <fmt/format.h>
+#include <set>
 
 namespace lathe::refactor {
 namespace {
 
 // Room for each buffer of a traced run. Untouched pages cost nothing.
 constexpr std::size_t buffer_room = std::size_t{256} << 20;
-constexpr double trace_time_limit_s = 30;
+// A run that shows how buffers grow is a small one; one that takes long says that its sizes are too large.
+constexpr double FIRST_RUN_LIMIT_S = 10, FURTHER_RUN_LIMIT_S = 5, ALL_RUNS_LIMIT_S = 6;
 
 using Dimensions = std::map<std::string, std::int64_t>;
 
@@ -23,7 +26,11 @@ struct Extent {
 
 class Inference {
 public:
-  Inference(Candidate& raw, const Dimensions& base) : raw_(raw), base_(base) {
+  Inference(Candidate& raw, const Dimensions& base, const std::string& architecture)
+      : raw_(raw), base_(base) {
+    // Grids of as many blocks as the device has multiprocessors.
+    if (const auto device = known_device(architecture); device.ok())
+      device_ = device->limits();
     for (const TypeParameter& type : raw.types)
       types_[type.name] = type.dtypes.front();
   }
@@ -51,15 +58,16 @@ public:
     std::vector<std::vector<Extent>> runs; // one entry an argument; scalars stay empty
     std::vector<std::pair<std::string, std::vector<std::int64_t>>> geometry; // of the grid, in each run
   };
-  // Runs at `base`, with each set of dimensions doubled, and with all of them tripled.
   Result<Traced> trace(const Dimensions& base) const;
 
 private:
-  Result<std::vector<Extent>> run(const Dimensions& dimensions) const;
+  Result<std::vector<Extent>> run(const Dimensions& dimensions, double time_limit_s) const;
   Result<Value> evaluate(const Expression& expression, const Dimensions& dimensions) const {
     return expression.evaluate([&](std::string_view name) -> std::optional<Value> {
       if (const auto found = dimensions.find(std::string(name)); found != dimensions.end())
         return Value{found->second};
+      if (const auto limit = device_.find(std::string(name)); limit != device_.end())
+        return limit->second;
       if (name.starts_with("sizeof_"))
         if (const auto type = types_.find(std::string(name.substr(7))); type != types_.end())
           return Value{std::int64_t{dtype_size(type->second)}};
@@ -76,6 +84,7 @@ private:
   Candidate& raw_;
   const Dimensions& base_;
   std::map<std::string, std::string> types_;
+  std::map<std::string, Value> device_;
   std::optional<HostKernel> kernel_;
 };
 
@@ -96,7 +105,7 @@ Result<Launch> Inference::launch(const Dimensions& dimensions) const {
   return result;
 }
 
-Result<std::vector<Extent>> Inference::run(const Dimensions& dimensions) const {
+Result<std::vector<Extent>> Inference::run(const Dimensions& dimensions, double time_limit_s) const {
   LATHE_TRY(const Launch geometry, launch(dimensions));
   std::vector<HostBuffer> buffers;
   buffers.reserve(raw_.arguments.size());
@@ -113,7 +122,7 @@ Result<std::vector<Extent>> Inference::run(const Dimensions& dimensions) const {
     }
   }
   HostRunOptions options;
-  options.time_limit_s = trace_time_limit_s;
+  options.time_limit_s = time_limit_s;
   LATHE_TRY(const HostRunResult result, kernel_->run_isolated(geometry, arguments, options));
   if (result.outcome != Outcome::ok)
     return Error{"the raw kernel does not run", result.reason, ""};
@@ -155,39 +164,82 @@ std::vector<Dimensions> attempts(const Dimensions& base) {
   return tried;
 }
 
+// Runs at `base`, with each dimension doubled, with pairs of them doubled, and with all of them tripled. A
+// pair tells something only where both of its dimensions alone change the same buffer.
 Result<Inference::Traced> Inference::trace(const Dimensions& base) const {
+  const auto begin = std::chrono::steady_clock::now();
   Traced traced;
   std::vector<std::string> names;
   for (const std::string& name : raw_.dimensions)
     if (base.contains(name))
       names.push_back(name);
-  // Every set of a few dimensions; of many, each alone and each pair.
-  constexpr std::size_t most_sets = 32;
-  const std::size_t sets = names.size() < 20 ? std::size_t{1} << names.size() : std::size_t{1} << 20;
-  for (std::size_t set = 0; set < sets; ++set) {
-    if (sets > most_sets && std::popcount(set) > 2)
-      continue;
-    Dimensions sizes = base;
-    for (std::size_t i = 0; i < names.size(); ++i)
-      if (set >> i & 1)
-        sizes[names[i]] *= 2;
+  LATHE_TRY(std::vector<Extent> first, run(base, FIRST_RUN_LIMIT_S));
+  traced.sizes.push_back(base);
+  traced.runs.push_back(std::move(first));
+  // Sizes that the kernel does not support tell nothing.
+  const auto add = [&](Dimensions sizes) -> const std::vector<Extent>* {
+    auto extents = run(sizes, FURTHER_RUN_LIMIT_S);
+    if (!extents.ok())
+      return nullptr;
     traced.sizes.push_back(std::move(sizes));
-  }
+    traced.runs.push_back(std::move(*extents));
+    return &traced.runs.back();
+  };
+  const auto has_time = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < ALL_RUNS_LIMIT_S;
+  };
   Dimensions tripled = base;
   for (auto& [name, size] : tripled)
     size *= 3;
-  traced.sizes.push_back(std::move(tripled));
-  for (std::size_t at = 0; at < traced.sizes.size();) {
-    auto extents = run(traced.sizes[at]);
-    if (!extents.ok() && at == 0)
-      return extents.error();
-    // Sizes that the kernel does not support tell nothing.
-    if (!extents.ok()) {
-      traced.sizes.erase(traced.sizes.begin() + static_cast<std::ptrdiff_t>(at));
-      continue;
+  add(std::move(tripled));
+  // Sets by size: what all the sets one smaller change decides whether a set is of interest.
+  using Set = std::vector<std::string>;
+  std::map<Set, std::set<std::size_t>> changed; // by set: the buffers that it changes
+  // Whether a further dimension is worth a run: it changes what the set changes, and so do all the smaller
+  // sets.
+  const auto tells_something = [&](const Set& set, const std::string& further,
+                                   const std::set<std::size_t>& buffers) {
+    const auto alone = changed.find(Set{further});
+    if (alone == changed.end() ||
+        std::ranges::none_of(alone->second, [&](std::size_t i) { return buffers.contains(i); }))
+      return false;
+    for (std::size_t left_out = 0; left_out < set.size(); ++left_out) {
+      Set smaller = set;
+      smaller.erase(smaller.begin() + static_cast<std::ptrdiff_t>(left_out));
+      smaller.push_back(further);
+      if (!changed.contains(smaller))
+        return false;
     }
-    traced.runs.push_back(std::move(*extents));
-    ++at;
+    return true;
+  };
+  std::vector<Set> level;
+  for (const std::string& name : names)
+    level.push_back({name});
+  constexpr std::size_t largest_set = 5;
+  for (std::size_t size = 1; size <= largest_set && !level.empty(); ++size) {
+    std::vector<Set> next;
+    for (const Set& set : level) {
+      if (!has_time())
+        break;
+      Dimensions sizes = base;
+      for (const std::string& name : set)
+        sizes[name] *= 2;
+      const std::vector<Extent>* extents = add(std::move(sizes));
+      if (extents == nullptr)
+        continue;
+      std::set<std::size_t>& buffers = changed[set];
+      for (std::size_t i = 0; i < extents->size(); ++i)
+        if ((*extents)[i].elements != traced.runs.front()[i].elements)
+          buffers.insert(i);
+    }
+    for (const auto& [set, buffers] : changed)
+      for (auto name = std::ranges::find(names, set.back()) + 1; set.size() == size && name != names.end();
+           ++name)
+        if (Set larger = set; tells_something(larger, *name, buffers)) {
+          larger.push_back(*name);
+          next.push_back(std::move(larger));
+        }
+    level = std::move(next);
   }
   for (std::size_t axis = 0; axis < 3; ++axis) {
     std::vector<std::int64_t> blocks;
@@ -203,13 +255,19 @@ Result<Inference::Traced> Inference::trace(const Dimensions& base) const {
 } // namespace
 
 Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<std::string>& fixed_directions,
-                     std::vector<std::string>& notes) {
-  Inference inference(raw, base);
+                     const std::string& architecture, std::vector<std::string>& notes) {
+  Inference inference(raw, base, architecture);
   LATHE_CHECK(inference.compile());
+  // The smallest sizes' reason is told: larger ones fail for want of time besides.
   Result<Inference::Traced> traced = Error{};
-  for (const Dimensions& sizes : attempts(base))
-    if (traced = inference.trace(sizes); traced.ok())
+  for (const Dimensions& sizes : attempts(base)) {
+    auto attempt = inference.trace(sizes);
+    const bool first = traced.error().what.empty();
+    if (attempt.ok() || first)
+      traced = std::move(attempt);
+    if (traced.ok())
       break;
+  }
   if (!traced.ok())
     return Error{
         "cannot see the buffers of " + raw.kernel, traced.error().sentence(),

@@ -13,8 +13,9 @@ namespace lathe::refactor {
 // Fills in `count` (where it is 0) and `direction` of every buffer of `raw`. The element count is guessed
 // from runs in which sets of dimensions are doubled (extent_guess.h), and said in `notes` to be a guess.
 // Fails, naming what helps, where the raw kernel does not run. `base`: sizes that the kernel supports;
-// smaller ones are tried before them.
+// smaller ones are tried before them. `architecture`: whose device limits a launch may ask for.
 Status infer_buffers(Candidate& raw, const std::map<std::string, std::int64_t>& base,
-                     const std::vector<std::string>& fixed_directions, std::vector<std::string>& notes);
+                     const std::vector<std::string>& fixed_directions, const std::string& architecture,
+                     std::vector<std::string>& notes);
 
 } // namespace lathe::refactor

@@ -1,7 +1,7 @@
 #include "refactor/app/kernel_list.h"
 
 #include "refactor/app/raw_candidate.h"
-#include "refactor/extract/extract.h"
+#include "refactor/extract/flatten.h"
 #include "refactor/rewrite/rewrite.h"
 
 #include <fmt/format.h>
@@ -31,9 +31,12 @@ std::string describe(const LaunchSite& site, int number) {
 }
 
 // The knobs that the rules would expose, with where they come from; or why none can be looked for.
-Result<std::vector<Knob>> candidate_knobs(ParsedSource& source, const KernelInfo& kernel,
+Result<std::vector<Knob>> candidate_knobs(ParsedSource& source, KernelInfo kernel,
                                           const std::string& architecture) {
-  LATHE_TRY(const ExtractedKernel extracted, extract_kernel(source, kernel));
+  LATHE_TRY(ExtractedKernel extracted, extract_kernel(source, kernel));
+  ParseOptions alone;
+  alone.architecture = architecture;
+  LATHE_TRY(const std::vector<std::string> taken_apart, flatten_structures(extracted, kernel, alone));
   LATHE_TRY(const RawCandidate raw, make_raw_candidate(kernel, extracted, {}, {}, architecture));
   ParseOptions self_contained;
   self_contained.architecture = architecture;
@@ -88,9 +91,10 @@ Json kernel_json(ParsedSource& source, const KernelInfo& kernel, const std::stri
 
 } // namespace
 
-std::string describe_kernels(ParsedSource& source, const std::string& architecture) {
+std::string describe_kernels(ParsedSource& source, const std::vector<KernelInfo>& kernels,
+                             const std::string& architecture) {
   std::string text;
-  for (const KernelInfo& kernel : find_kernels(source)) {
+  for (const KernelInfo& kernel : kernels) {
     text += kernel.qualified_name + "  " + kernel.location;
     for (const TemplateParameter& parameter : kernel.template_parameters)
       text += "  " + parameter.type + " " + parameter.name;
@@ -108,12 +112,12 @@ std::string describe_kernels(ParsedSource& source, const std::string& architectu
   return text;
 }
 
-std::string kernels_json(ParsedSource& source, const std::string& architecture) {
-  Json kernels = Json::array();
-  for (const KernelInfo& kernel : find_kernels(source))
-    kernels.push_back(kernel_json(source, kernel, architecture));
+std::string kernels_json(ParsedSource& source, const std::vector<KernelInfo>& kernels, const std::string& architecture) {
+  Json list = Json::array();
+  for (const KernelInfo& kernel : kernels)
+    list.push_back(kernel_json(source, kernel, architecture));
   return Json{{"Schema", json_schema_version},
-              {"Kernels", kernels},
+              {"Kernels", list},
               {"MissingHeaders", source.missing_headers()},
               {"StandIns", source.stand_ins()}}
       .dump(2, ' ', false, Json::error_handler_t::replace);

@@ -2,12 +2,14 @@
 
 #include "refactor/rewrite/template_argument.h"
 #include "tuner/compile/compile.h"
+#include "tuner/device/device.h"
 
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
 #include <map>
 #include <regex>
+#include <set>
 
 namespace lathe::refactor {
 namespace {
@@ -73,6 +75,14 @@ std::string with_sizeof(const std::string& text) {
   return std::regex_replace(text, pattern, "sizeof($1)");
 }
 
+// "const T" -> "T".
+std::string without_qualifiers(std::string type) {
+  for (const std::string prefix : {"const ", "volatile "})
+    if (type.starts_with(prefix))
+      type = type.substr(prefix.size());
+  return type;
+}
+
 bool is_type_parameter(const TemplateParameter& parameter) {
   return parameter.type == "typename" || parameter.type == "class";
 }
@@ -92,6 +102,7 @@ public:
     LATHE_CHECK(geometry());
     LATHE_CHECK(choose_dtypes());
     LATHE_CHECK(arguments());
+    LATHE_CHECK(fix_device_limits());
     collect_dimensions();
     result_.candidate.kernel = extracted_.kernel;
     LATHE_CHECK(mend_text());
@@ -104,11 +115,14 @@ private:
   void take_instance();
   Status check_template_arguments() const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
+  bool take_types_of_an_instance();
+  std::string element_of(const KernelParameter& parameter) const;
   Status mend_text();
   void name_types();
   Status geometry();
   Status choose_dtypes();
   Status arguments();
+  Status fix_device_limits();
   void collect_dimensions();
   Result<Argument> scalar(const KernelParameter& parameter);
   Result<Argument> buffer(const KernelParameter& parameter);
@@ -151,7 +165,11 @@ Status Builder::choose_site() {
   if (has_site_ || overridden)
     return Done{};
   return Error{"cannot read how " + kernel_.name + " is launched", why,
-               "give it with --grid and --block (and --shared), such as --grid num_tokens --block 256"};
+               kernel_.launches.empty()
+                   ? "name the file that does with --launcher, or give the launch with --grid and --block "
+                     "(and --shared), "
+                     "such as --grid num_tokens --block 256"
+                   : "give it with --grid and --block (and --shared), such as --grid num_tokens --block 256"};
 }
 
 Status Builder::override_template_arguments() {
@@ -339,9 +357,53 @@ Status Builder::choose_dtypes() {
   for (TypeParameter& type : candidate.types) {
     if (facts_.types.contains(type.name) || dtypes_in_use_.contains(type.name))
       continue;
-    LATHE_TRY(type.dtypes, compiling_dtypes(type));
+    auto compiling = compiling_dtypes(type);
+    // The combination that the file itself instantiates, where no single type will do.
+    if (!compiling.ok() && take_types_of_an_instance())
+      return Done{};
+    LATHE_TRY(type.dtypes, std::move(compiling));
   }
   return Done{};
+}
+
+// The types of the first of the file's instances that compiles: element types where they are that, and the
+// others (a functor, half2) as they are written there.
+bool Builder::take_types_of_an_instance() {
+  const std::size_t parameters = kernel_.template_parameters.size();
+  for (const std::vector<std::string>& instance : site_.instances) {
+    if (instance.size() != parameters)
+      continue;
+    const LaunchSite before = site_;
+    const std::vector<std::string> data_types = data_types_;
+    std::map<std::string, std::string> dtypes, cxx;
+    for (std::size_t i = 0; i < parameters; ++i) {
+      const TemplateParameter& parameter = kernel_.template_parameters[i];
+      if (std::ranges::find(data_types, parameter.name) == data_types.end())
+        continue;
+      const std::string dtype = dtype_of_type(instance[i]);
+      if (!dtype.empty()) {
+        dtypes[parameter.name] = dtype;
+        cxx[parameter.name] = dtype_cxx(dtype);
+      } else {
+        site_.template_arguments[i] = instance[i];
+        std::erase(data_types_, parameter.name);
+      }
+    }
+    const std::string list = type_list(cxx);
+    if (compile_kernel(extracted_.text, extracted_.kernel + list, {"-std=c++17"}, architecture_).ok()) {
+      std::erase_if(result_.candidate.types,
+                    [&](const TypeParameter& type) { return !dtypes.contains(type.name); });
+      for (TypeParameter& type : result_.candidate.types)
+        type.dtypes = {dtypes[type.name]};
+      result_.candidate.instance = extracted_.kernel + type_list({});
+      result_.assumptions.push_back(
+          fmt::format("types as in {}, which the file instantiates (say otherwise with --types)", list));
+      return true;
+    }
+    site_ = before;
+    data_types_ = data_types;
+  }
+  return false;
 }
 
 Result<std::vector<std::string>> Builder::compiling_dtypes(const TypeParameter& type) const {
@@ -405,9 +467,12 @@ Result<Argument> Builder::scalar(const KernelParameter& parameter) {
   argument.name = parameter.name;
   argument.is_buffer = false;
   argument.dtype = dtype_of_type(parameter.type);
+  if (argument.dtype.empty())
+    argument.dtype = dtype_of_type(parameter.number);
+  const std::string unqualified = without_qualifiers(parameter.type);
   if (argument.dtype.empty() &&
-      std::find(data_types_.begin(), data_types_.end(), parameter.type) != data_types_.end())
-    argument.dtype = parameter.type;
+      std::find(data_types_.begin(), data_types_.end(), unqualified) != data_types_.end())
+    argument.dtype = unqualified;
   if (argument.dtype.empty())
     return Error{"cannot tune " + kernel_.name,
                  "parameter '" + parameter.name + "' of type " + parameter.type +
@@ -426,6 +491,14 @@ Result<Argument> Builder::scalar(const KernelParameter& parameter) {
   }
   const auto passed = site_.arguments.find(parameter.name);
   const std::string text = passed == site_.arguments.end() ? "" : in_kernel_terms(passed->second);
+  // A size in place of an enumerator would be none of them.
+  const auto passed_number = Expression::parse(text);
+  if (parameter.is_enumeration && (!passed_number.ok() || !passed_number->names().empty())) {
+    argument.value = Expression(Value{std::int64_t{0}});
+    result_.assumptions.push_back(
+        fmt::format("{0} = 0 (say otherwise with --argument {0}=VALUE)", parameter.name));
+    return argument;
+  }
   if (parameter.is_integer) {
     auto parsed = Expression::parse(text.empty() ? parameter.name : text);
     if (!parsed.ok())
@@ -446,16 +519,29 @@ Result<Argument> Builder::scalar(const KernelParameter& parameter) {
   return argument;
 }
 
+// What a pointer points to; of a template parameter that is bound to a type of its own, that type.
+std::string Builder::element_of(const KernelParameter& parameter) const {
+  for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i)
+    if (kernel_.template_parameters[i].name == parameter.element && i < site_.template_arguments.size() &&
+        !site_.template_arguments[i].empty() &&
+        std::ranges::find(data_types_, parameter.element) == data_types_.end())
+      return site_.template_arguments[i];
+  return parameter.element;
+}
+
 Result<Argument> Builder::buffer(const KernelParameter& parameter) {
   Argument argument;
+  const std::string element = element_of(parameter);
   argument.name = parameter.name;
   argument.direction = parameter.is_const_pointee ? Direction::in : Direction::inout;
-  const bool is_data =
-      std::find(data_types_.begin(), data_types_.end(), parameter.element) != data_types_.end();
-  argument.dtype = is_data ? parameter.element : dtype_of_type(parameter.element);
+  const bool is_data = std::find(data_types_.begin(), data_types_.end(), element) != data_types_.end();
+  argument.dtype = is_data ? element : dtype_of_type(element);
   if (argument.dtype.empty())
-    argument.dtype = dtype_of_vector(parameter.element);
-  if (argument.dtype.empty() && parameter.element == "void")
+    argument.dtype = dtype_of_vector(element);
+  if (argument.dtype.empty())
+    argument.dtype = dtype_of_type(parameter.element_number);
+  // Memory without a type, and structures of several kinds of numbers, are bytes.
+  if (argument.dtype.empty() && (element == "void" || parameter.is_plain_structure))
     argument.dtype = "u8";
   if (argument.dtype.empty())
     return Error{"cannot tune " + kernel_.name,
@@ -491,6 +577,52 @@ Status Builder::arguments() {
     LATHE_TRY(Argument argument, parameter.is_pointer ? buffer(parameter) : scalar(parameter));
     result_.candidate.arguments.push_back(std::move(argument));
   }
+  return Done{};
+}
+
+// A launch may ask for the device's limits, a scalar that the kernel is given may not: where one follows from
+// the number of multiprocessors, so does the grid, and both are taken from the architecture's usual device.
+Status Builder::fix_device_limits() {
+  const auto asks = [](const Expression& expression) {
+    return std::ranges::any_of(expression.names(),
+                               [](const std::string& name) { return name.starts_with("device."); });
+  };
+  Candidate& candidate = result_.candidate;
+  if (std::ranges::none_of(candidate.arguments, [&](const Argument& argument) {
+        return !argument.is_buffer && asks(argument.value);
+      }))
+    return Done{};
+  LATHE_TRY(const DeviceInfo device, known_device(architecture_));
+  std::map<std::string, std::string> limits;
+  for (const auto& [name, value] : device.limits())
+    limits[name] = lathe::to_string(value);
+  static const std::regex asked(R"(device\.\w+)");
+  std::set<std::string> used;
+  const auto fix = [&](Expression& expression) -> Status {
+    std::string fixed;
+    const std::string text = expression.text();
+    std::size_t end = 0;
+    for (std::sregex_iterator at(text.begin(), text.end(), asked), none; at != none; ++at) {
+      const auto found = limits.find(at->str());
+      if (found == limits.end())
+        continue;
+      fixed += text.substr(end, static_cast<std::size_t>(at->position()) - end) + found->second;
+      end = static_cast<std::size_t>(at->position() + at->length());
+      used.insert(found->first + " = " + found->second);
+    }
+    LATHE_TRY(expression, Expression::parse(fixed + text.substr(end)));
+    return Done{};
+  };
+  for (auto* axes : {&candidate.launch.grid, &candidate.launch.block})
+    for (Expression& expression : *axes)
+      LATHE_CHECK(fix(expression));
+  LATHE_CHECK(fix(candidate.launch.shared_bytes));
+  for (Argument& argument : candidate.arguments)
+    if (!argument.is_buffer)
+      LATHE_CHECK(fix(argument.value));
+  for (const std::string& limit : used)
+    result_.assumptions.push_back(limit + ", as on " + device.name +
+                                  ": a number that the kernel is given depends on it");
   return Done{};
 }
 
@@ -566,9 +698,7 @@ std::string dtype_of_type(std::string type) {
                                                         {"ptrdiff_t", "i64"},
                                                         {"intptr_t", "i64"},
                                                         {"uintptr_t", "u64"}};
-  for (const std::string prefix : {"const ", "volatile "})
-    if (type.starts_with(prefix))
-      type = type.substr(prefix.size());
+  type = without_qualifiers(std::move(type));
   if (type.starts_with("std::"))
     type = type.substr(5);
   while (!type.empty() && type.back() == ' ')

@@ -36,8 +36,9 @@ Expression minimal_bytes(const std::vector<Argument>& arguments, const std::vect
 }
 
 // A part of the raw launch at these sizes, with each type at its widest; nothing where it has no value.
-std::optional<std::int64_t> launch_value(const Candidate& raw, const Problem& problem,
-                                         const Expression& expression) {
+std::optional<std::int64_t> launch_value(const Candidate& raw, const DeviceInfo* device,
+                                         const Problem& problem, const Expression& expression) {
+  const std::map<std::string, Value> limits = device ? device->limits() : std::map<std::string, Value>();
   const auto lookup = [&](std::string_view name) -> std::optional<Value> {
     if (const auto found = problem.dimensions.find(std::string(name)); found != problem.dimensions.end())
       return Value{found->second};
@@ -52,9 +53,9 @@ std::optional<std::int64_t> launch_value(const Candidate& raw, const Problem& pr
 }
 
 // Whether the raw launch has at least one block and one thread at these sizes: n / 4 may be none.
-bool has_blocks(const Candidate& raw, const Problem& problem) {
+bool has_blocks(const Candidate& raw, const DeviceInfo* device, const Problem& problem) {
   const auto is_positive = [&](const Expression& expression) {
-    return launch_value(raw, problem, expression).value_or(0) > 0;
+    return launch_value(raw, device, problem, expression).value_or(0) > 0;
   };
   return std::all_of(raw.launch.grid.begin(), raw.launch.grid.end(), is_positive) &&
          std::all_of(raw.launch.block.begin(), raw.launch.block.end(), is_positive);
@@ -66,9 +67,10 @@ bool fit_to_device(const Candidate& raw, const DeviceInfo& device, Problem& prob
   const auto fits = [&] {
     std::int64_t threads = 1;
     for (const Expression& size : raw.launch.block)
-      threads *= std::clamp<std::int64_t>(launch_value(raw, problem, size).value_or(1), 1, 1 << 20);
+      threads *= std::clamp<std::int64_t>(launch_value(raw, &device, problem, size).value_or(1), 1, 1 << 20);
     return threads <= device.max_threads_per_block &&
-           launch_value(raw, problem, raw.launch.shared_bytes).value_or(0) <= device.shared_per_block_optin;
+           launch_value(raw, &device, problem, raw.launch.shared_bytes).value_or(0) <=
+               device.shared_per_block_optin;
   };
   std::vector<std::string> followed = raw.launch.shared_bytes.names();
   for (const Expression& size : raw.launch.block)
@@ -131,7 +133,8 @@ std::vector<Problem> usual_problems(const Candidate& raw, const std::string& arc
     problems = std::move(next);
     assumptions.push_back(name + " = " + list + " (say otherwise with --problem or a workload file)");
   }
-  if (const auto device = known_device(architecture); device.ok()) {
+  const auto device = known_device(architecture);
+  if (device.ok()) {
     bool is_smaller = false;
     std::vector<Problem> held;
     for (Problem& problem : problems) {
@@ -145,8 +148,9 @@ std::vector<Problem> usual_problems(const Candidate& raw, const std::string& arc
                             architecture + " has are halved until it does not");
   }
   std::vector<Problem> launched;
-  std::copy_if(problems.begin(), problems.end(), std::back_inserter(launched),
-               [&](const Problem& problem) { return has_blocks(raw, problem); });
+  std::copy_if(problems.begin(), problems.end(), std::back_inserter(launched), [&](const Problem& problem) {
+    return has_blocks(raw, device.ok() ? &*device : nullptr, problem);
+  });
   return launched.empty() ? problems : launched;
 }
 

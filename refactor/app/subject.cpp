@@ -1,6 +1,8 @@
 #include "refactor/app/subject.h"
 
 #include "refactor/app/buffer_inference.h"
+#include "refactor/app/launcher_search.h"
+#include "refactor/extract/flatten.h"
 #include "tuner/app/options.h"
 #include "tuner/base/files.h"
 #include "tuner/base/hash.h"
@@ -121,25 +123,60 @@ Status size_buffers(Subject& subject) {
   }
   if (all_known)
     return Done{};
-  return infer_buffers(subject.raw, smallest(subject.facts.problems), fixed_directions, subject.notes);
+  return infer_buffers(subject.raw, smallest(subject.facts.problems), fixed_directions, subject.architecture,
+                       subject.notes);
+}
+
+// What to do about a name that is not known: most often a header was not found.
+std::string what_is_missing(ParsedSource& source) {
+  for (const std::string& header : source.missing_headers())
+    return "add the folder of '" + header +
+           "', which was not found, with -- -I FOLDER, or the macro that it lacks";
+  return "mend it, or add the include path or macro that it lacks after --";
+}
+
+// Where the kernel's own file does not launch it, another one is asked.
+Status find_launches(const SubjectRequest& request, KernelInfo& kernel, std::vector<std::string>& notes) {
+  if (!request.launcher.empty()) {
+    LATHE_TRY(kernel.launches, launches_in(request.launcher, kernel, request.parse));
+    return Done{};
+  }
+  if (!kernel.launches.empty() || (!request.launch.grid.empty() && !request.launch.block.empty()))
+    return Done{};
+  for (const fs::path& file : launching_files(request.source, kernel.name))
+    if (auto launches = launches_in(file, kernel, request.parse); launches.ok()) {
+      kernel.launches = std::move(*launches);
+      notes.push_back(
+          fmt::format("launched as in {} (say otherwise with --launcher)", file.filename().string()));
+      break;
+    }
+  return Done{};
 }
 
 } // namespace
 
-Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& source) {
-  LATHE_TRY(const KernelInfo kernel, find_kernel(source, request.kernel));
+Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& source) {
+  LATHE_TRY(KernelInfo kernel, find_kernel(source, request.kernel));
   if (!kernel.is_whole())
     return Error{"cannot templatize " + kernel.name, "its body is not whole: " + kernel.unresolved.front(),
-                 "mend it, or add the include path or macro that it lacks after --"};
+                 what_is_missing(source)};
   Subject subject;
+  LATHE_CHECK(find_launches(request, kernel, subject.notes));
   subject.kernel = kernel.name;
   subject.architecture = request.architecture;
   LATHE_TRY(subject.facts, gather_facts(request));
-  LATHE_TRY(const ExtractedKernel extracted, extract_kernel(source, kernel));
+  LATHE_TRY(ExtractedKernel extracted, extract_kernel(source, kernel));
+  LATHE_TRY(const std::vector<std::string> taken_apart, flatten_structures(extracted, kernel, request.parse));
+  subject.notes.insert(subject.notes.end(), taken_apart.begin(), taken_apart.end());
   LATHE_TRY(RawCandidate raw,
             make_raw_candidate(kernel, extracted, subject.facts, request.launch, request.architecture));
   subject.raw = std::move(raw.candidate);
-  subject.notes = std::move(raw.assumptions);
+  subject.notes.insert(subject.notes.end(), raw.assumptions.begin(), raw.assumptions.end());
+  return subject;
+}
+
+Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& source) {
+  LATHE_TRY(Subject subject, extract_subject(request, source));
   subject.guessed_problems = subject.facts.problems.empty();
   if (subject.guessed_problems)
     subject.facts.problems = usual_problems(subject.raw, subject.architecture, subject.notes);

@@ -15,9 +15,10 @@ namespace lathe::refactor {
 // What names a kernel and supplies what its source does not tell. Texts are as on the command line.
 struct SubjectRequest {
   std::filesystem::path source;
-  std::string kernel;                 // name, qualified name or pattern
-  std::filesystem::path workload;     // empty: SOURCE.workload.json where it exists
-  std::vector<std::string> problems;  // "n=16,d=4096" each; empty: the workload's, or guessed
+  std::string kernel;                // name, qualified name or pattern
+  std::filesystem::path launcher;    // file that launches it; empty: the source, or one that is found near it
+  std::filesystem::path workload;    // empty: SOURCE.workload.json where it exists
+  std::vector<std::string> problems; // "n=16,d=4096" each; empty: the workload's, or guessed
   std::vector<std::string> arguments; // NAME=EXPRESSION each
   std::string types;                  // "T=bf16/f16"
   LaunchOverride launch;
@@ -35,7 +36,10 @@ struct Subject {
   std::vector<std::string> notes; // what was assumed, a sentence each
 };
 
-// Extracts the kernel, reads its launch, and infers the sizes of its buffers. Errors name what is missing and
+// Extracts the kernel and reads its launch: no problems, no sizes of buffers yet.
+Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& source);
+
+// The same, and infers the sizes of its buffers. Errors name what is missing and
 // the flag that supplies it.
 Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& source);
 

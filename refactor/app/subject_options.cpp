@@ -50,6 +50,8 @@ void add_subject_options(po::options_description& options) {
       "launch grid, such as num_tokens or \"n, heads\", where the source has none")(
       "block", po::value<std::string>(), "launch block, such as 256 or \"32, 8\"")(
       "shared", po::value<std::string>(), "dynamic shared memory in bytes")(
+      "launcher", po::value<std::string>()->value_name("FILE"),
+      "the file that launches the kernel, where its own does not (default: one near it that does)")(
       "site", po::value<int>()->default_value(0),
       "which launch of templatize --list to take (default: the first readable one)")(
       "template-argument", po::value<std::vector<std::string>>(),
@@ -72,6 +74,7 @@ Result<SubjectRequest> read_subject_options(const CommandLine& line, const Argum
     return line.has(name) ? line.get<std::string>(name) : std::string();
   };
   request.kernel = text("kernel");
+  request.launcher = text("launcher");
   request.workload = text("workload");
   request.types = text("types");
   request.launch.grid = text("grid");

@@ -6,6 +6,7 @@
 #include "refactor/app/model_author.h"
 #include "refactor/app/subject_options.h"
 #include "tuner/base/files.h"
+#include "tuner/compile/compile.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -37,7 +38,9 @@ CommandLine make_command_line() {
       "lathe templatize sglang_kernels/silu_and_mul.cu --kernel act_and_mul_kernel --name silu_and_mul");
   add_subject_options(line.options());
   line.options().add_options()(
-      "list", "show every kernel of the file with its launches and candidate knobs, and end")(
+      "list", "show every kernel of the file (or --kernel) with its launches and candidate knobs, and end")(
+      "extract", po::value<std::string>()->value_name("FILE"),
+      "write the kernel with all that it needs to FILE, compile it alone with NVRTC, and end")(
       "name", po::value<std::string>(), "name of the template (default: the kernel's)")(
       "output,o", po::value<std::string>()->value_name("FOLDER")->default_value("."),
       "folder for templates/ and search_spaces/")(
@@ -164,6 +167,23 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
   return outcome;
 }
 
+// The kernel alone, and whether NVRTC takes it, for the first of its element types.
+Status extract_only(const SubjectRequest& request, ParsedSource& source, const fs::path& output) {
+  LATHE_TRY(const Subject subject, extract_subject(request, source));
+  LATHE_CHECK(write_file(output, subject.raw.text));
+  std::string instance = subject.raw.instance;
+  for (const TypeParameter& type : subject.raw.types)
+    for (std::size_t at; (at = instance.find("{" + type.name + "}")) != std::string::npos;)
+      instance.replace(at, type.name.size() + 2, dtype_cxx(type.dtypes.front()));
+  LATHE_TRY(const CompiledKernel compiled,
+            compile_kernel(subject.raw.text, instance, {"-std=c++17"}, subject.architecture));
+  std::cout << fmt::format("{} of {}: {} registers, {} bytes of shared memory\n", output.string(), instance,
+                           compiled.resources.registers, compiled.resources.static_shared);
+  for (const std::string& note : subject.notes)
+    std::cout << "assumed: " << note << "\n";
+  return Done{};
+}
+
 } // namespace
 
 int templatize_command(const Arguments& arguments) {
@@ -195,17 +215,29 @@ int templatize_command(const Arguments& arguments) {
   if (!source.ok())
     return fail(source.error());
   if (line.has("list")) {
-    const std::string kernels = describe_kernels(**source, request.subject.architecture);
+    std::vector<KernelInfo> kernels;
+    if (request.subject.kernel.empty()) {
+      kernels = find_kernels(**source);
+    } else {
+      auto kernel = find_kernel(**source, request.subject.kernel);
+      if (!kernel.ok())
+        return fail(kernel.error());
+      kernels.push_back(std::move(*kernel));
+    }
     if (kernels.empty())
       return fail(settle_kernel(request.subject, **source).error());
     if (line.has("json"))
-      std::cout << kernels_json(**source, request.subject.architecture) << "\n";
+      std::cout << kernels_json(**source, kernels, request.subject.architecture) << "\n";
     else
-      std::cout << kernels;
+      std::cout << describe_kernels(**source, kernels, request.subject.architecture);
     return 0;
   }
   if (const Status settled = settle_kernel(request.subject, **source); !settled.ok())
     return fail(settled.error());
+  if (line.has("extract")) {
+    const Status extracted = extract_only(request.subject, **source, line.get<std::string>("extract"));
+    return extracted.ok() ? 0 : fail(extracted.error());
+  }
   auto outcome = templatize(request, **source);
   if (!outcome.ok())
     return fail(outcome.error());

@@ -204,6 +204,8 @@ Result<ExtractedKernel> Extractor::run() {
             argument(bound.getAsDecl());
           else if (bound.getKind() == TemplateArgument::Type && bound.getAsType()->getAsCXXRecordDecl())
             argument(bound.getAsType()->getAsCXXRecordDecl());
+          else if (bound.getKind() == TemplateArgument::Template && bound.getAsTemplate().getAsTemplateDecl())
+            argument(bound.getAsTemplate().getAsTemplateDecl());
         }
       }
 

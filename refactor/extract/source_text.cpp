@@ -49,13 +49,17 @@ bool ends_with_semicolon(const Decl* declaration) {
   return true;
 }
 
-// The offset behind the semicolon that ends the declaration, past nested brackets (struct S { ... } s;).
+// The offset behind the semicolon that ends the declaration, past nested brackets (struct S { ... } s;). A
+// function that Clang shows without the body that follows it in the text, as it does with explicit
+// specialisations, has none.
 unsigned behind_semicolon(llvm::StringRef text, unsigned from, const LangOptions& language,
-                          SourceLocation start) {
+                          SourceLocation start, bool is_function) {
   Lexer lexer(start, language, text.begin(), text.begin() + from, text.end());
   Token token;
   int depth = 0;
   while (!lexer.LexFromRawLexer(token)) {
+    if (is_function && depth == 0 && token.is(tok::l_brace))
+      break;
     if (token.isOneOf(tok::l_brace, tok::l_paren, tok::l_square))
       ++depth;
     else if (token.isOneOf(tok::r_brace, tok::r_paren, tok::r_square))
@@ -86,7 +90,8 @@ std::optional<TextSpan> span_of(ParsedSourceImpl& source, const Decl* declaratio
   if (ends_with_semicolon(declaration)) {
     const bool from_macro = declaration->getBeginLoc().isMacroID() && declaration->getEndLoc().isMacroID();
     if (!from_macro)
-      span.end = behind_semicolon(text, span.end, context.getLangOpts(), start);
+      span.end = behind_semicolon(text, span.end, context.getLangOpts(), start,
+                                  isa<FunctionDecl, FunctionTemplateDecl>(declaration));
   }
   for (bool changed = true; changed;) {
     changed = false;

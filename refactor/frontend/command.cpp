@@ -157,7 +157,8 @@ void add_surroundings(const fs::path& file, ClangCommand& command) {
       command.user_folders.push_back(include);
     }
   }
-  for (std::size_t i = 1; i < above.size(); ++i)
+  // The file's own folder too: some include what lies beside them with angle brackets.
+  for (std::size_t i = 0; i < above.size(); ++i)
     if (above[i].has_relative_path() && above[i].parent_path().has_relative_path()) {
       command.arguments.push_back("-idirafter" + above[i].string());
       command.user_folders.push_back(above[i]);

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <optional>
 
 namespace lathe::refactor {
@@ -12,9 +13,11 @@ bool is_word(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
 }
 
+// `text` in place of the `removed` bytes at `at`.
 struct Insertion {
   std::size_t at = 0;
   std::string text, what;
+  std::size_t removed = 0;
 };
 
 // Every bare special register of the asm string that `at` lies in.
@@ -90,6 +93,31 @@ std::vector<Insertion> name_type(const std::string& text, std::size_t at) {
            "the type of an empty {} is named"}};
 }
 
+// `cub::Sum` and its like, which CUDA 13's cub no longer has: the C++ function objects that took their place.
+std::vector<Insertion> name_operator(const std::string& text, std::size_t at) {
+  static const std::map<std::string, std::string> successors{{"Sum", "::cuda::std::plus<>"},
+                                                             {"Difference", "::cuda::std::minus<>"},
+                                                             {"Division", "::cuda::std::divides<>"},
+                                                             {"Max", "::cuda::maximum<>"},
+                                                             {"Min", "::cuda::minimum<>"},
+                                                             {"Equality", "::cuda::std::equal_to<>"},
+                                                             {"Inequality", "::cuda::std::not_equal_to<>"}};
+  std::size_t end = at;
+  while (end < text.size() && is_word(text[end]))
+    ++end;
+  const auto found = successors.find(text.substr(at, end - at));
+  const std::string qualifier = "cub::";
+  if (found == successors.end() || at < qualifier.size() ||
+      text.substr(at - qualifier.size(), qualifier.size()) != qualifier)
+    return {};
+  std::size_t begin = at - qualifier.size();
+  if (begin >= 2 && text.substr(begin - 2, 2) == "::")
+    begin -= 2;
+  return {{begin, found->second,
+           "cub::" + found->first + " is no longer in cub, " + found->second.substr(2) + " took its place",
+           end - begin}};
+}
+
 std::vector<Insertion> insertions_for(const ParseError& error, const std::string& text) {
   const auto says = [&](const char* words) { return error.message.find(words) != std::string::npos; };
   if (says("invalid % escape in inline assembly"))
@@ -97,6 +125,8 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
   if (says("reference to overloaded function could not be resolved") || says("missing 'template' keyword") ||
       says("use 'template' keyword"))
     return add_template(text, error.offset);
+  if (says("in namespace 'cub'"))
+    return name_operator(text, error.offset);
   if (says("use of overloaded operator '=' is ambiguous"))
     return name_type(text, error.offset);
   return {};
@@ -131,7 +161,7 @@ std::map<std::string, std::string> fix_up(const std::vector<ParseError>& errors,
       continue;
     std::string text = buffer->getBuffer().str();
     for (auto last = insertions.rbegin(); last != insertions.rend(); ++last)
-      text.insert(last->first, last->second.text);
+      text.replace(last->first, last->second.removed, last->second.text);
     for (const auto& [at, insertion] : insertions)
       described.push_back(
           fmt::format("{}:{}: {}", std::filesystem::path(file).filename().string(),

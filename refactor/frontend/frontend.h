@@ -70,6 +70,12 @@ struct KernelParameter {
   std::string name, type; // type as written
   bool is_pointer = false, is_const_pointee = false, is_restrict = false, is_integer = false, is_real = false;
   std::string element; // pointee type, unqualified
+  // What `type` and `element` are behind the names of the source, where that is one number: "float" for an
+  // alias of it, "int" for an enumeration, "float" for a pointer to struct { float x, y; }. Empty where there
+  // is none.
+  std::string number, element_number;
+  bool is_enumeration = false;
+  bool is_plain_structure = false; // the pointee is a structure without pointers or virtual functions
 };
 
 struct TemplateParameter {

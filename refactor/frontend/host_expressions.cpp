@@ -314,6 +314,9 @@ HostValue HostReader::variable(const VarDecl* declaration) {
     --depth_;
     return value;
   }
+  // A global that other code sets is a size of the problem like a parameter.
+  if (type.getNonReferenceType()->isIntegralOrEnumerationType() && !type->isBooleanType())
+    return HostValue::integer(unique_name(declaration->getNameAsString(), owner_of(declaration)));
   return HostValue::unknown("'" + declaration->getNameAsString() + "' is a variable that other code sets",
                             declaration->getNameAsString());
 }

@@ -155,6 +155,17 @@ HostValue HostReader::kernel_reference(const Expr* expression) {
   return value;
 }
 
+// "params.stride" -> what the launcher put there.
+void HostReader::note_members(const HostValue& value, const std::string& path, LaunchSite& site) {
+  if (value.kind != HostValue::Kind::structure)
+    return;
+  for (const auto& [name, member] : value.members) {
+    if (member.is_number() || (member.kind == HostValue::Kind::unknown && !member.text.empty()))
+      site.arguments[path + "." + name] = member.is_number() ? member.text : "";
+    note_members(member, path + "." + name, site);
+  }
+}
+
 // Records the launch when the call is one; its parts are evaluated then.
 bool HostReader::record_launch(const CallExpr* call) {
   if (const auto* launch = dyn_cast<CUDAKernelCallExpr>(call)) {
@@ -266,6 +277,7 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
         argument.is_number() || (pointer && named) ? argument.text : "";
     if (argument.is_integer())
       texts.push_back(argument.text);
+    note_members(argument, parameter->getNameAsString(), site);
   }
   for (const HostValue& condition : frame_.path)
     if (condition.is_number() && Expression::parse(condition.text).ok() &&

@@ -90,6 +90,7 @@ private:
 
   // host_launches.cpp
   bool record_launch(const clang::CallExpr* call);
+  static void note_members(const HostValue& value, const std::string& path, LaunchSite& site);
   void record(const KernelReference& kernel, const HostValue& grid, const HostValue& block,
               const HostValue& shared, const std::vector<HostValue>& arguments,
               clang::SourceLocation location);
@@ -109,6 +110,7 @@ private:
   std::map<std::string, std::uintptr_t> names_;        // dimension -> what it stands for
   std::map<const clang::NamedDecl*, HostValue> bound_; // template parameters while a traits member is read
   std::set<const clang::LambdaExpr*> entered_;         // closures whose body has been read
+  std::set<const clang::Stmt*> not_unrolled_;          // bodies of loops without a known end
   std::string naming_;                                 // variable whose initialiser is being read
   int depth_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/RecursiveASTVisitor.h>
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace lathe::refactor {
@@ -53,6 +54,7 @@ void HostReader::read(const FunctionDecl* launcher) {
   names_.clear();
   bound_.clear();
   entered_.clear();
+  not_unrolled_.clear();
   depth_ = 0;
   launcher_ = launcher->getNameAsString();
   // Integers that every instantiation in use fixes to one value are that value.
@@ -159,7 +161,10 @@ void HostReader::declare(const VarDecl* variable) {
     }
   const std::map<std::string, std::string> queries = queries_;
   const std::map<std::string, std::uintptr_t> names = names_;
-  HostValue value = evaluate(initialiser);
+  // In a template, `dim3 grid(min(n, 1024))` is not bound to a constructor yet.
+  const auto* arguments = dyn_cast<ParenListExpr>(initialiser);
+  HostValue value =
+      arguments ? construct(type, const_cast<ParenListExpr*>(arguments)->exprs()) : evaluate(initialiser);
   const bool integer = type.getNonReferenceType()->isIntegralType(context_) || type->isUndeducedType() ||
                        (type->isDependentType() && value.is_integer());
   const std::string wanted = variable->getNameAsString();
@@ -251,12 +256,14 @@ void HostReader::forget(const Stmt* statement, const std::string& why) {
 // every round, it ends after a known number of rounds at most, and what it leaves behind is a choice over
 // them.
 bool HostReader::unroll_loop(const Expr* condition, const Expr* step, const Stmt* body) {
-  if (!condition)
+  // A loop that was not to be unrolled once is not tried in every round of the loops around it.
+  if (!condition || not_unrolled_.contains(body))
     return false;
   constexpr int most_rounds = 32;
   const State before = frame_.variables;
   const std::size_t path = frame_.path.size(), recorded = launches.size(), returned = frame_.returned.size();
   const auto give_up = [&] {
+    not_unrolled_.insert(body);
     frame_.variables = before;
     frame_.path.resize(path);
     frame_.returned.resize(returned);
@@ -290,10 +297,21 @@ void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
       (repeated && unroll_loop(repeated->getCond(), nullptr, body)))
     return;
   const std::string why = "a value changes in the loop of " + line(loop->getBeginLoc());
+  const Frame before = frame_;
   forget(loop, why);
   const std::size_t path = frame_.path.size();
   const std::size_t returned = frame_.returned.size();
+  const std::size_t recorded = launches.size();
   execute(body);
+  // A launch whose geometry changes from round to round (a sweep over block sizes, a triangular loop) is read
+  // as in the first one.
+  const auto is_unreadable = [](const LaunchRecord& launch) { return !launch.site.unreadable.empty(); };
+  if (std::any_of(launches.begin() + static_cast<std::ptrdiff_t>(std::min(recorded, launches.size())),
+                  launches.end(), is_unreadable)) {
+    launches.resize(recorded);
+    frame_ = before;
+    execute(body);
+  }
   frame_.path.resize(std::min(path, frame_.path.size()));
   if (frame_.returned.size() > returned) {
     frame_.returned.resize(returned);
@@ -398,6 +416,9 @@ HostReader::Flow HostReader::execute_switch(const SwitchStmt* statement) {
       frame_.path.push_back(condition);
     if (number && subject.is_integer() && !is_default)
       frame_.cases.emplace_back(subject, *number);
+    // Where the subject cannot be read, the case says what it is.
+    if (const HostValue* known = place(statement->getCond()); !subject.is_number() && number && known)
+      assign(statement->getCond(), HostValue::integer(std::to_string(*number)));
     Flow flow = execute(first);
     for (std::size_t next = i + 1; flow == Flow::next && next < statements.size(); ++next)
       flow = execute(isa<SwitchCase>(statements[next]) ? cast<SwitchCase>(statements[next])->getSubStmt()

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 namespace lathe::refactor {
 namespace {
@@ -24,6 +25,65 @@ std::string text_of(QualType type, ASTContext& context) {
   return type.getAsString(PrintingPolicy(context.getLangOpts()));
 }
 
+// The one kind of number that an object of the type consists of, as C++ names it: of an enumeration its
+// integer, of a structure or array its members' where they agree. Null where they differ, or where the type
+// is still open.
+QualType number_of(QualType type) {
+  type = type.getCanonicalType().getUnqualifiedType();
+  if (type->isDependentType())
+    return {};
+  if (const auto* array = type->getAsArrayTypeUnsafe())
+    return isa<ConstantArrayType>(array) ? number_of(array->getElementType()) : QualType();
+  if (const auto* enumeration = type->getAs<EnumType>())
+    return enumeration->getDecl()->getIntegerType().isNull()
+               ? QualType()
+               : enumeration->getDecl()->getIntegerType().getCanonicalType();
+  if (type->isBuiltinType())
+    return type->isArithmeticType() ? type : QualType();
+  const CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  // CUDA's own types of 16 and 8 bits are numbers although they are written as structures.
+  if (!record || !record->hasDefinition() || !record->isStandardLayout() || record->isUnion() ||
+      record->getName().starts_with("__"))
+    return record && record->getName().starts_with("__") ? type : QualType();
+  QualType common;
+  const auto agrees = [&](QualType member) {
+    const QualType number = number_of(member);
+    if (number.isNull() || (!common.isNull() && number != common))
+      return false;
+    common = number;
+    return true;
+  };
+  for (const CXXBaseSpecifier& base : record->bases())
+    if (!base.getType()->getAsCXXRecordDecl()->isEmpty() && !agrees(base.getType()))
+      return {};
+  for (const FieldDecl* field : record->fields())
+    if (field->isBitField() || !agrees(field->getType()))
+      return {};
+  return common;
+}
+
+// A structure that any bytes are a value of, as far as its kinds of members go: numbers, and arrays and
+// structures of them.
+bool is_plain_structure(QualType type) {
+  const CXXRecordDecl* record = type->isDependentType() ? nullptr : type->getAsCXXRecordDecl();
+  if (!record || !record->hasDefinition() || !record->isTriviallyCopyable() || record->isPolymorphic())
+    return false;
+  const auto is_plain = [](QualType member) {
+    while (const auto* array = member->getAsArrayTypeUnsafe())
+      member = array->getElementType();
+    return member->isArithmeticType() || member->isEnumeralType() || is_plain_structure(member);
+  };
+  return std::ranges::all_of(record->bases(),
+                             [&](const CXXBaseSpecifier& base) { return is_plain(base.getType()); }) &&
+         std::ranges::all_of(record->fields(),
+                             [&](const FieldDecl* field) { return is_plain(field->getType()); });
+}
+
+std::string number_text(QualType type, ASTContext& context) {
+  const QualType number = number_of(type);
+  return number.isNull() ? "" : text_of(number, context);
+}
+
 // The type as the author wrote it ("const scalar_t*"), without the parameter's name.
 KernelParameter describe(const ParmVarDecl& parameter, ASTContext& context) {
   KernelParameter result;
@@ -38,8 +98,16 @@ KernelParameter describe(const ParmVarDecl& parameter, ASTContext& context) {
     result.is_pointer = true;
     result.is_const_pointee = pointee.isConstQualified();
     result.element = text_of(pointee.getUnqualifiedType(), context);
+    result.element_number = number_text(pointee, context);
+    result.is_plain_structure = is_plain_structure(pointee);
+  } else if (plain->isArithmeticType() || plain->isEnumeralType() || plain->getAsCXXRecordDecl()) {
+    // A structure of several numbers is no number; one of CUDA's own small types is.
+    const bool is_number =
+        !plain->getAsCXXRecordDecl() || number_of(plain) == plain.getCanonicalType().getUnqualifiedType();
+    result.number = is_number ? number_text(plain, context) : "";
   }
   result.is_integer = plain->isIntegralOrEnumerationType();
+  result.is_enumeration = plain->isEnumeralType();
   result.is_real = plain->isRealFloatingType();
   return result;
 }
@@ -133,6 +201,8 @@ private:
         described_parameter.is_real = type->isRealFloatingType();
       }
     }
+    if (!function->hasBody())
+      kernel.unresolved.push_back("it is only declared here");
     find_unresolved(*function, kernel.unresolved);
     kernels.push_back(std::move(kernel));
   }
@@ -258,6 +328,14 @@ std::vector<KernelInfo> find_kernels(ParsedSource& source) {
       if (site.instances.empty())
         site.instances = all;
   }
+  // A declaration whose parameters differ from the definition's is no kernel of its own.
+  std::set<std::string> defined;
+  for (const KernelInfo& kernel : finder.kernels)
+    if (kernel.declaration->hasBody())
+      defined.insert(kernel.qualified_name);
+  std::erase_if(finder.kernels, [&](const KernelInfo& kernel) {
+    return !kernel.declaration->hasBody() && defined.contains(kernel.qualified_name);
+  });
   // The file's own kernels come first; the order of the text otherwise.
   const SourceManager& sources = parsed.ast().getSourceManager();
   std::stable_partition(finder.kernels.begin(), finder.kernels.end(), [&](const KernelInfo& kernel) {
@@ -279,6 +357,15 @@ Result<KernelInfo> find_kernel(ParsedSource& source, const std::string& name) {
     } else {
       llvm::consumeError(pattern.takeError());
     }
+  }
+  // Explicit specialisations belong to their template, which alone is launched by name.
+  if (found.size() > 1) {
+    std::vector<KernelInfo> primary = found;
+    std::erase_if(primary, [](const KernelInfo& kernel) {
+      return kernel.declaration->getTemplateSpecializationKind() == TSK_ExplicitSpecialization;
+    });
+    if (primary.size() == 1)
+      found = std::move(primary);
   }
   if (found.size() == 1)
     return found.front();

@@ -24,11 +24,13 @@ public:
       check_block_results();
     if (!refusal_.empty())
       return ThreadRefusal{refusal_};
+    check_blocks_alone();
+    if (!refusal_.empty())
+      return ThreadRefusal{refusal_};
     for (const auto& [name, location] : indices_)
-      if (!guarded_.count(name))
-        return ThreadRefusal{
-            "the index at " + view_.at_line(location) +
-            " is not compared with a bound, so that another block size would run past the end"};
+      if (!guarded_.count(name) && model_.unguarded.empty())
+        model_.unguarded = "the index at " + view_.at_line(location) +
+                           " is not compared with a bound, so that another block size would run past the end";
     if (!model_.strided && indices_.empty())
       return ThreadRefusal{"no loop or guarded index deals work out by " + thread_};
     return model_;
@@ -356,6 +358,32 @@ private:
         refuse(target->getBeginLoc(),
                "each block leaves a result of its own, of elements that the block size "
                "decides,");
+    });
+  }
+
+  // Where an index spans blocks, the grid follows the block: a block's own number then means other elements.
+  void check_blocks_alone() {
+    if (model_.grid_axes.empty())
+      return;
+    view_.visit([&](const Stmt* statement) {
+      const auto* leaf = dyn_cast<Expr>(statement);
+      if (!leaf || !refusal_.empty() || is_dead(statement) ||
+          (!isa<DeclRefExpr>(leaf) && KernelView::builtin_name(leaf).empty()))
+        return;
+      const Expr* expression = maximal(leaf);
+      const Polynomial value = view_.evaluate(expression);
+      const auto is_number_of_block = [&](const std::string& axis) { return value.mentions(axis); };
+      if (std::ranges::none_of(model_.grid_axes, is_number_of_block) || value.mentions(thread_) ||
+          value.mentions(count_))
+        return;
+      if (const auto* declaration = dyn_cast_or_null<DeclStmt>(view_.meaningful_parent(expression)))
+        if (std::ranges::none_of(declaration->decls(), [&](const Decl* declared) {
+              const auto* variable = dyn_cast<VarDecl>(declared);
+              return variable && view_.is_modified(variable);
+            }))
+          return; // its uses are looked at
+      refuse(expression->getBeginLoc(),
+             "a block's number stands for itself, while the grid would follow the block size,");
     });
   }
 

@@ -30,7 +30,10 @@ struct ThreadModel {
   bool free_grid = false;          // a loop steps by the whole grid: any number of blocks covers the work
   bool dynamic_by_thread = false;  // dynamic shared memory is addressed by threads or warps
   std::vector<const clang::Expr*> count_uses; // reads of the number of threads, as written
-  std::string evidence;                       // where the work is dealt out: "line 20"
+  // Why another number of threads in all would run past the end: an index that no bound is held against.
+  // Empty where every index has one. The same number of threads in other blocks computes the same either way.
+  std::string unguarded;
+  std::string evidence; // where the work is dealt out: "line 20"
 };
 
 // The reason, one sentence, when some use of the thread's index or of the number of threads would compute

@@ -6,6 +6,7 @@
 #include <clang/Basic/SourceManager.h>
 
 #include <algorithm>
+#include <set>
 
 namespace lathe::refactor {
 
@@ -115,6 +116,38 @@ std::optional<std::string> follow_block(const BlockKnob& block, const ThreadMode
   return std::nullopt;
 }
 
+std::optional<std::string> fit_grid(const BlockKnob& block, const ThreadModel& model,
+                                    const Candidate& candidate, bool zero_is_raw, LaunchGeometry& launch,
+                                    std::vector<Condition>& conditions) {
+  std::string reason = model.unguarded;
+  if (reason.empty()) {
+    LaunchGeometry followed = launch;
+    const auto refused = follow_block(block, model, candidate, followed);
+    if (!refused) {
+      launch = followed;
+      return std::nullopt;
+    }
+    reason = *refused;
+  }
+  const auto axis = static_cast<std::size_t>(block.axis);
+  // An index over other axes of the grid, or shared memory whose size would have to follow, is another
+  // matter.
+  if (model.grid_axes != std::set<std::string>{"blockIdx." + std::string(1, "xyz"[axis])} ||
+      model.dynamic_by_thread || model.block_in_addresses)
+    return reason;
+  const std::string threads = "(" + launch.grid[axis].text() + ") * (" + block.raw.text() + ")";
+  const std::string divisor = zero_is_raw ? "max(" + block.name + ", 1)" : block.name;
+  launch.block[axis] = make_expression(block.text);
+  launch.grid[axis] = make_expression(zero_is_raw ? "(" + block.name + " == 0 ? " + launch.grid[axis].text() +
+                                                        " : " + threads + " / " + divisor + ")"
+                                                  : threads + " / " + divisor);
+  conditions.push_back(
+      make_condition((zero_is_raw ? block.name + " == 0 || " : "") + threads + " % " + divisor + " == 0",
+                     "the blocks have exactly as many threads in all as the launcher's: another number would "
+                     "run past the end, or the grid does not show how it follows"));
+  return std::nullopt;
+}
+
 std::optional<std::string> follow_launch_bounds(const KernelView& view, const BlockKnob& block,
                                                 std::optional<std::int64_t> constant,
                                                 std::vector<Edit>& edits,
@@ -134,6 +167,59 @@ std::optional<std::string> follow_launch_bounds(const KernelView& view, const Bl
   else
     conditions.push_back(make_condition(block.name + " <= " + std::to_string(*bounds.values[0]),
                                         "the kernel's launch bounds"));
+  return std::nullopt;
+}
+
+namespace {
+
+// The parts between the commas of the list that opens at `open`, nested lists left whole; empty where it does not end.
+std::vector<std::string> listed(const std::string& text, std::size_t open) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (std::size_t at = open; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool opens = c == '(' || c == '<' || c == '{' || c == '[', closes = c == ')' || c == '>' || c == '}' || c == ']';
+    if (closes && --depth == 0)
+      return parts;
+    if (c == ',' && depth == 1)
+      parts.emplace_back();
+    else if (depth > 0)
+      parts.back() += c;
+    depth += opens;
+  }
+  return {};
+}
+
+} // namespace
+
+std::optional<std::string> follow_cub(const KernelView& view, const std::string& name, const std::string& threads,
+                                      std::vector<Condition>& conditions) {
+  const std::string& text = view.file_text();
+  bool reduces = false;
+  for (std::size_t at = text.find("cub::Block"); at != std::string::npos; at = text.find("cub::Block", at + 1)) {
+    const std::size_t open = text.find('<', at);
+    const std::vector<std::string> arguments = open == std::string::npos ? std::vector<std::string>() : listed(text, open);
+    if (arguments.size() < 2)
+      continue; // an algorithm's name, a header's
+    if (has_word(arguments[1], name))
+      continue;
+    const std::string count = arguments[1].substr(std::min(arguments[1].find_first_not_of(' '), arguments[1].size()));
+    const bool is_number = !count.empty() && count.find_first_not_of("0123456789") == std::string::npos;
+    if (text.compare(at, 16, "cub::BlockReduce") != 0 || !is_number || arguments.size() > 2)
+      return text.substr(at, open - at) + " is made for " + count + " threads";
+    reduces = true;
+    conditions.push_back(make_condition(threads + " <= " + count, "cub::BlockReduce is made for as many threads at most"));
+  }
+  if (!reduces)
+    return std::nullopt;
+  const auto always_told = [&](const std::string& call, std::size_t least) {
+    for (std::size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1))
+      if (listed(text, at + call.size() - 1).size() < least)
+        return false;
+    return true;
+  };
+  if (!always_told(".Sum(", 2) || !always_told(".Reduce(", 3))
+    return "cub::BlockReduce is not told how many threads take part";
   return std::nullopt;
 }
 

@@ -19,10 +19,21 @@ struct BlockKnob {
 std::optional<std::string> follow_block(const BlockKnob& block, const ThreadModel& model,
                                         const Candidate& candidate, LaunchGeometry& launch);
 
+// follow_block() where every index is compared with a bound and the grid shows how it follows; otherwise the
+// blocks have exactly the threads of the launcher's blocks, which a condition says.
+std::optional<std::string> fit_grid(const BlockKnob& block, const ThreadModel& model,
+                                    const Candidate& candidate, bool zero_is_raw, LaunchGeometry& launch,
+                                    std::vector<Condition>& conditions);
+
 // Launch bounds that state the raw block size move with the knob; larger ones become a condition.
 std::optional<std::string> follow_launch_bounds(const KernelView& view, const BlockKnob& block,
                                                 std::optional<std::int64_t> constant,
                                                 std::vector<Edit>& edits, std::vector<Condition>& conditions);
+
+// cub's block-wide primitives are made for one number of threads: a reason against other block sizes, unless every
+// reduction is told how many threads take part, or the number is the knob `name` itself. `threads`: of the new block.
+std::optional<std::string> follow_cub(const KernelView& view, const std::string& name, const std::string& threads,
+                                      std::vector<Condition>& conditions);
 
 void add_block_conditions(const BlockKnob& block, const ThreadModel& model, bool zero_is_raw,
                           std::vector<Condition>& conditions);

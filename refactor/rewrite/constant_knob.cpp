@@ -74,11 +74,15 @@ std::variant<std::string, Proposal> as_block(ParsedSource& source, const KernelI
     Proposal proposal;
     const BlockKnob block{constant.name, axis, raw, constant.name};
     LaunchGeometry launch = candidate.launch;
-    if (auto problem = follow_block(block, model, candidate, launch)) {
+    if (auto problem = fit_grid(block, model, candidate, false, launch, proposal.conditions)) {
       reason = *problem;
       continue;
     }
     if (auto problem = follow_launch_bounds(view, block, value, proposal.edits, proposal.conditions)) {
+      reason = *problem;
+      continue;
+    }
+    if (auto problem = follow_cub(view, constant.name, block_threads(launch), proposal.conditions)) {
       reason = *problem;
       continue;
     }

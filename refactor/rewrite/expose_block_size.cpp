@@ -62,7 +62,6 @@ private:
     if (const auto* refusal = std::get_if<ThreadRefusal>(&analysed))
       return refusal->reason;
     const ThreadModel& model = std::get<ThreadModel>(analysed);
-
     std::vector<std::string> taken;
     for (const Knob& knob : proposal.knobs)
       taken.push_back(knob.name);
@@ -90,9 +89,11 @@ private:
     if (auto reason = pass_knob_down(view, "unsigned", knob_name, users, edits))
       return "blockDim." + letter + ": " + *reason;
     LaunchGeometry changed = launch;
-    if (auto reason = follow_block(block, model, candidate, changed))
+    if (auto reason = fit_grid(block, model, candidate, true, changed, proposal.conditions))
       return *reason;
     if (auto reason = follow_launch_bounds(view, block, constant, edits, proposal.conditions))
+      return *reason;
+    if (auto reason = follow_cub(view, knob_name, block_threads(changed), proposal.conditions))
       return *reason;
     add_block_conditions(block, model, true, proposal.conditions);
     proposal.knobs.push_back(make_knob(knob_name, KnobKind::block, "unsigned",

@@ -77,6 +77,8 @@ public:
     if (const auto* refusal = std::get_if<ThreadRefusal>(&analysed))
       return Refusal{refusal->reason};
     const ThreadModel& model = std::get<ThreadModel>(analysed);
+    if (!model.unguarded.empty())
+      return Refusal{model.unguarded};
     if (!model.grid_axes.empty() || !model.strided)
       return Refusal{"the index spans blocks already: another grid does the same"};
 

@@ -40,7 +40,6 @@ class Runner:
         self.options = options
         self.repositories = repositories
         self.roots = {name: Path(folder).resolve() for name, folder in (text.split("=", 1) for text in options.root)}
-        self.lists = {}
 
     def without_paths(self, text):
         """Folders of this machine are named as their repositories."""
@@ -58,12 +57,17 @@ class Runner:
             return None, "", f"lathe: not done after {timeout:.0f} s", time.monotonic() - begin
 
     def is_listed(self, entry, folder, flags):
-        key = (entry["Repository"], entry["File"])
-        if key not in self.lists:
-            code, out, _, _ = self.lathe(["templatize", entry["File"], "--list", "--", *flags], folder,
-                                         self.options.timeout)
-            self.lists[key] = out if code == 0 else ""
-        return re.search(rf"\b{re.escape(entry['Kernel'])}\b", self.lists[key]) is not None
+        code, out, _, _ = self.lathe(["templatize", entry["File"], "--list", "--kernel", entry["Kernel"], "--", *flags],
+                                     folder, self.options.timeout)
+        name = re.sub(r":\d+$", "", entry["Kernel"])
+        return code == 0 and re.search(rf"\b{re.escape(name)}\b", out) is not None
+
+    def is_extracted(self, entry, folder, flags):
+        with tempfile.TemporaryDirectory() as output:
+            code, _, errors, _ = self.lathe(
+                ["templatize", entry["File"], "--kernel", entry["Kernel"], *entry.get("Options", []), "--extract",
+                 str(Path(output) / "kernel.cu"), "--", *flags], folder, self.options.timeout)
+        return code == 0, self.without_paths(self.sentence(errors))
 
     def measure(self, entry):
         repository = self.repositories[entry["Repository"]]
@@ -71,6 +75,7 @@ class Runner:
         flags = [flag.format(**self.roots) for flag in repository["Flags"] + entry.get("Flags", [])]
         row = {"Lathe": lathe_commit(), "Id": entry["Id"], "Repository": entry["Repository"], "File": entry["File"], "Kernel": entry["Kernel"],
                "Options": entry.get("Options", []), "Listed": self.is_listed(entry, folder, flags)}
+        row["Compiled"], why_not = self.is_extracted(entry, folder, flags)
         with tempfile.TemporaryDirectory() as output:
             code, out, errors, seconds = self.lathe(
                 ["templatize", entry["File"], "--kernel", entry["Kernel"], *row["Options"], "--seed",
@@ -79,10 +84,8 @@ class Runner:
             if out.lstrip().startswith("{"):
                 self.read_outcome(row, json.loads(out))
             else:
-                row.update(Compiled=None, Verdict="error", Identity="", Knobs=[])
-                row["Why"] = self.without_paths(self.sentence(errors))
-                if re.search(r"cannot (extract|find types)", row["Why"]):
-                    row["Compiled"] = False
+                row.update(Verdict="error", Identity="", Knobs=[])
+                row["Why"] = self.without_paths(self.sentence(errors)) if row["Compiled"] else why_not
         return row
 
     @staticmethod
@@ -93,7 +96,6 @@ class Runner:
     def read_outcome(self, row, outcome):
         certificate = json.loads(Path(outcome["Certificate"]).read_text())
         checks = {check["Check"]: check for check in certificate["Checks"]}
-        row["Compiled"] = checks["well-formed"]["Verdict"] != "failed"
         row["Verdict"] = "accepted" if outcome["Accepted"] else "refused"
         row["Identity"] = outcome["IdentityLevel"]
         row["Knobs"] = [knob["Name"] for knob in outcome.get("Knobs", [])]
@@ -154,8 +156,8 @@ def render(results):
     if given:
         lines += ["", "Options that were given, because the source leaves them open:", "", "| id | options |", "|---|---|"]
         lines += [f"| {row['Id']} | `{shortened(' '.join(row['Options']), 700)}` |" for row in given]
-    lines += ["", "NVRTC \"not reached\": the command ended before anything was compiled. Seconds are wall clock on a machine",
-              "that others used too.", ""]
+    lines += ["", "NVRTC: whether `lathe templatize --extract` writes a file that NVRTC compiles alone. Seconds are wall clock on a",
+              "machine that others used too.", ""]
     return "\n".join(lines)
 
 
@@ -176,11 +178,12 @@ def main():
         print(f"{row['Id']:<5} {row['Kernel']:<60} {row['Verdict']:<9} {row['Identity']:<3} "
               f"{len(row['Knobs'])} knobs {row['Seconds']:.0f} s  {row['Why'][:120]}", flush=True)
         rows.append(row)
-    results = {"Date": datetime.date.today().isoformat(), "Lathe": lathe_commit(),
-               "Machine": f"{platform.machine()}, {platform.system()}", "Seed": options.seed,
-               "Repositories": given["Repositories"], "Rows": rows}
-    data.write_text(json.dumps(results, indent=1) + "\n")
-    options.output.write_text(render(results))
+        # After each kernel: a run takes long and may be ended.
+        results = {"Date": datetime.date.today().isoformat(), "Lathe": lathe_commit(),
+                   "Machine": f"{platform.machine()}, {platform.system()}", "Seed": options.seed,
+                   "Repositories": given["Repositories"], "Rows": rows}
+        data.write_text(json.dumps(results, indent=1) + "\n")
+        options.output.write_text(render(results))
 
 
 if __name__ == "__main__":

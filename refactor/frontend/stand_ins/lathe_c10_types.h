@@ -57,6 +57,22 @@ struct alignas(1) Float8_e5m2 {
   }
 };
 
+// AMD's formats: named in sources for both makers, never computed with here.
+struct alignas(1) Float8_e4m3fnuz {
+  unsigned char x;
+  struct from_bits_t {};
+  __host__ __device__ static constexpr from_bits_t from_bits() { return from_bits_t(); }
+  Float8_e4m3fnuz() = default;
+  __host__ __device__ constexpr Float8_e4m3fnuz(unsigned char bits, from_bits_t) : x(bits) {}
+};
+struct alignas(1) Float8_e5m2fnuz {
+  unsigned char x;
+  struct from_bits_t {};
+  __host__ __device__ static constexpr from_bits_t from_bits() { return from_bits_t(); }
+  Float8_e5m2fnuz() = default;
+  __host__ __device__ constexpr Float8_e5m2fnuz(unsigned char bits, from_bits_t) : x(bits) {}
+};
+
 #define LATHE_C10_OPERATORS(type)                                                                            \
   inline __host__ __device__ type operator+(const type& a, const type& b) {                                  \
     return static_cast<float>(a) + static_cast<float>(b);                                                    \
@@ -121,6 +137,45 @@ LATHE_C10_OPERATORS(Float8_e4m3fn)
 LATHE_C10_OPERATORS(Float8_e5m2)
 #undef LATHE_C10_OPERATORS
 
+// With whole numbers the number is converted, as c10 does.
+#define LATHE_C10_INTEGER_OPERATORS(type, integer)                                                           \
+  inline __host__ __device__ type operator+(const type& a, integer b) {                                      \
+    return a + type(static_cast<float>(b));                                                                  \
+  }                                                                                                          \
+  inline __host__ __device__ type operator-(const type& a, integer b) {                                      \
+    return a - type(static_cast<float>(b));                                                                  \
+  }                                                                                                          \
+  inline __host__ __device__ type operator*(const type& a, integer b) {                                      \
+    return a * type(static_cast<float>(b));                                                                  \
+  }                                                                                                          \
+  inline __host__ __device__ type operator/(const type& a, integer b) {                                      \
+    return a / type(static_cast<float>(b));                                                                  \
+  }                                                                                                          \
+  inline __host__ __device__ type operator+(integer a, const type& b) {                                      \
+    return type(static_cast<float>(a)) + b;                                                                  \
+  }                                                                                                          \
+  inline __host__ __device__ type operator-(integer a, const type& b) {                                      \
+    return type(static_cast<float>(a)) - b;                                                                  \
+  }                                                                                                          \
+  inline __host__ __device__ type operator*(integer a, const type& b) {                                      \
+    return type(static_cast<float>(a)) * b;                                                                  \
+  }                                                                                                          \
+  inline __host__ __device__ type operator/(integer a, const type& b) {                                      \
+    return type(static_cast<float>(a)) / b;                                                                  \
+  }
+LATHE_C10_INTEGER_OPERATORS(Half, int)
+LATHE_C10_INTEGER_OPERATORS(Half, long)
+LATHE_C10_INTEGER_OPERATORS(BFloat16, int)
+LATHE_C10_INTEGER_OPERATORS(BFloat16, long)
+#undef LATHE_C10_INTEGER_OPERATORS
+
+inline __device__ Half __ldg(const Half* from) {
+  return Half(::__ldg(reinterpret_cast<const unsigned short*>(from)), Half::from_bits());
+}
+inline __device__ BFloat16 __ldg(const BFloat16* from) {
+  return BFloat16(::__ldg(reinterpret_cast<const unsigned short*>(from)), BFloat16::from_bits());
+}
+
 } // namespace c10
 
 namespace std {
@@ -177,7 +232,9 @@ public:
 namespace at {
 using c10::BFloat16;
 using c10::Float8_e4m3fn;
+using c10::Float8_e4m3fnuz;
 using c10::Float8_e5m2;
+using c10::Float8_e5m2fnuz;
 using c10::Half;
 template <class T> struct OpMathType {
   using type = T;

@@ -1,7 +1,9 @@
 // Stand-in for the parts of PyTorch that launchers of CUDA kernels use, so that their launches are seen where
 // PyTorch is not installed. Only declarations: nothing here is ever compiled or run, and except for the
-// number types (lathe_c10_types.h) nothing reaches device code.
+// number types (lathe_c10_types.h) and ATen's device functions (lathe_aten_device.h) nothing reaches device
+// code.
 #pragma once
+#include "lathe_aten_device.h"
 #include "lathe_c10_types.h"
 
 #include <cstdint>
@@ -427,13 +429,6 @@ struct Library {
   template <class... Args> Library& impl(Args&&...);
 };
 } // namespace torch
-
-template <class T> inline __device__ T gpuAtomicAdd(T* address, T value) {
-  return atomicAdd(address, value);
-}
-template <class T> inline __device__ void gpuAtomicAddNoReturn(T* address, T value) {
-  atomicAdd(address, value);
-}
 
 #define AT_DISPATCH_SWITCH(TYPE, NAME, ...)                                                                  \
   [&] {                                                                                                      \

@@ -107,6 +107,66 @@ void gather(float* out, const uintptr_t* table, int n) { launch<by_table<float>,
   EXPECT_EQ(raw->candidate.arguments[2].dtype, "u64");
 }
 
+// Names that the source gives to types, qualifiers and enumerations do not hide what is passed.
+TEST(RawCandidate, TypesBehindTheirNames) {
+  const auto raw = raw_of(R"(
+typedef float real;
+enum Mode { first, second };
+struct Point { float x, y; };
+struct Entry { int key; double value; };
+template <class T> __global__ void k(real* out, const Point* points, const Entry* entries, const T scale, const enum Mode mode, int n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) out[i] = real(points[i].x + entries[i].key * float(scale) + mode);
+}
+void launch(real* out, const Point* points, const Entry* entries, float scale, Mode mode, int n) {
+  k<float><<<(n + 255) / 256, 256>>>(out, points, entries, scale, mode, n);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> dtypes;
+  for (const Argument& argument : raw->candidate.arguments)
+    dtypes.push_back(argument.dtype);
+  EXPECT_THAT(dtypes, ElementsAre("f32", "f32", "u8", "T", "u32", "i32"));
+}
+
+TEST(RawCandidate, TypesOfTheFilesOwnInstanceWhereNoSingleTypeWillDo) {
+  const auto raw = raw_of(R"(
+#include <cuda_fp16.h>
+template <class V> struct Parts;
+template <> struct Parts<float2> { using type = float; };
+template <> struct Parts<__half2> { using type = __half; };
+template <class V, class A> __global__ void k(V* x, A by, int n) {
+  typename Parts<V>::type one = x[threadIdx.x].x;
+  if (threadIdx.x < n) x[threadIdx.x].y = one;
+}
+template <class V> void launch(V* x, int n) { k<V, float><<<1, 64>>>(x, 1.f, n); }
+void entry(__half2* x, int n) { launch(x, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.instance, HasSubstr("k<__half2"));
+  EXPECT_EQ(raw->candidate.arguments[0].dtype, "f16");
+}
+
+// A number of the kernel's that follows from the number of multiprocessors fixes the grid that follows from
+// it too.
+TEST(RawCandidate, DeviceLimitsInScalarsBecomeNumbers) {
+  const auto raw = raw_of(R"(
+#include <cuda_runtime.h>
+__global__ void k(float* x, int n, int part) {
+  for (int i = blockIdx.x * part + threadIdx.x; i < min(n, (blockIdx.x + 1) * part); i += 64) x[i] = 0;
+}
+void launch(float* x, int n) {
+  int device = 0, count = 0;
+  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+  k<<<count, 64>>>(x, n, (n + count - 1) / count);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.launch.grid[0].text().find("device"), std::string::npos);
+  EXPECT_EQ(raw->candidate.arguments[2].value.text().find("device"), std::string::npos);
+  EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("device.multiprocessors = ")));
+}
+
 TEST(UsualProblems, ABlockFitsIntoTheDevice) {
   const auto raw = raw_of(R"(
 __global__ void k(float* out, const float* in, int width, int depth) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <numeric>
 
 namespace lathe::refactor {
@@ -245,6 +246,91 @@ void entry(int* x, int n) { run<64, float>(x, n, true); }
   EXPECT_THAT(sites[0].template_arguments, ElementsAre("Traits<64, T>", "true"));
   EXPECT_EQ(sites[0].block[0], "64");
   EXPECT_THAT(sites[0].instances, Contains(ElementsAre("Traits<64, float>", "true")));
+}
+
+TEST(Launch, GlobalsAreSizes) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+int size;
+void launch(float* x) { k<<<(size + 255) / 256, 256>>>(x, size); }
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"size", 257}}), 2);
+  EXPECT_EQ(sites[0].arguments.at("n"), "size");
+}
+
+TEST(Launch, GeometryThatATemplateLeavesUnbound) {
+  const auto sites = launches(R"(
+#include <algorithm>
+template <class T> __global__ void k(T* x, int n) {}
+struct Shape { int rows, columns; };
+template <class T> void launch(T* x, Shape shape, int n) {
+  dim3 grid(shape.rows, shape.columns);
+  dim3 block(std::min(n, 1024));
+  k<T><<<grid, block>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(sites[0].grid[0], "shape_rows");
+  EXPECT_EQ(sites[0].grid[1], "shape_columns");
+  EXPECT_EQ(value_of(sites[0].block[0], {{"n", 4096}}), 1024);
+}
+
+// A search for the best block leaves nothing readable behind; the cases say what it was.
+TEST(Launch, ACaseSaysWhatItsSubjectIs) {
+  const auto sites = launches(R"(
+template <int BLOCK> __global__ void k(float* x, int n) {}
+int rounds_of(int n, int block);
+void launch(float* x, int n) {
+  int best = 32;
+  for (int block = 64; block <= n; block += 32)
+    if (n % block < n % best) best = block;
+  dim3 block(1);
+  switch (best) {
+  case 32: block.x = best; k<32><<<n, block>>>(x, n); break;
+  case 64: k<64><<<n, best>>>(x, n); break;
+  default: break;
+  }
+}
+)");
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(sites[0].block[0], "32");
+  EXPECT_EQ(sites[1].block[0], "64");
+}
+
+TEST(Launch, ALoopOverLaunchesIsReadAsInItsFirstRound) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int step, int n) {}
+void sweep(float* x, int n, int limit) {
+  for (int block = 64; block <= limit; block *= 2) {
+    dim3 grid((n + block - 1) / block);
+    k<<<grid, block>>>(x, 1, n);
+  }
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(sites[0].block[0], "64");
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 65}}), 2);
+}
+
+// Bodies that no end is known of are not unrolled again in every round of the loops around them.
+TEST(Launch, DeepLoopsWithoutAKnownEndAreReadInNoTime) {
+  std::string body = "    sum += (i * 7 + j * 5 + l * 3 + m) % 11;\n";
+  for (int i = 0; i < 6; ++i)
+    body += body;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto sites = launches("__global__ void k(float* x, int n) {}\n"
+                              "int sum;\n"
+                              "void launch(float* x) {\n"
+                              "  for (int i = 0; i < 120; ++i)\n  for (int j = 0; j < 120; ++j)\n"
+                              "  for (int l = 0; l < 120; ++l)\n  for (int m = 0; m < 120; ++m) {\n" +
+                              body + "  }\n  k<<<120, 64>>>(x, 1);\n}\n");
+  EXPECT_EQ(sites.size(), 1u);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
 TEST(Launch, WhatCannotBeReadIsASentence) {

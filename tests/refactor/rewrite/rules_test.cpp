@@ -59,8 +59,31 @@ INSTANTIATE_TEST_SUITE_P(
                   {"256"}),
             "BLOCK", ""},
         Row{"OneElementAThread", "expose-block-size",
-            plain(kernel("  out[blockIdx.x * blockDim.x + threadIdx.x] = in[0];"), {"256"}, {"n / 256"}), "",
-            "bound"},
+            plain(kernel("  out[blockIdx.x * blockDim.x + threadIdx.x] = in[0];"), {"256"}, {"n / 256"}),
+            "BLOCK", ""},
+        Row{"OneElementAThreadAndOneABlock", "expose-block-size",
+            plain(kernel(
+                      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  out[i] = in[i] * in[blockIdx.x];"),
+                  {"256"}, {"n / 256"}),
+            "", "a block's number stands for itself"},
+        Row{"CubIsToldHowManyThreads", "expose-block-size",
+            plain("#include <cub/block/block_reduce.cuh>\n" +
+                  kernel("  using Reduce = cub::BlockReduce<float, 1024>;\n  __shared__ typename Reduce::TempStorage s;\n"
+                         "  float v = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) v += in[blockIdx.x * d + i];\n"
+                         "  v = Reduce(s).Sum(v, blockDim.x);\n  if (threadIdx.x == 0) out[blockIdx.x] = v;")),
+            "BLOCK", ""},
+        Row{"CubIsMadeForTheBlock", "expose-block-size",
+            plain("#include <cub/block/block_reduce.cuh>\n" +
+                  kernel("  using Reduce = cub::BlockReduce<float, 256>;\n  __shared__ typename Reduce::TempStorage s;\n"
+                         "  float v = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) v += in[blockIdx.x * d + i];\n"
+                         "  v = Reduce(s).Sum(v);\n  if (threadIdx.x == 0) out[blockIdx.x] = v;")),
+            "", "not told how many threads"},
+        Row{"OneElementAThreadAndSharedMemory", "expose-block-size",
+            plain(kernel("  extern __shared__ float s[];\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                         "  s[threadIdx.x] = in[i];\n  __syncthreads();\n  out[i] = s[blockDim.x - 1 - "
+                         "threadIdx.x];"),
+                  {"256"}, {"n / 256"}),
+            "", ""},
         Row{"ThreadIsTheColumn", "expose-block-size",
             plain(kernel("  out[blockIdx.x * d + threadIdx.x] = in[threadIdx.x] * blockDim.x;"), {"d"}), "",
             "block size"},
@@ -81,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"GridDoesNotFollow", "expose-block-size",
             plain(kernel("  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) out[i] = in[i];"),
                   {"256"}, {"n / 256"}),
-            "", "does not divide"},
+            "BLOCK", ""},
         Row{"NotRead", "expose-block-size", plain(kernel("  if (threadIdx.x < 1) out[blockIdx.x] = in[0];")),
             "", "does not read blockDim"}),
     [](const auto& tested) { return std::string(tested.param.name); });
@@ -258,6 +281,17 @@ TEST(BlockSize, DynamicSharedMemoryFollowsOrIsRefused) {
   EXPECT_TRUE(follows.has_condition("device.shared_per_block_optin"));
   facts.shared = "2048";
   EXPECT_FALSE(apply_rule("expose-block-size", facts).report.applied);
+}
+
+// Where no index has a bound, as many threads in all do the work in blocks of another size.
+TEST(BlockSize, TheNumberOfThreadsStays) {
+  const Facts facts =
+      plain(kernel("  out[blockIdx.x * blockDim.x + threadIdx.x] = in[0];"), {"256"}, {"n / 256"});
+  const Outcome outcome = apply_rule("expose-block-size", facts);
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_EQ(outcome.candidate.launch.grid[0].text(),
+            "(BLOCK == 0 ? n / 256 : (n / 256) * (256) / max(BLOCK, 1))");
+  EXPECT_TRUE(outcome.has_condition("(n / 256) * (256) % max(BLOCK, 1) == 0"));
 }
 
 TEST(Constants, ThePackTypeMovesWithTheNumberOfElements) {

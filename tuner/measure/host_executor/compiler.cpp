@@ -59,6 +59,9 @@ Result<Compiler> search_compiler() {
   compiler.cuda_include = toolkit.includes.front();
   LATHE_TRY(const fs::path header, shipped_file("host_executor/lathe_cuda.h"));
   compiler.device_include = header.parent_path();
+  // A folder of links in a build: asked for by a folder in it, which is none.
+  LATHE_TRY(const fs::path cub, shipped_file("host_executor/cub"));
+  compiler.library_include = cub.parent_path();
   // A plugin loads into the version of clang that it was built for only.
   const auto plugin = shipped_file("host_executor/lathe_checks.so");
   if (plugin.ok() && compiler.version.find("clang version " LATHE_PLUGIN_CLANG) != std::string::npos)
@@ -247,7 +250,8 @@ Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view sou
   for (const std::string& flag : language_flags(options))
     preprocess.push_back(flag);
   preprocess.insert(preprocess.end(),
-                    {"-I" + compiler.device_include.string(), "-I" + compiler.cuda_include.string(), "-"});
+                    {"-I" + compiler.device_include.string(), "-I" + compiler.library_include.string(),
+                     "-I" + compiler.cuda_include.string(), "-"});
   std::vector<std::string> generate{compiler.path, "-x", "c++"};
   for (const std::string& flag : language_flags(options))
     if (flag.starts_with("-std="))

@@ -13,9 +13,10 @@ namespace lathe::host {
 struct Compiler {
   std::string path, version; // version: first line of --version
   bool is_clang = false;
-  std::filesystem::path cuda_include;   // the toolkit's headers
-  std::filesystem::path device_include; // the executor's own headers
-  std::filesystem::path checks_plugin;  // clang's plugin for checked kernels; empty where it does not fit
+  std::filesystem::path cuda_include;    // the toolkit's headers
+  std::filesystem::path device_include;  // the executor's own headers
+  std::filesystem::path library_include; // own texts under the names of CUDA's device libraries
+  std::filesystem::path checks_plugin;   // clang's plugin for checked kernels; empty where it does not fit
 };
 // Found once per process.
 Result<Compiler> find_compiler();

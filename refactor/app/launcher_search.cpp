@@ -1,0 +1,89 @@
+#include "refactor/app/launcher_search.h"
+
+#include "tuner/base/files.h"
+
+#include <algorithm>
+#include <regex>
+
+namespace lathe::refactor {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Enough for a folder of kernels; a whole build tree is not read.
+constexpr std::size_t MOST_FILES = 400, MOST_FOUND = 3;
+constexpr std::uintmax_t MOST_BYTES = 1 << 20;
+
+bool may_launch(const fs::path& file) {
+  static const std::vector<std::string> extensions{".cu", ".cuh", ".h", ".hpp", ".inl"};
+  std::error_code failure;
+  return std::ranges::find(extensions, file.extension().string()) != extensions.end() &&
+         fs::is_regular_file(file, failure) && fs::file_size(file, failure) <= MOST_BYTES;
+}
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code failure;
+  for (fs::directory_iterator at(folder, failure), end; !failure && at != end; at.increment(failure))
+    if (may_launch(at->path()))
+      files.push_back(at->path());
+  std::ranges::sort(files);
+  return files;
+}
+
+} // namespace
+
+std::vector<fs::path> launching_files(const fs::path& source, const std::string& kernel) {
+  std::error_code failure;
+  const fs::path own = fs::absolute(source, failure).lexically_normal(), folder = own.parent_path();
+  std::vector<fs::path> files = files_in(folder);
+  for (const fs::path& file : files_in(folder.parent_path()))
+    files.push_back(file);
+  for (fs::directory_iterator at(folder.parent_path(), failure), end; !failure && at != end; at.increment(failure))
+    if (at->is_directory(failure) && at->path() != folder)
+      for (const fs::path& file : files_in(at->path()))
+        files.push_back(file);
+  if (files.size() > MOST_FILES)
+    files.resize(MOST_FILES);
+  // name<<<, name<float, 4><<<, and the launch functions that are handed the kernel.
+  const std::regex launch("\\b" + kernel + R"(\s*(<[^;{}()]*>)?\s*<<<|cudaLaunch\w*Kernel\w*\s*\([^;]*\b)" + kernel + "\\b");
+  std::vector<fs::path> found;
+  for (const fs::path& file : files) {
+    if (file == own || found.size() == MOST_FOUND)
+      continue;
+    const auto text = read_file(file);
+    if (!text.ok() || text->find(kernel) == std::string::npos)
+      continue;
+    // Only the surroundings of the name: std::regex recurses with the length of what it matches.
+    for (std::size_t at = text->find(kernel); at != std::string::npos; at = text->find(kernel, at + 1)) {
+      const std::size_t begin = at > 200 ? at - 200 : 0;
+      if (std::regex_search(text->substr(begin, 200 + kernel.size() + 200), launch)) {
+        found.push_back(file);
+        break;
+      }
+    }
+  }
+  return found;
+}
+
+Result<std::vector<LaunchSite>> launches_in(const fs::path& file, const KernelInfo& kernel, const ParseOptions& options) {
+  LATHE_TRY(const std::unique_ptr<ParsedSource> source, ParsedSource::parse(file, options));
+  for (const KernelInfo& known : find_kernels(*source)) {
+    if (known.qualified_name != kernel.qualified_name || known.parameters.size() != kernel.parameters.size() ||
+        known.launches.empty())
+      continue;
+    std::vector<LaunchSite> launches = known.launches;
+    for (LaunchSite& site : launches) {
+      std::map<std::string, std::string> arguments;
+      for (std::size_t i = 0; i < known.parameters.size(); ++i)
+        if (const auto passed = site.arguments.find(known.parameters[i].name); passed != site.arguments.end())
+          arguments[kernel.parameters[i].name] = passed->second;
+      site.arguments = std::move(arguments);
+    }
+    return launches;
+  }
+  return Error{"cannot read launches of " + kernel.name + " in " + file.string(), "it launches no kernel of that name",
+               "name the file that does with --launcher, or give the launch with --grid and --block"};
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,326 @@
+#include "refactor/extract/flatten.h"
+
+#include "refactor/frontend/parsed_source.h"
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/Lex/Lexer.h>
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <regex>
+
+namespace lathe::refactor {
+namespace {
+
+using namespace clang;
+
+constexpr std::size_t MOST_MEMBERS = 96;
+
+// One number or pointer inside a structure.
+struct Member {
+  std::string type, name; // of the parameter that takes its place
+  std::string path;       // as the launcher names it: "params.stride"
+};
+
+std::string replace_words(const std::string& text, const std::map<std::string, std::string>& words) {
+  static const std::regex word(R"(\b[A-Za-z_]\w*\b)");
+  std::string result;
+  std::size_t end = 0;
+  for (std::sregex_iterator at(text.begin(), text.end(), word), none; at != none; ++at) {
+    const auto found = words.find(at->str());
+    if (found == words.end())
+      continue;
+    result += text.substr(end, static_cast<std::size_t>(at->position()) - end) + found->second;
+    end = static_cast<std::size_t>(at->position() + at->length());
+  }
+  return result + text.substr(end);
+}
+
+class Flattener {
+public:
+  Flattener(ParsedSourceImpl& source, const std::string& text, const FunctionDecl& kernel)
+      : source_(source), text_(text), kernel_(kernel), context_(source.ast().getASTContext()),
+        sources_(context_.getSourceManager()), policy_(context_.getLangOpts()) {
+    policy_.SuppressTagKeyword = true;
+    policy_.FullyQualifiedName = true;
+  }
+
+  struct Change {
+    std::size_t begin, end;
+    std::string text;
+  };
+  // `empty`: positions of parameters whose type has no data.
+  Status run(const std::vector<unsigned>& empty);
+  std::vector<Change> changes;
+  std::map<std::string, std::vector<Member>> members; // by parameter
+
+private:
+  Status make_in_body(unsigned index, std::string& made);
+  Result<std::string> take_apart(QualType type, const std::string& name, const std::string& path,
+                                 const std::map<std::string, std::string>& bound, std::vector<Member>& found);
+  Result<std::string> take_record_apart(const CXXRecordDecl& record, const std::string& name, const std::string& path,
+                                        const std::map<std::string, std::string>& bound, std::vector<Member>& found);
+  std::optional<std::pair<std::size_t, std::size_t>> range(SourceRange written) const;
+  std::string free_name(std::string name) const {
+    while (std::regex_search(text_, std::regex("\\b" + name + "\\b")))
+      name += "_";
+    return name;
+  }
+
+  ParsedSourceImpl& source_;
+  const std::string& text_;
+  const FunctionDecl& kernel_;
+  ASTContext& context_;
+  const SourceManager& sources_;
+  PrintingPolicy policy_;
+};
+
+std::optional<std::pair<std::size_t, std::size_t>> Flattener::range(SourceRange written) const {
+  if (written.isInvalid() || written.getBegin().isMacroID() || written.getEnd().isMacroID() ||
+      !sources_.isInMainFile(written.getBegin()) || !sources_.isInMainFile(written.getEnd()))
+    return std::nullopt;
+  return std::pair<std::size_t, std::size_t>(
+      sources_.getFileOffset(written.getBegin()),
+      sources_.getFileOffset(Lexer::getLocForEndOfToken(written.getEnd(), 0, sources_, context_.getLangOpts())));
+}
+
+// The structure behind a type, with what its template parameters are bound to; null for numbers and pointers.
+const CXXRecordDecl* record_of(QualType type, std::map<std::string, std::string>& bound, const PrintingPolicy& policy) {
+  if (const CXXRecordDecl* record = type->getAsCXXRecordDecl(); record && !type->isDependentType())
+    return record->getDefinition();
+  const auto* specialised = type->getAs<TemplateSpecializationType>();
+  const auto* described =
+      specialised ? dyn_cast_or_null<ClassTemplateDecl>(specialised->getTemplateName().getAsTemplateDecl()) : nullptr;
+  if (!described)
+    return nullptr;
+  const llvm::ArrayRef<TemplateArgument> arguments = specialised->template_arguments();
+  const TemplateParameterList& parameters = *described->getTemplateParameters();
+  std::map<std::string, std::string> inner;
+  for (unsigned i = 0; i < parameters.size() && i < arguments.size(); ++i) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    arguments[i].print(policy, stream, true);
+    inner[parameters.getParam(i)->getNameAsString()] = replace_words(text, bound);
+  }
+  bound = std::move(inner);
+  return described->getTemplatedDecl()->getDefinition();
+}
+
+bool is_number_or_pointer(QualType type) {
+  if (type->isArithmeticType() || type->isEnumeralType() || type->isPointerType())
+    return true;
+  const CXXRecordDecl* record = type->isDependentType() ? nullptr : type->getAsCXXRecordDecl();
+  // CUDA's own small types, and PyTorch's.
+  return record && (record->getQualifiedNameAsString().starts_with("c10::") || record->getName() == "__half" || record->getName() == "__nv_bfloat16" ||
+                    record->getName().starts_with("__nv_fp8"));
+}
+
+// The initialiser that makes the object from parameters, which are appended to `found`.
+Result<std::string> Flattener::take_apart(QualType type, const std::string& name, const std::string& path,
+                                          const std::map<std::string, std::string>& bound, std::vector<Member>& found) {
+  if (found.size() >= MOST_MEMBERS)
+    return Error{"", "it has more than " + std::to_string(MOST_MEMBERS) + " members", ""};
+  const QualType plain = type.getUnqualifiedType();
+  if (is_number_or_pointer(plain) || isa<TemplateTypeParmType>(plain.getTypePtr()->getUnqualifiedDesugaredType())) {
+    const QualType shown = plain->isDependentType() ? plain : plain.getCanonicalType();
+    const std::string parameter = free_name(name);
+    found.push_back({replace_words(shown.getAsString(policy_), bound), parameter, path});
+    return parameter;
+  }
+  if (const auto* array = context_.getAsConstantArrayType(plain)) {
+    std::string list;
+    for (std::uint64_t i = 0; i < array->getSize().getZExtValue(); ++i) {
+      LATHE_TRY(const std::string element,
+                take_apart(array->getElementType(), fmt::format("{}_{}", name, i), fmt::format("{}[{}]", path, i), bound, found));
+      list += (i == 0 ? "" : ", ") + element;
+    }
+    return "{" + list + "}";
+  }
+  std::map<std::string, std::string> inner = bound;
+  if (const CXXRecordDecl* record = record_of(plain, inner, policy_))
+    return take_record_apart(*record, name, path, inner, found);
+  return Error{"", "its member '" + path + "' is of type " + type.getAsString(policy_), ""};
+}
+
+Result<std::string> Flattener::take_record_apart(const CXXRecordDecl& record, const std::string& name,
+                                                 const std::string& path,
+                                                 const std::map<std::string, std::string>& bound,
+                                                 std::vector<Member>& found) {
+  // dim3 and the pairs of small numbers have constructors that take their members in order.
+  const bool is_listed =
+      record.getName() == "dim3" || record.getName() == "__half2" || record.getName() == "__nv_bfloat162";
+  if (record.isUnion() || (!record.isAggregate() && !is_listed))
+    return Error{"", "'" + path + "' is a union or has constructors or private members", ""};
+  std::string list;
+  const auto append = [&](const std::string& part) { list += (list.empty() ? "" : ", ") + part; };
+  for (const CXXBaseSpecifier& base : record.bases()) {
+    LATHE_TRY(const std::string part, take_apart(base.getType(), name, path, bound, found));
+    append(part);
+  }
+  for (const FieldDecl* field : record.fields()) {
+    const std::string member = field->getNameAsString();
+    if (member.empty() || field->isBitField())
+      return Error{"", "'" + path + "' has members without a name, or of some bits", ""};
+    LATHE_TRY(const std::string part, take_apart(field->getType(), name + "_" + member, path + "." + member, bound, found));
+    append(part);
+  }
+  return "{" + list + "}";
+}
+
+// The parameter is made in the body from nothing: a functor without data.
+Status Flattener::make_in_body(unsigned index, std::string& made) {
+  const ParmVarDecl* parameter = kernel_.getParamDecl(index);
+  for (const FunctionDecl* declared : kernel_.redecls()) {
+    const auto own = range(declared->getParamDecl(index)->getSourceRange());
+    const auto neighbour = declared->getNumParams() == 1
+                               ? own
+                               : range(declared->getParamDecl(index == 0 ? 1 : index - 1)->getSourceRange());
+    if (!own || !neighbour)
+      return Error{"cannot tune " + kernel_.getNameAsString(),
+                   "parameter '" + parameter->getNameAsString() + "' is written by a macro",
+                   "leave the parameter out of the kernel"};
+    // With the comma to the parameter before it, or behind it.
+    const std::size_t begin = index == 0 ? own->first : neighbour->second,
+                      end = index == 0 && declared->getNumParams() > 1 ? neighbour->first : own->second;
+    changes.push_back({begin, end, ""});
+  }
+  members[parameter->getNameAsString()] = {};
+  made += fmt::format("\n  {} {}{{}};",
+                      parameter->getType().getUnqualifiedType().getAsString(PrintingPolicy(context_.getLangOpts())),
+                      parameter->getNameAsString());
+  return Done{};
+}
+
+Status Flattener::run(const std::vector<unsigned>& empty) {
+  std::string made;
+  for (unsigned i = 0; i < kernel_.getNumParams(); ++i) {
+    const ParmVarDecl* parameter = kernel_.getParamDecl(i);
+    const QualType type = parameter->getType().getUnqualifiedType();
+    if (std::ranges::find(empty, i) != empty.end() && !parameter->getName().empty()) {
+      LATHE_CHECK(make_in_body(i, made));
+      continue;
+    }
+    std::map<std::string, std::string> bound;
+    if (type->isReferenceType() || is_number_or_pointer(type) || !record_of(type, bound, policy_))
+      continue;
+    const std::string name = parameter->getNameAsString();
+    const auto refused = [&](const std::string& why) {
+      return Error{"cannot tune " + kernel_.getNameAsString(),
+                   fmt::format("parameter '{}' of type {} cannot be passed member by member: {}", name,
+                               type.getAsString(policy_), why),
+                   "pass its members as parameters of their own"};
+    };
+    std::vector<Member>& found = members[name];
+    const auto initialiser = take_apart(type, name, name, {}, found);
+    if (!initialiser.ok())
+      return refused(initialiser.error().why);
+    if (name.empty() || found.empty()) {
+      members.erase(name);
+      continue;
+    }
+    std::string list;
+    for (const Member& member : found)
+      list += fmt::format("{}{}{}{}", list.empty() ? "" : ", ", member.type, member.type.ends_with("*") ? "" : " ", member.name);
+    // Declarations of the kernel say the same.
+    for (const FunctionDecl* declared : kernel_.redecls()) {
+      const auto place = range(declared->getParamDecl(i)->getSourceRange());
+      if (!place)
+        return refused("it is written by a macro");
+      changes.push_back({place->first, place->second, list});
+    }
+    made += fmt::format("\n  {}{} {}{};", parameter->getType().isConstQualified() ? "const " : "",
+                        type.getAsString(PrintingPolicy(context_.getLangOpts())), name, *initialiser);
+  }
+  if (made.empty())
+    return Done{};
+  const auto body = range(kernel_.getBody()->getSourceRange());
+  if (!body)
+    return Error{"cannot tune " + kernel_.getNameAsString(), "its body is written by a macro",
+                 "pass the members of its structures as parameters of their own"};
+  changes.push_back({body->first + 1, body->first + 1, made});
+  return Done{};
+}
+
+bool is_empty_object(QualType type) {
+  const CXXRecordDecl* record = type->isDependentType() ? nullptr : type->getAsCXXRecordDecl();
+  return record && record->hasDefinition() && record->isEmpty() && record->hasDefaultConstructor() && !record->isLambda();
+}
+
+// Parameters without data: functors, also those that are template parameters, as far as the file's instances tell.
+std::vector<unsigned> empty_parameters(const FunctionDecl& kernel) {
+  std::vector<unsigned> found;
+  const FunctionTemplateDecl* described = kernel.getDescribedFunctionTemplate();
+  for (unsigned i = 0; i < kernel.getNumParams(); ++i) {
+    const QualType type = kernel.getParamDecl(i)->getType();
+    bool is_empty = is_empty_object(type);
+    if (described && isa<TemplateTypeParmType>(type.getCanonicalType())) {
+      is_empty = described->spec_begin() != described->spec_end();
+      for (const FunctionDecl* instance : described->specializations())
+        is_empty &= i < instance->getNumParams() && is_empty_object(instance->getParamDecl(i)->getType());
+    }
+    if (is_empty)
+      found.push_back(i);
+  }
+  return found;
+}
+
+// Whether the kernel may take a structure: what this can tell without parsing again.
+bool takes_structures(const KernelInfo& kernel) {
+  return std::ranges::any_of(kernel.declaration->parameters(), [](const ParmVarDecl* parameter) {
+    const QualType type = parameter->getType();
+    return !type->isReferenceType() && !is_number_or_pointer(type) &&
+           (type->getAsCXXRecordDecl() || type->getAs<TemplateSpecializationType>());
+  });
+}
+
+} // namespace
+
+Result<std::vector<std::string>> flatten_structures(ExtractedKernel& extracted, KernelInfo& kernel,
+                                                    const ParseOptions& options) {
+  std::vector<std::string> told;
+  const std::vector<unsigned> empty = empty_parameters(*kernel.declaration);
+  if (empty.empty() && !takes_structures(kernel))
+    return told;
+  const auto parse = [&](const std::string& text) -> Result<std::unique_ptr<ParsedSource>> {
+    ParseOptions alone;
+    alone.architecture = options.architecture;
+    const std::filesystem::path file = std::filesystem::temp_directory_path() / "lathe_flattened.cu";
+    alone.overlay[file] = text;
+    return ParsedSource::parse(file, alone);
+  };
+  LATHE_TRY(const std::unique_ptr<ParsedSource> source, parse(extracted.text));
+  LATHE_TRY(const KernelInfo before, find_kernel(*source, extracted.kernel));
+  Flattener flattener(implementation(*source), extracted.text, *before.declaration);
+  LATHE_CHECK(flattener.run(empty));
+  if (flattener.changes.empty())
+    return told;
+  std::ranges::sort(flattener.changes, std::greater<>(), &Flattener::Change::begin);
+  for (const Flattener::Change& change : flattener.changes)
+    extracted.text.replace(change.begin, change.end - change.begin, change.text);
+  LATHE_TRY(const std::unique_ptr<ParsedSource> again, parse(extracted.text));
+  LATHE_TRY(const KernelInfo after, find_kernel(*again, extracted.kernel));
+  if (!again->errors().empty())
+    return Error{"cannot tune " + kernel.name, "it does not parse with its structures taken apart: " + again->errors().front(),
+                 "pass their members as parameters of their own"};
+  // What the file's own instances say of the other parameters stays.
+  std::vector<KernelParameter> parameters;
+  for (const KernelParameter& parameter : after.parameters) {
+    const auto kept = std::ranges::find(kernel.parameters, parameter.name, &KernelParameter::name);
+    parameters.push_back(kept == kernel.parameters.end() ? parameter : *kept);
+  }
+  kernel.parameters = std::move(parameters);
+  for (LaunchSite& site : kernel.launches)
+    for (const auto& [name, members] : flattener.members)
+      for (const Member& member : members)
+        if (const auto passed = site.arguments.find(member.path); passed != site.arguments.end())
+          site.arguments[member.name] = passed->second;
+  for (const auto& [name, members] : flattener.members)
+    told.push_back(members.empty() ? name + " has no data, and is made in the kernel"
+                                   : fmt::format("{} is passed member by member: {} parameters from {}", name,
+                                                 members.size(), members.front().name));
+  return told;
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,131 @@
+// Structures that kernels take by value, member by member.
+#include "refactor/extract/flatten.h"
+#include "tests/refactor/frontend/sources.h"
+
+#include "tuner/compile/compile.h"
+
+#include <gmock/gmock.h>
+
+namespace lathe::refactor {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Flat {
+  std::string text;
+  KernelInfo kernel;
+  std::vector<std::string> told;
+};
+
+Result<Flat> flatten(const std::string& text) {
+  static std::vector<std::unique_ptr<ParsedSource>> kept;
+  kept.push_back(parse_text(text));
+  if (!kept.back())
+    return Error{"no parse", "", ""};
+  EXPECT_THAT(kept.back()->errors(), testing::IsEmpty());
+  LATHE_TRY(KernelInfo kernel, find_kernel(*kept.back(), "k"));
+  LATHE_TRY(ExtractedKernel extracted, extract_kernel(*kept.back(), kernel));
+  LATHE_TRY(auto told, flatten_structures(extracted, kernel, {}));
+  return Flat{extracted.text, kernel, told};
+}
+
+std::vector<std::string> names(const KernelInfo& kernel) {
+  std::vector<std::string> result;
+  for (const KernelParameter& parameter : kernel.parameters)
+    result.push_back(parameter.name);
+  return result;
+}
+
+void expect_compiles(const Flat& flat, const std::string& instance) {
+  const auto compiled = compile_kernel(flat.text, instance, {"-std=c++17"}, "sm_90");
+  EXPECT_TRUE(compiled.ok()) << compiled.error().sentence() << "\n" << flat.text;
+}
+
+TEST(Flatten, MembersBecomeParametersInOrder) {
+  const auto flat = flatten(R"(
+struct Bounds { float at[2]; };
+struct Params { int rows, columns; const float* __restrict__ in; float* out; Bounds bounds; };
+__global__ void k(const Params p, float scale);
+__global__ void k(const Params p, float scale) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < p.rows * p.columns) p.out[i] = fminf(p.bounds.at[1], fmaxf(p.bounds.at[0], p.in[i] * scale));
+}
+void launch(const float* in, float* out, int rows, int columns) {
+  Params p;
+  p.rows = rows;
+  p.columns = columns;
+  p.in = in;
+  p.out = out;
+  k<<<(rows * columns + 255) / 256, 256>>>(p, 2.f);
+}
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel), ElementsAre("p_rows", "p_columns", "p_in", "p_out", "p_bounds_at_0", "p_bounds_at_1", "scale"));
+  EXPECT_TRUE(flat->kernel.parameters[2].is_pointer && flat->kernel.parameters[2].is_const_pointee);
+  EXPECT_TRUE(flat->kernel.parameters[0].is_integer && flat->kernel.parameters[4].is_real);
+  EXPECT_THAT(flat->told, ElementsAre(HasSubstr("p is passed member by member")));
+  ASSERT_EQ(flat->kernel.launches.size(), 1u);
+  EXPECT_EQ(flat->kernel.launches[0].arguments.at("p_rows"), "rows");
+  expect_compiles(*flat, "k");
+}
+
+TEST(Flatten, TemplatesOfStructuresAndVectorTypes) {
+  const auto flat = flatten(R"(
+template <class T> struct View { T* data; int stride; };
+template <class U> __global__ void k(View<U> view, uint3 divisor, int n) {
+  if (threadIdx.x < n) view.data[threadIdx.x * view.stride / divisor.x] = U(1);
+}
+void launch(View<float> view, uint3 divisor, int n) { k<float><<<1, 32>>>(view, divisor, n); }
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel), ElementsAre("view_data", "view_stride", "divisor_x", "divisor_y", "divisor_z", "n"));
+  EXPECT_EQ(flat->kernel.parameters[0].element, "U");
+  expect_compiles(*flat, "k<float>");
+}
+
+TEST(Flatten, FunctorsWithoutDataAreMadeInTheKernel) {
+  const auto flat = flatten(R"(
+struct Twice { __device__ float operator()(float x) const { return 2 * x; } };
+template <class F> __global__ void k(F f, float* x, int n) {
+  if (threadIdx.x < n) x[threadIdx.x] = f(x[threadIdx.x]);
+}
+void launch(float* x, int n) { k<<<1, 32>>>(Twice(), x, n); }
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel), ElementsAre("x", "n"));
+  expect_compiles(*flat, "k<Twice>");
+}
+
+TEST(Flatten, NamesThatAreTakenAreAvoided) {
+  const auto flat = flatten(R"(
+struct P { int n; };
+__global__ void k(float* x, P p) { const int p_n = 3; x[0] = p_n + p.n; }
+void launch(float* x, P p) { k<<<1, 1>>>(x, p); }
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel), ElementsAre("x", "p_n_"));
+  expect_compiles(*flat, "k");
+}
+
+TEST(Flatten, PrivateMembersAndUnionsAreRefusedWithAReason) {
+  const auto closed = flatten(R"(
+class Closed { int n_; public: __host__ __device__ Closed(int n) : n_(n) {} __device__ int n() const { return n_; } };
+__global__ void k(float* x, Closed c) { x[0] = c.n(); }
+void launch(float* x) { k<<<1, 1>>>(x, Closed(3)); }
+)");
+  ASSERT_FALSE(closed.ok());
+  EXPECT_THAT(closed.error().sentence(), HasSubstr("'c' of type Closed cannot be passed member by member"));
+}
+
+TEST(Flatten, KernelsWithoutStructuresStay) {
+  const std::string text = "__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }\n";
+  const auto flat = flatten(text);
+  ASSERT_TRUE(flat.ok());
+  EXPECT_TRUE(flat->told.empty());
+  EXPECT_THAT(names(flat->kernel), ElementsAre("x", "n"));
+}
+
+} // namespace
+} // namespace lathe::refactor

@@ -1,0 +1,380 @@
+// Stands in for cub's block and warp primitives in kernels that the host executor compiles: what their
+// documentation promises, with one barrier where cub has at least one. As there, temporary storage must not be used
+// again before a barrier of the caller's, and results that cub leaves undefined are the thread's own input.
+// Sums run in the order of the threads, which need not be cub's.
+#ifndef LATHE_CUB_H
+#define LATHE_CUB_H
+
+#include "lathe_cuda_std.h"
+
+namespace cub {
+
+struct NullType {};
+template <class Key, class Value> struct KeyValuePair {
+  using KeyT = Key;
+  using ValueT = Value;
+  Key key;
+  Value value;
+  KeyValuePair() = default;
+  KeyValuePair(const Key& k, const Value& v) : key(k), value(v) {}
+  bool operator!=(const KeyValuePair& other) const { return key != other.key || value != other.value; }
+};
+struct ArgMax {
+  template <class T, class Offset>
+  KeyValuePair<Offset, T> operator()(const KeyValuePair<Offset, T>& a, const KeyValuePair<Offset, T>& b) const {
+    return b.value > a.value || (a.value == b.value && b.key < a.key) ? b : a;
+  }
+};
+struct ArgMin {
+  template <class T, class Offset>
+  KeyValuePair<Offset, T> operator()(const KeyValuePair<Offset, T>& a, const KeyValuePair<Offset, T>& b) const {
+    return b.value < a.value || (a.value == b.value && b.key < a.key) ? b : a;
+  }
+};
+
+enum BlockReduceAlgorithm {
+  BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY,
+  BLOCK_REDUCE_RAKING,
+  BLOCK_REDUCE_WARP_REDUCTIONS
+};
+enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
+enum BlockLoadAlgorithm {
+  BLOCK_LOAD_DIRECT,
+  BLOCK_LOAD_STRIPED,
+  BLOCK_LOAD_VECTORIZE,
+  BLOCK_LOAD_TRANSPOSE,
+  BLOCK_LOAD_WARP_TRANSPOSE,
+  BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED
+};
+enum BlockStoreAlgorithm {
+  BLOCK_STORE_DIRECT,
+  BLOCK_STORE_STRIPED,
+  BLOCK_STORE_VECTORIZE,
+  BLOCK_STORE_TRANSPOSE,
+  BLOCK_STORE_WARP_TRANSPOSE,
+  BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED
+};
+
+namespace lathe {
+inline int rank() {
+  return static_cast<int>(::lathe_host::thread().linear);
+}
+// One element a thread, without constructors, as temporary storage is.
+template <class T, int COUNT> struct Slots {
+  alignas(T) unsigned char bytes[COUNT * sizeof(T)];
+  void set(int at, const T& value) { __builtin_memcpy(bytes + at * sizeof(T), &value, sizeof(T)); }
+  T get(int at) const {
+    T value;
+    __builtin_memcpy(&value, bytes + at * sizeof(T), sizeof(T));
+    return value;
+  }
+};
+struct Plus {
+  template <class T> T operator()(const T& a, const T& b) const { return static_cast<T>(a + b); }
+};
+template <class T, int N, class Op> T reduce_items(T (&items)[N], Op op) {
+  T total = items[0];
+  for (int i = 1; i < N; ++i)
+    total = op(total, items[i]);
+  return total;
+}
+// A group of threads that scans, for blocks and warps alike: SYNC is what its members wait with.
+template <class T, int COUNT> struct Scan {
+  Slots<T, COUNT>& slots;
+  int self, members;
+  // What the members before `self` hold, combined; `has` tells whether there are any.
+  template <class Op> T before(Op op, bool& has) const {
+    T total{};
+    has = false;
+    for (int i = 0; i < self; ++i) {
+      total = has ? op(total, slots.get(i)) : slots.get(i);
+      has = true;
+    }
+    return total;
+  }
+  template <class Op> T all(Op op) const {
+    T total = slots.get(0);
+    for (int i = 1; i < members; ++i)
+      total = op(total, slots.get(i));
+    return total;
+  }
+};
+} // namespace lathe
+
+template <class T, int X, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int = 0>
+class BlockReduce {
+public:
+  using TempStorage = lathe::Slots<T, X * Y * Z>;
+  explicit BlockReduce(TempStorage& storage) : storage_(storage) {}
+
+  template <class Op> T Reduce(T input, Op op, int valid = X * Y * Z) {
+    storage_.set(lathe::rank(), input);
+    __syncthreads();
+    if (lathe::rank() != 0)
+      return input;
+    T total = storage_.get(0);
+    for (int i = 1; i < valid && i < X * Y * Z; ++i)
+      total = op(total, storage_.get(i));
+    return total;
+  }
+  template <int N, class Op> T Reduce(T (&items)[N], Op op) { return Reduce(lathe::reduce_items(items, op), op); }
+  T Sum(T input) { return Reduce(input, lathe::Plus()); }
+  T Sum(T input, int valid) { return Reduce(input, lathe::Plus(), valid); }
+  template <int N> T Sum(T (&items)[N]) { return Reduce(items, lathe::Plus()); }
+
+private:
+  TempStorage& storage_;
+};
+
+template <class T, int X, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int = 0> class BlockScan {
+public:
+  using TempStorage = lathe::Slots<T, X * Y * Z>;
+  explicit BlockScan(TempStorage& storage) : storage_(storage) {}
+
+  template <class Op> void InclusiveScan(T input, T& output, Op op, T& aggregate) {
+    const auto scan = share(input);
+    bool has;
+    const T before = scan.before(op, has);
+    output = has ? op(before, input) : input;
+    aggregate = scan.all(op);
+  }
+  template <class Op> void InclusiveScan(T input, T& output, Op op) {
+    T aggregate;
+    InclusiveScan(input, output, op, aggregate);
+  }
+  template <class Op> void ExclusiveScan(T input, T& output, T initial, Op op, T& aggregate) {
+    const auto scan = share(input);
+    bool has;
+    const T before = scan.before(op, has);
+    output = has ? op(initial, before) : initial;
+    aggregate = scan.all(op);
+  }
+  template <class Op> void ExclusiveScan(T input, T& output, T initial, Op op) {
+    T aggregate;
+    ExclusiveScan(input, output, initial, op, aggregate);
+  }
+  // Thread 0's output is undefined, as in cub.
+  template <class Op> void ExclusiveScan(T input, T& output, Op op) {
+    bool has;
+    const T before = share(input).before(op, has);
+    output = has ? before : input;
+  }
+  void InclusiveSum(T input, T& output) { InclusiveScan(input, output, lathe::Plus()); }
+  void InclusiveSum(T input, T& output, T& aggregate) { InclusiveScan(input, output, lathe::Plus(), aggregate); }
+  void ExclusiveSum(T input, T& output) { ExclusiveScan(input, output, T(0), lathe::Plus()); }
+  void ExclusiveSum(T input, T& output, T& aggregate) {
+    ExclusiveScan(input, output, T(0), lathe::Plus(), aggregate);
+  }
+
+  template <int N, class Op> void InclusiveScan(T (&input)[N], T (&output)[N], Op op, T& aggregate) {
+    const auto scan = share(lathe::reduce_items(input, op));
+    bool has;
+    T running = scan.before(op, has);
+    for (int i = 0; i < N; ++i) {
+      running = has ? op(running, input[i]) : input[i];
+      has = true;
+      output[i] = running;
+    }
+    aggregate = scan.all(op);
+  }
+  template <int N, class Op> void InclusiveScan(T (&input)[N], T (&output)[N], Op op) {
+    T aggregate;
+    InclusiveScan(input, output, op, aggregate);
+  }
+  // A callback that carries a prefix from tile to tile: only the first warp is asked, and its first lane's answer
+  // counts.
+  template <int N, class Op, class Prefix, class = decltype(::std::declval<Prefix&>()(::std::declval<T>()))>
+  void InclusiveScan(T (&input)[N], T (&output)[N], Op op, Prefix& prefix) {
+    const auto scan = share(lathe::reduce_items(input, op));
+    bool has;
+    T running = scan.before(op, has);
+    const T aggregate = scan.all(op);
+    __syncthreads();
+    if (lathe::rank() < 32) {
+      const T before_tile = prefix(aggregate);
+      if (lathe::rank() == 0)
+        storage_.set(0, before_tile);
+    }
+    __syncthreads();
+    const T before_tile = storage_.get(0);
+    running = has ? op(before_tile, running) : before_tile;
+    for (int i = 0; i < N; ++i)
+      output[i] = running = op(running, input[i]);
+  }
+  template <int N, class Op> void ExclusiveScan(T (&input)[N], T (&output)[N], T initial, Op op, T& aggregate) {
+    const auto scan = share(lathe::reduce_items(input, op));
+    bool has;
+    const T before = scan.before(op, has);
+    T running = has ? op(initial, before) : initial;
+    for (int i = 0; i < N; ++i) {
+      const T next = op(running, input[i]);
+      output[i] = running;
+      running = next;
+    }
+    aggregate = scan.all(op);
+  }
+  template <int N, class Op> void ExclusiveScan(T (&input)[N], T (&output)[N], T initial, Op op) {
+    T aggregate;
+    ExclusiveScan(input, output, initial, op, aggregate);
+  }
+  template <int N> void InclusiveSum(T (&input)[N], T (&output)[N]) { InclusiveScan(input, output, lathe::Plus()); }
+  template <int N> void InclusiveSum(T (&input)[N], T (&output)[N], T& aggregate) {
+    InclusiveScan(input, output, lathe::Plus(), aggregate);
+  }
+  template <int N> void ExclusiveSum(T (&input)[N], T (&output)[N]) {
+    ExclusiveScan(input, output, T(0), lathe::Plus());
+  }
+  template <int N> void ExclusiveSum(T (&input)[N], T (&output)[N], T& aggregate) {
+    ExclusiveScan(input, output, T(0), lathe::Plus(), aggregate);
+  }
+
+private:
+  lathe::Scan<T, X * Y * Z> share(const T& value) {
+    storage_.set(lathe::rank(), value);
+    __syncthreads();
+    return {storage_, lathe::rank(), X * Y * Z};
+  }
+  TempStorage& storage_;
+};
+
+// Threads hold N consecutive elements each, except where the algorithm is called striped.
+template <class T, int X, int N, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 0>
+class BlockLoad {
+public:
+  struct TempStorage {};
+  BlockLoad() = default;
+  explicit BlockLoad(TempStorage&) {}
+  template <class Iterator> void Load(Iterator from, T (&items)[N]) { Load(from, items, X * Y * Z * N); }
+  template <class Iterator> void Load(Iterator from, T (&items)[N], int valid) {
+    wait();
+    for (int i = 0; i < N; ++i)
+      if (place(i) < valid)
+        items[i] = from[place(i)];
+  }
+  template <class Iterator, class Default> void Load(Iterator from, T (&items)[N], int valid, Default otherwise) {
+    wait();
+    for (int i = 0; i < N; ++i)
+      items[i] = place(i) < valid ? static_cast<T>(from[place(i)]) : static_cast<T>(otherwise);
+  }
+
+private:
+  static int place(int i) {
+    return ALGORITHM == BLOCK_LOAD_STRIPED ? lathe::rank() + i * X * Y * Z : lathe::rank() * N + i;
+  }
+  static void wait() {
+    if (ALGORITHM == BLOCK_LOAD_TRANSPOSE)
+      __syncthreads();
+  }
+};
+
+template <class T, int X, int N, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int = 0>
+class BlockStore {
+public:
+  struct TempStorage {};
+  BlockStore() = default;
+  explicit BlockStore(TempStorage&) {}
+  template <class Iterator> void Store(Iterator to, T (&items)[N]) { Store(to, items, X * Y * Z * N); }
+  template <class Iterator> void Store(Iterator to, T (&items)[N], int valid) {
+    if (ALGORITHM == BLOCK_STORE_TRANSPOSE)
+      __syncthreads();
+    for (int i = 0; i < N; ++i) {
+      const int place = ALGORITHM == BLOCK_STORE_STRIPED ? lathe::rank() + i * X * Y * Z : lathe::rank() * N + i;
+      if (place < valid)
+        to[place] = items[i];
+    }
+  }
+};
+
+template <class T, int X, int N, bool = false, int Y = 1, int Z = 1, int = 0> class BlockExchange {
+public:
+  using TempStorage = lathe::Slots<T, X * Y * Z * N>;
+  explicit BlockExchange(TempStorage& storage) : storage_(storage) {}
+  void StripedToBlocked(const T (&from)[N], T (&to)[N]) { exchange(from, to, true); }
+  void BlockedToStriped(const T (&from)[N], T (&to)[N]) { exchange(from, to, false); }
+  void StripedToBlocked(T (&items)[N]) { exchange(items, items, true); }
+  void BlockedToStriped(T (&items)[N]) { exchange(items, items, false); }
+
+private:
+  void exchange(const T (&from)[N], T (&to)[N], bool from_striped) {
+    const auto striped = [](int i) { return lathe::rank() + i * X * Y * Z; };
+    const auto blocked = [](int i) { return lathe::rank() * N + i; };
+    for (int i = 0; i < N; ++i)
+      storage_.set(from_striped ? striped(i) : blocked(i), from[i]);
+    __syncthreads();
+    for (int i = 0; i < N; ++i)
+      to[i] = storage_.get(from_striped ? blocked(i) : striped(i));
+  }
+  TempStorage& storage_;
+};
+
+template <class T, int LANES = 32, int = 0> class WarpReduce {
+public:
+  using TempStorage = lathe::Slots<T, LANES>;
+  explicit WarpReduce(TempStorage& storage) : storage_(storage) {}
+  template <class Op> T Reduce(T input, Op op, int valid = LANES) {
+    const int self = lathe::rank() % LANES;
+    storage_.set(self, input);
+    __syncwarp(mask());
+    T total = input;
+    if (self == 0)
+      for (int i = 1; i < valid && i < LANES; ++i)
+        total = op(total, storage_.get(i));
+    __syncwarp(mask());
+    return total;
+  }
+  T Sum(T input) { return Reduce(input, lathe::Plus()); }
+  T Sum(T input, int valid) { return Reduce(input, lathe::Plus(), valid); }
+
+private:
+  static unsigned mask() {
+    const unsigned lanes = LANES == 32 ? 0xffffffffu : (1u << LANES % 32) - 1;
+    return lanes << (lathe::rank() % 32 / LANES * LANES);
+  }
+  TempStorage& storage_;
+};
+
+template <class T, int LANES = 32, int = 0> class WarpScan {
+public:
+  using TempStorage = lathe::Slots<T, LANES>;
+  explicit WarpScan(TempStorage& storage) : storage_(storage) {}
+  template <class Op> void InclusiveScan(T input, T& output, Op op, T& aggregate) {
+    scan(input, op, [&](const T& before, bool has) { output = has ? op(before, input) : input; }, aggregate);
+  }
+  template <class Op> void InclusiveScan(T input, T& output, Op op) {
+    T aggregate;
+    InclusiveScan(input, output, op, aggregate);
+  }
+  template <class Op> void ExclusiveScan(T input, T& output, T initial, Op op, T& aggregate) {
+    scan(input, op, [&](const T& before, bool has) { output = has ? op(initial, before) : initial; }, aggregate);
+  }
+  template <class Op> void ExclusiveScan(T input, T& output, T initial, Op op) {
+    T aggregate;
+    ExclusiveScan(input, output, initial, op, aggregate);
+  }
+  void InclusiveSum(T input, T& output) { InclusiveScan(input, output, lathe::Plus()); }
+  void InclusiveSum(T input, T& output, T& aggregate) { InclusiveScan(input, output, lathe::Plus(), aggregate); }
+  void ExclusiveSum(T input, T& output) { ExclusiveScan(input, output, T(0), lathe::Plus()); }
+  void ExclusiveSum(T input, T& output, T& aggregate) {
+    ExclusiveScan(input, output, T(0), lathe::Plus(), aggregate);
+  }
+
+private:
+  template <class Op, class Take> void scan(T input, Op op, Take take, T& aggregate) {
+    const int self = lathe::rank() % LANES;
+    const unsigned lanes = LANES == 32 ? 0xffffffffu : (1u << LANES % 32) - 1;
+    const unsigned mask = lanes << (lathe::rank() % 32 / LANES * LANES);
+    storage_.set(self, input);
+    __syncwarp(mask);
+    const lathe::Scan<T, LANES> members{storage_, self, LANES};
+    bool has;
+    const T before = members.before(op, has);
+    aggregate = members.all(op);
+    take(before, has);
+    __syncwarp(mask);
+  }
+  TempStorage& storage_;
+};
+
+} // namespace cub
+
+#endif
