@@ -1,0 +1,60 @@
+// What a real language model planned and wrote for `lathe optimize`, judged again. The conversations were recorded
+// through an exchange folder; docs/results/model_loop.md says what came of them on a GPU.
+#include "tests/whole/command.h"
+
+#include <nlohmann/json.hpp>
+
+namespace lathe {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct Recorded {
+  const char* name;
+  const char* kernel;
+};
+
+class ModelLoop : public CommandTest, public ::testing::WithParamInterface<Recorded> {};
+
+TEST_P(ModelLoop, TheFirstAttemptIsAcceptedAgain) {
+  const fs::path source = source_folder() / "sglang_kernels" / (std::string(GetParam().name) + ".cu");
+  const fs::path transcript =
+      source_folder() / "tests/refactor/agents/transcripts" / (std::string(GetParam().name) + ".1.json");
+  const auto run = lathe({"optimize", source.string(), "--kernel", GetParam().kernel, "--name", GetParam().name,
+                          "--planner", "model", "--coder", "model", "--model", "replay:" + transcript.string(),
+                          "--queue", "queue", "--attempts", "1", "--guard-configurations", "2", "-o", "run"});
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  const auto text = read_file(folder() / "run" / "history.json");
+  ASSERT_TRUE(text.ok());
+  const Json history = Json::parse(*text);
+  ASSERT_EQ(history["Tree"].size(), 2u);
+  const Json& attempt = history["Tree"][1];
+  EXPECT_EQ(attempt["Stage"], "awaited") << attempt["Diagnostics"];
+  EXPECT_EQ(attempt["Author"], "model");
+  EXPECT_EQ(history["Ledger"]["ModelCalls"], 2) << "one plan and one text";
+
+  const Json recorded = Json::parse(*read_file(transcript));
+  const fs::path made = folder() / "run/candidates" / attempt["Candidate"].get<std::string>() / "templates" /
+                        GetParam().name / (std::string(GetParam().name) + ".cuh");
+  const auto written = read_file(made);
+  ASSERT_TRUE(written.ok()) << made;
+  // Every knob of the answer is one of the template's parameters.
+  const std::string answer = recorded["Turns"][1]["Answer"]["Text"];
+  const std::size_t begin = answer.find("```json\n") + 8;
+  const Json form = Json::parse(answer.substr(begin, answer.find("\n```", begin) - begin));
+  ASSERT_FALSE(form["knobs"].empty());
+  for (const Json& knob : form["knobs"])
+    EXPECT_NE(written->find(knob["name"].get<std::string>()), std::string::npos) << knob["name"];
+  const auto requests = std::distance(fs::directory_iterator(folder() / "queue/requests"), {});
+  EXPECT_EQ(requests, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorded, ModelLoop,
+                         ::testing::Values(Recorded{"rotary_embedding", "rotary_embedding_kernel"},
+                                           Recorded{"topk_softmax", "topk_softmax_kernel"},
+                                           Recorded{"per_token_quant_fp8", "per_token_quant_fp8_kernel"}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+} // namespace
+} // namespace lathe
