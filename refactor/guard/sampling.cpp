@@ -47,7 +47,8 @@ public:
     for (const Configuration& usual : subject_.defaults)
       cover(usual.workload, usual.knobs);
     std::size_t fruitless = 0;
-    for (std::size_t pick = 0; subject_.sampled.size() < wanted && fruitless < 3 * problems_.size() + 3; ++pick)
+    for (std::size_t pick = 0; subject_.sampled.size() < wanted && fruitless < 3 * problems_.size() + 3;
+         ++pick)
       fruitless = take_best(pool_of(pick)) ? 0 : fruitless + 1;
     // What the text singles out: at most twice as many again.
     for (std::size_t i = 0; i < conditions_.size() && subject_.sampled.size() < 3 * wanted; ++i)

@@ -1,5 +1,5 @@
-// What a real language model planned and wrote for `lathe optimize`, judged again. The conversations were recorded
-// through an exchange folder; docs/results/model_loop.md says what came of them on a GPU.
+// What a real language model planned and wrote for `lathe optimize`, judged again. The conversations were
+// recorded through an exchange folder; docs/results/model_loop.md says what came of them on a GPU.
 #include "tests/whole/command.h"
 
 #include <nlohmann/json.hpp>
@@ -21,9 +21,26 @@ TEST_P(ModelLoop, TheFirstAttemptIsAcceptedAgain) {
   const fs::path source = source_folder() / "sglang_kernels" / (std::string(GetParam().name) + ".cu");
   const fs::path transcript =
       source_folder() / "tests/refactor/agents/transcripts" / (std::string(GetParam().name) + ".1.json");
-  const auto run = lathe({"optimize", source.string(), "--kernel", GetParam().kernel, "--name", GetParam().name,
-                          "--planner", "model", "--coder", "model", "--model", "replay:" + transcript.string(),
-                          "--queue", "queue", "--attempts", "1", "--guard-configurations", "2", "-o", "run"});
+  const auto run = lathe({"optimize",
+                          source.string(),
+                          "--kernel",
+                          GetParam().kernel,
+                          "--name",
+                          GetParam().name,
+                          "--planner",
+                          "model",
+                          "--coder",
+                          "model",
+                          "--model",
+                          "replay:" + transcript.string(),
+                          "--queue",
+                          "queue",
+                          "--attempts",
+                          "1",
+                          "--guard-configurations",
+                          "2",
+                          "-o",
+                          "run"});
   ASSERT_EQ(run.exit_code, 0) << run.errors;
   const auto text = read_file(folder() / "run" / "history.json");
   ASSERT_TRUE(text.ok());

@@ -193,7 +193,9 @@ int finish(const std::vector<std::unique_ptr<TuningRun>>& runs, std::vector<std:
            const TunePlan& plan, const std::string& results) {
   std::vector<const TunedProblem*> rows;
   std::vector<GeneralConfiguration> general;
+  int unreached = 0;
   for (const auto& run : runs) {
+    unreached += run->unreached();
     const auto some = run->results();
     rows.insert(rows.end(), some.begin(), some.end());
     failures.insert(failures.end(), run->failures().begin(), run->failures().end());
@@ -207,6 +209,9 @@ int finish(const std::vector<std::unique_ptr<TuningRun>>& runs, std::vector<std:
   } else {
     if (rows.size() > 1)
       print_overview(rows, failures);
+    if (unreached > 0 && !stop_requested)
+      std::cout << unreached
+                << " problems were not reached within the budget; the same command goes on with them\n";
     for (const GeneralConfiguration& one : general)
       std::cout << general_line(one) << "\n";
     if (stop_requested)

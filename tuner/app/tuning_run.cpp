@@ -45,19 +45,24 @@ double TuningRun::seconds_left() const {
   return options_.seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
+bool TuningRun::has_budget() const {
+  return options_.seconds < NO_BUDGET;
+}
+
 // Of one search at this moment; the caller holds the lock.
 double TuningRun::slice_seconds() const {
   const auto devices = static_cast<double>(devices_.size());
   const auto waiting = static_cast<double>(
       std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.state == State::waiting; }));
   const double equal = std::max(0.0, seconds_left()) * devices / std::max(1.0, waiting);
-  return options_.seconds < NO_BUDGET ? std::max(options_.least_slice_s, FIRST_SHARE * equal)
-                                      : options_.seconds;
+  // Where not everybody can have a useful slice, everybody gets what there is.
+  return has_budget() ? std::max(std::min(options_.least_slice_s, equal), FIRST_SHARE * equal)
+                      : options_.seconds;
 }
 
 // Of the searches that ended, the one with the widest remaining gap.
 TuningRun::Job* TuningRun::most_promising() {
-  if (options_.seconds >= NO_BUDGET || seconds_left() < options_.least_slice_s)
+  if (!has_budget() || seconds_left() < options_.least_slice_s)
     return nullptr;
   Job* best = nullptr;
   for (Job& job : jobs_) {
@@ -78,7 +83,7 @@ TuningRun::Job* TuningRun::most_promising() {
 
 TuningRun::Job* TuningRun::take(bool& finished) {
   finished = true;
-  if (stop_)
+  if (stop_ || (has_budget() && seconds_left() <= 0))
     return nullptr;
   const auto waits_for_winners = [&](const Job& job) {
     return std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& other) {
@@ -104,7 +109,7 @@ void TuningRun::run_job(Job& job, Backend& device) {
   const bool again = job.slices > 0;
   {
     const std::lock_guard lock(mutex_);
-    session.seconds = std::min(slice_seconds(), std::max(options_.least_slice_s, seconds_left()));
+    session.seconds = std::min(slice_seconds(), std::max(0.0, seconds_left()));
     for (const Job& other : jobs_)
       if (other.source == job.source && other.searched() && other.state == State::done &&
           other.problem.result.winner.types == job.workload.types &&
@@ -183,6 +188,11 @@ void TuningRun::find_general() {
         general_.push_back(std::move(**found));
     }
   }
+}
+
+int TuningRun::unreached() const {
+  return static_cast<int>(
+      std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.state == State::waiting; }));
 }
 
 std::vector<const TunedProblem*> TuningRun::results() const {

@@ -46,10 +46,12 @@ public:
   Status add(const std::string& spec_file);
   // Searches the tune problems, then tries their winners on the others. With a time budget every search first
   // gets half of an equal share; the rest goes, slice by slice, to the search whose remaining gap is widest.
+  // Nothing is begun when the time is over.
   void run();
 
   // In the order of the specifications and their problems; problems that were not reached are missing.
   std::vector<const TunedProblem*> results() const;
+  int unreached() const; // problems that the budget did not suffice for
   const std::vector<GeneralConfiguration>& general() const { return general_; }
   const std::vector<std::string>& failures() const { return failures_; }
   const Backend& first_device() const { return *devices_.front(); }
@@ -77,6 +79,7 @@ private:
   void run_job(Job& job, Backend& device);
   // For each specification and choice of types with several winners.
   void find_general();
+  bool has_budget() const;
   double seconds_left() const;
   double slice_seconds() const;
 

@@ -145,6 +145,17 @@ TEST_F(TuningRunTest, StoppingEndsTheRun) {
   EXPECT_TRUE(run.results().empty());
 }
 
+TEST_F(TuningRunTest, NothingBeginsWhenTheTimeIsOver) {
+  RunOptions wanted = options();
+  wanted.seconds = 0;
+  TuningRun run(devices(2), *store_, std::move(wanted), stop_);
+  add(run, write_spec_file("first", 3, 2));
+  run.run();
+  EXPECT_TRUE(run.results().empty());
+  EXPECT_EQ(run.unreached(), 5);
+  EXPECT_TRUE(run.failures().empty());
+}
+
 // 64 is best at 512, 256 at 1024, and 128 good at both.
 TEST_F(TuningRunTest, OneConfigurationForAllIsTheBestTogether) {
   const auto time = [](const std::string& problem, std::int64_t block) -> double {
