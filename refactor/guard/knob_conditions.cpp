@@ -12,8 +12,8 @@ namespace lathe::refactor {
 namespace {
 
 const std::set<std::string> COMPARISONS = {"==", "!=", "<", "<=", ">", ">="};
-const std::set<std::string> BOUNDS = {";", "{", "}", ",", "=", "?", ":", "return", "if", "constexpr",
-                                      "while", "for", "+=", "-=", "*=", "<<", ">>"};
+const std::set<std::string> BOUNDS = {";",         "{",     "}",   ",",  "=",  "?",  ":",  "return", "if",
+                                      "constexpr", "while", "for", "+=", "-=", "*=", "<<", ">>"};
 
 // What C++ says in Lathe's expressions' words.
 std::string as_expression(std::string text) {
@@ -55,8 +55,8 @@ private:
       if (!tokens_.is(i, "constexpr"))
         continue;
       std::size_t equals = i + 1;
-      while (equals < tokens_.size() && equals < i + 8 && !tokens_.is(equals, "=") && !tokens_.is(equals, ";") &&
-             !tokens_.is(equals, "("))
+      while (equals < tokens_.size() && equals < i + 8 && !tokens_.is(equals, "=") &&
+             !tokens_.is(equals, ";") && !tokens_.is(equals, "("))
         ++equals;
       if (!tokens_.is(equals, "="))
         continue;
