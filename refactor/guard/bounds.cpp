@@ -11,7 +11,7 @@ namespace {
 
 // Whether a condition of the specification speaks of the value passed for the parameter, so that a guard may
 // have become unnecessary.
-bool is_conditioned(const Subject& subject, int parameter) {
+bool is_conditioned(const JudgedPair& subject, int parameter) {
   if (parameter >= static_cast<int>(subject.spec.arguments.size()))
     return false;
   const Argument& argument = subject.spec.arguments[static_cast<std::size_t>(parameter)];
@@ -27,8 +27,9 @@ bool is_conditioned(const Subject& subject, int parameter) {
                      });
 }
 
-void compare_guards(const Subject& subject, const FactPair& pair, const Root& root, const std::set<int>& raw,
-                    const std::set<int>& templated, const std::string& access, Findings& findings) {
+void compare_guards(const JudgedPair& subject, const FactPair& pair, const Root& root,
+                    const std::set<int>& raw, const std::set<int>& templated, const std::string& access,
+                    Findings& findings) {
   for (const int parameter : raw) {
     if (templated.contains(parameter))
       continue;
@@ -44,7 +45,7 @@ void compare_guards(const Subject& subject, const FactPair& pair, const Root& ro
 
 // Sizes and strides that the raw kernel needs and the template no longer does: right where they happen to
 // agree, as strides do that equal the width in every problem.
-void compare_parameters(const Subject& subject, const FactPair& pair, Findings& findings) {
+void compare_parameters(const JudgedPair& subject, const FactPair& pair, Findings& findings) {
   const auto lost = [&](int parameter, const std::string& sentence) {
     if (is_conditioned(subject, parameter))
       findings.report(sentence + "; a condition speaks of it, and runs stand in");
@@ -83,7 +84,7 @@ void compare_widths(const FactPair& pair, Findings& findings) {
 
 } // namespace
 
-CheckResult check_bounds(const Subject& subject) {
+CheckResult check_bounds(const JudgedPair& subject) {
   Findings findings("bounds");
   std::size_t judged = 0, accesses = 0;
   for (const FactPair& pair : fact_pairs(subject)) {

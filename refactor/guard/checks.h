@@ -15,17 +15,17 @@ inline constexpr const char* CHECKS[] = {"well-formed",     "interface",   "iden
                                          "synchronisation", "bounds",      "precision", "literals",
                                          "resources",       "differential"};
 
-CheckResult check_well_formed(const Subject& subject, const Images& images);
-CheckResult check_interface(Subject& subject);
-CheckResult check_identity(const Subject& subject, const Images& images, ImageCompiler& compiler,
+CheckResult check_well_formed(const JudgedPair& subject, const Images& images);
+CheckResult check_interface(JudgedPair& subject);
+CheckResult check_identity(const JudgedPair& subject, const Images& images, ImageCompiler& compiler,
                            std::string& level);
-CheckResult check_effects(const Subject& subject);
-CheckResult check_synchronisation(const Subject& subject);
-CheckResult check_bounds(const Subject& subject);
-CheckResult check_precision(const Subject& subject);
-CheckResult check_literals(const Subject& subject);
-CheckResult check_resources(const Subject& subject, const Images& images);
-CheckResult check_differential(const Subject& subject, const std::string& identity_level);
+CheckResult check_effects(const JudgedPair& subject);
+CheckResult check_synchronisation(const JudgedPair& subject);
+CheckResult check_bounds(const JudgedPair& subject);
+CheckResult check_precision(const JudgedPair& subject);
+CheckResult check_literals(const JudgedPair& subject);
+CheckResult check_resources(const JudgedPair& subject, const Images& images);
+CheckResult check_differential(const JudgedPair& subject, const std::string& identity_level);
 
 // Gathers findings into a result: the worst verdict wins, its first sentence leads.
 class Findings {
@@ -53,9 +53,9 @@ struct FactPair {
   const CodeFacts *raw, *templated;
   const SourceFacts *raw_source, *template_source;
 };
-std::vector<FactPair> fact_pairs(const Subject& subject);
+std::vector<FactPair> fact_pairs(const JudgedPair& subject);
 
 // The name of a kernel parameter, or of a Root.
-std::string parameter_name(const Subject& subject, const Root& root);
+std::string parameter_name(const JudgedPair& subject, const Root& root);
 
 } // namespace lathe::refactor

@@ -138,6 +138,8 @@ private:
         facts_.products[factors].insert(product->getType()->getScalarSizeInBits());
     if (const auto* fence = dyn_cast<FenceInst>(&instruction))
       ++facts_.fences["fence of scope " + std::to_string(fence->getSyncScopeID())];
+    if (instruction.getOpcode() == Instruction::FDiv && isa<Constant>(instruction.getOperand(0)))
+      facts_.approximations.insert("a constant is divided, as for a product with a reciprocal");
     if (isa<BinaryOperator>(instruction) && instruction.getType()->isFPOrFPVectorTy()) {
       facts_.arithmetic_types.insert(type_name(instruction.getType()));
       // clang sets `contract` on all device code, as nvcc fuses multiply and add by default.

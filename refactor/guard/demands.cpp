@@ -38,9 +38,9 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&*shape.nans, " on data with NaN").data = Data::nans;
   if (shape.other_scalars)
     demand(&*shape.other_scalars, " with other real numbers as arguments").other_scalars = true;
-  if (shape.in_place)
-    demand(&*shape.in_place, " with its result in place of an input, which the raw kernel accepts")
-        .shared_buffers = shape.shared_buffers;
+  for (const auto& [buffers, result] : shape.in_place)
+    demand(&result, " with its result in place of an input, which the raw kernel accepts").shared_buffers =
+        buffers;
   // Vectors may want more alignment than the raw kernel's scalars; the default may not.
   if (shape.accepts_misalignment)
     demand(&shape.raw[0], " on buffers that start one element off, which the raw kernel accepts",

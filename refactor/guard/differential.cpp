@@ -45,7 +45,7 @@ struct Task {
 
 class Differential {
 public:
-  Differential(const Subject& subject, bool same_code)
+  Differential(const JudgedPair& subject, bool same_code)
       : subject_(subject), same_code_(same_code), findings_("differential"),
         raw_(subject, subject.raw_text, subject.spec.reference),
         templated_(subject, subject.template_text, subject.spec.kernel) {
@@ -456,7 +456,7 @@ private:
                                   " of what is allowed) and touch the same bytes");
   }
 
-  const Subject& subject_;
+  const JudgedPair& subject_;
   bool same_code_;
   Findings findings_;
   HostKernels raw_, templated_;
@@ -480,7 +480,7 @@ private:
 
 } // namespace
 
-CheckResult check_differential(const Subject& subject, const std::string& identity_level) {
+CheckResult check_differential(const JudgedPair& subject, const std::string& identity_level) {
   return Differential(subject, identity_level == "L0" || identity_level == "L1").run();
 }
 

@@ -11,7 +11,7 @@
 
 namespace lathe::refactor {
 
-std::vector<FactPair> fact_pairs(const Subject& subject) {
+std::vector<FactPair> fact_pairs(const JudgedPair& subject) {
   std::vector<FactPair> pairs;
   const auto add = [&](const Configuration& configuration) {
     const auto raw =
@@ -34,7 +34,7 @@ std::vector<FactPair> fact_pairs(const Subject& subject) {
   return pairs;
 }
 
-std::string parameter_name(const Subject& subject, const Root& root) {
+std::string parameter_name(const JudgedPair& subject, const Root& root) {
   if (root.empty() || !std::isdigit(static_cast<unsigned char>(root[0])))
     return root == "unknown" ? "memory of unknown origin" : root + " memory";
   const std::size_t index = std::stoul(root);
@@ -51,7 +51,7 @@ bool is_scratch(const Root& root) {
   return root == "shared" || root == "local" || root == "constant";
 }
 
-void compare_memory(const Subject& subject, const FactPair& pair, Findings& findings) {
+void compare_memory(const JudgedPair& subject, const FactPair& pair, Findings& findings) {
   const std::string where = " at " + pair.configuration->text();
   for (const auto& [root, use] : pair.templated->memory) {
     if (is_scratch(root))
@@ -113,7 +113,7 @@ std::map<std::string, int> without_accesses(std::map<std::string, int> assembly)
 
 } // namespace
 
-CheckResult check_effects(const Subject& subject) {
+CheckResult check_effects(const JudgedPair& subject) {
   Findings findings("effects");
   std::size_t judged = 0;
   for (const FactPair& pair : fact_pairs(subject)) {

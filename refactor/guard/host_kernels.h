@@ -16,7 +16,7 @@ public:
   // An instance and the macros that it is compiled with.
   using Wanted = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
-  HostKernels(const Subject& subject, const std::string& text, const KernelSource& source)
+  HostKernels(const JudgedPair& subject, const std::string& text, const KernelSource& source)
       : subject_(subject), text_(text), source_(source) {}
 
   // Compiles what is not known yet, `jobs` at a time.
@@ -27,7 +27,7 @@ public:
   std::vector<std::string> problems() const;
 
 private:
-  const Subject& subject_;
+  const JudgedPair& subject_;
   const std::string& text_;
   const KernelSource& source_;
   std::map<std::string, Result<HostKernel>> kernels_;

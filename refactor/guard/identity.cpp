@@ -60,7 +60,7 @@ std::optional<std::vector<std::string>> line_difference(const std::string& a, co
 }
 
 // Launches are outside the compiled code: they must agree for every problem by themselves.
-void compare_launches(const Subject& subject, Findings& findings, int& worst) {
+void compare_launches(const JudgedPair& subject, Findings& findings, int& worst) {
   std::set<std::string> seen;
   for (const auto& types : subject.type_choices)
     for (const Problem& problem : subject.spec.problems) {
@@ -85,7 +85,7 @@ void compare_launches(const Subject& subject, Findings& findings, int& worst) {
 
 } // namespace
 
-CheckResult check_identity(const Subject& subject, const Images& images, ImageCompiler& compiler,
+CheckResult check_identity(const JudgedPair& subject, const Images& images, ImageCompiler& compiler,
                            std::string& level) {
   Findings findings("identity");
   int worst = 0;

@@ -73,7 +73,7 @@ std::vector<Image> compile_all(ImageCompiler& compiler, const std::string& text,
 
 } // namespace
 
-Images compile_images(ImageCompiler& compiler, const Subject& subject) {
+Images compile_images(ImageCompiler& compiler, const JudgedPair& subject) {
   const auto raw = [](const Configuration& configuration) -> const std::string& {
     return configuration.raw_instance;
   };

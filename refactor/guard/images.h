@@ -35,8 +35,8 @@ private:
 // A configuration of the template compiled, beside its raw counterpart.
 struct Images {
   std::vector<Image> raw_defaults, template_defaults,
-      template_samples; // as Subject::defaults and Subject::sampled
+      template_samples; // as JudgedPair::defaults and JudgedPair::sampled
 };
-Images compile_images(ImageCompiler& compiler, const Subject& subject);
+Images compile_images(ImageCompiler& compiler, const JudgedPair& subject);
 
 } // namespace lathe::refactor

@@ -77,7 +77,7 @@ void compare_parameters(const clang::FunctionDecl* raw, const clang::FunctionDec
 
 } // namespace
 
-CheckResult check_interface(Subject& subject) {
+CheckResult check_interface(JudgedPair& subject) {
   Findings findings("interface");
   const TuningSpec& spec = subject.spec;
   const KernelInfo &raw = subject.raw.kernel, &templated = subject.templated.kernel;

@@ -40,7 +40,7 @@ public:
     certificate_.lathe_version = LATHE_VERSION;
     certificate_.seed = options_.seed ? options_.seed : secret_seed();
     LATHE_TRY(Preparation preparation, prepare(spec_, options_, certificate_.seed));
-    Subject& subject = *preparation.subject;
+    JudgedPair& subject = *preparation.subject;
     certificate_.raw_hash = content_hash(subject.raw_text);
     certificate_.template_hash = content_hash(subject.template_text);
     certificate_.contract_hash = contract_hash(spec_);
@@ -131,7 +131,7 @@ private:
       certificate_.checks.push_back(skipped(CHECKS[certificate_.checks.size()], why));
   }
 
-  void note_trusted(const ImageCompiler& compiler, const Subject& subject) {
+  void note_trusted(const ImageCompiler& compiler, const JudgedPair& subject) {
     certificate_.trusted.push_back("NVRTC " + compiler.version() + " for " + options_.architecture);
     certificate_.trusted.push_back("clang/LLVM " LATHE_LLVM_VERSION);
     if (const auto host = host_compiler())

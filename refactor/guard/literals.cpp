@@ -33,7 +33,7 @@ std::map<std::uint64_t, int> pattern_literals(const ParsedSide& side) {
 
 } // namespace
 
-CheckResult check_literals(const Subject& subject) {
+CheckResult check_literals(const JudgedPair& subject) {
   Findings findings("literals");
   std::size_t instances = 0;
   for (const FactPair& pair : fact_pairs(subject)) {

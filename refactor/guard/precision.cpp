@@ -32,7 +32,7 @@ std::string width(std::pair<char, int> type) {
 
 } // namespace
 
-CheckResult check_precision(const Subject& subject) {
+CheckResult check_precision(const JudgedPair& subject) {
   Findings findings("precision");
   std::size_t variables = 0, instances = 0;
   for (const FactPair& pair : fact_pairs(subject)) {

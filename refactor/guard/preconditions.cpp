@@ -101,7 +101,7 @@ std::string bounds_text(std::pair<int, int> bounds) {
 
 } // namespace
 
-std::vector<RawVariant> raw_variants(const Subject& subject, const Configuration& configuration,
+std::vector<RawVariant> raw_variants(const JudgedPair& subject, const Configuration& configuration,
                                      std::vector<std::string>& refused) {
   std::vector<RawVariant> variants{{subject.raw_text, {}}};
   const auto places = find_places(subject.raw, subject.raw_text);

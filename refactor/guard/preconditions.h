@@ -17,7 +17,7 @@ struct RawVariant {
 // configuration: the block's dimensions, the template's launch bounds where the raw kernel has none, and
 // both. Statements given in the options that do not follow from the launch are not used and are named in
 // `refused`.
-std::vector<RawVariant> raw_variants(const Subject& subject, const Configuration& configuration,
+std::vector<RawVariant> raw_variants(const JudgedPair& subject, const Configuration& configuration,
                                      std::vector<std::string>& refused);
 
 } // namespace lathe::refactor

@@ -37,11 +37,11 @@ std::vector<TrialSettings> settings_at(const Workload& workload, std::uint64_t s
     all.emplace_back().seed = seed;
     all.back().other_scalars = true;
   }
-  if (const auto pairs = shareable_buffers(workload, is_restrict); !pairs.empty())
+  for (const auto& pair : shareable_buffers(workload, is_restrict))
     for (const HostSchedule schedule : {HostSchedule::forward, HostSchedule::reverse, HostSchedule::warps}) {
       all.emplace_back().seed = seed;
       all.back().schedule = schedule;
-      all.back().shared_buffers = pairs.front();
+      all.back().shared_buffers = pair;
       all.back().find_races = true;
       all.back().reverse_blocks = schedule == HostSchedule::reverse;
     }
@@ -85,10 +85,9 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
     if (results[i].clean && results[i + 1].clean && results[i + 2].clean &&
         results[i].contents == results[i + 1].contents && results[i].contents == results[i + 2].contents &&
         results[i].races.size() <= results[0].races.size()) {
-      runs->shared_buffers = settings[i].shared_buffers;
-      runs->in_place = std::move(results[i]);
+      runs->in_place.emplace_back(*settings[i].shared_buffers, std::move(results[i]));
     }
-    break;
+    i += 2;
   }
   runs->races = results[0].races;
   runs->raw[0] = std::move(results[0]);

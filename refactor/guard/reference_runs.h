@@ -26,8 +26,7 @@ struct ReferenceRuns {
   bool accepts_any_block_first = false; // gives the same with the last block first
   std::optional<TrialResult> other_scalars;
   // With a result in place of an input, where that is defined: which buffers, and what comes of it.
-  std::optional<std::pair<std::size_t, std::size_t>> shared_buffers;
-  std::optional<TrialResult> in_place;
+  std::vector<std::pair<std::pair<std::size_t, std::size_t>, TrialResult>> in_place;
 };
 
 // At each workload: its runs, or why there are none ("": it could not be tried at all).

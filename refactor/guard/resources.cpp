@@ -21,7 +21,7 @@ long long threads_of(const Launch& launch) {
 
 // Launches of (up to `most`) admitted configurations of one workload. Returns how many; `complete`: all of
 // them.
-std::uint64_t judge_launches(const Subject& subject, const std::shared_ptr<const Workload>& workload,
+std::uint64_t judge_launches(const JudgedPair& subject, const std::shared_ptr<const Workload>& workload,
                              std::uint64_t most, Findings& findings, bool& complete) {
   std::vector<Parameter> parameters;
   const auto defaults = default_knobs(*workload);
@@ -72,7 +72,7 @@ std::uint64_t judge_launches(const Subject& subject, const std::shared_ptr<const
   return looked;
 }
 
-void judge_image(const Subject& subject, const Configuration& configuration, const Image& image,
+void judge_image(const JudgedPair& subject, const Configuration& configuration, const Image& image,
                  Findings& findings) {
   if (!image.outcome.ok())
     return;
@@ -106,7 +106,7 @@ void judge_image(const Subject& subject, const Configuration& configuration, con
 
 } // namespace
 
-CheckResult check_resources(const Subject& subject, const Images& images) {
+CheckResult check_resources(const JudgedPair& subject, const Images& images) {
   Findings findings("resources");
   for (std::size_t i = 0; i < subject.defaults.size(); ++i)
     judge_image(subject, subject.defaults[i], images.template_defaults[i], findings);

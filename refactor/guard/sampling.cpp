@@ -36,7 +36,7 @@ Result<Space> space_of(const TuningSpec& spec, const Workload& workload,
 // both ways when the wanted number is reached, configurations are looked for that do.
 class Sampler {
 public:
-  explicit Sampler(Subject& subject)
+  explicit Sampler(JudgedPair& subject)
       : subject_(subject), spec_(subject.spec), conditions_(subject.template_text, subject.spec),
         problems_(problems_of(subject.spec)), random_(subject.seed) {}
 
@@ -176,7 +176,7 @@ private:
         [&](const Pair& key) { met_pairs_.insert(key); });
   }
 
-  Subject& subject_;
+  JudgedPair& subject_;
   const TuningSpec& spec_;
   KnobConditions conditions_;
   std::vector<Problem> problems_;
@@ -195,7 +195,7 @@ std::vector<Problem> problems_of(const TuningSpec& spec) {
   return spec.problems.empty() ? std::vector<Problem>{Problem{}} : spec.problems;
 }
 
-void sample_configurations(Subject& subject) {
+void sample_configurations(JudgedPair& subject) {
   Sampler(subject).sample();
 }
 

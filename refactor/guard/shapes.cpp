@@ -34,7 +34,7 @@ std::set<std::int64_t> tiles(const std::vector<const Configuration*>& configurat
 }
 
 // Sizes of one dimension, the most telling first within each group; shuffled so that a cut keeps every group.
-std::vector<std::int64_t> sizes_of(const std::string& dimension, const Subject& subject,
+std::vector<std::int64_t> sizes_of(const std::string& dimension, const JudgedPair& subject,
                                    const std::set<std::int64_t>& tile_sizes, Random& random) {
   std::vector<std::int64_t> sizes{1, 2, 3, 5, 7, 13, 17, 31, 33, 61, 127, 129, 251, 257, 1009};
   for (const std::int64_t granularity : {4, 8, 16, 32})
@@ -73,7 +73,7 @@ std::vector<Dimensions> bases(const TuningSpec& spec) {
 
 } // namespace
 
-std::set<std::string> size_marks(const Subject& subject, const Configuration& configuration,
+std::set<std::string> size_marks(const JudgedPair& subject, const Configuration& configuration,
                                  const Workload& workload) {
   std::set<std::string> marks;
   const std::set<std::int64_t> widths = tiles({&configuration});
@@ -106,7 +106,7 @@ bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& lim
 }
 
 std::vector<std::shared_ptr<const Workload>>
-boundary_shapes(const Subject& subject, const std::map<std::string, std::string>& types,
+boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::string>& types,
                 const std::vector<const Configuration*>& configurations, const ShapeLimits& limits,
                 std::size_t most, const Configuration* only) {
   Random random(subject.seed ^ 0x5ba9e5);

@@ -21,13 +21,13 @@ struct ShapeLimits {
 // as far as they fit. Only those that the raw kernel can be launched with at an admitted default, and that
 // `only`, where given, admits too. The most telling first.
 std::vector<std::shared_ptr<const Workload>>
-boundary_shapes(const Subject& subject, const std::map<std::string, std::string>& types,
+boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::string>& types,
                 const std::vector<const Configuration*>& configurations, const ShapeLimits& limits,
                 std::size_t most, const Configuration* only = nullptr);
 
 // How a size lies to the tiles of a configuration: below, at, next to, above each, or at a number of the
 // template's own text. Two sizes with the same marks tell the same.
-std::set<std::string> size_marks(const Subject& subject, const Configuration& configuration,
+std::set<std::string> size_marks(const JudgedPair& subject, const Configuration& configuration,
                                  const Workload& workload);
 
 // Whether a configuration's launch at this workload stays within the limits.

@@ -29,7 +29,7 @@ std::vector<std::map<std::string, std::string>> type_choices(const TuningSpec& s
   return choices;
 }
 
-void collect_defaults(Subject& subject) {
+void collect_defaults(JudgedPair& subject) {
   std::set<std::tuple<std::string, std::string, std::array<std::uint32_t, 3>>> seen;
   std::set<std::string> problems;
   for (const auto& types : subject.type_choices)
@@ -63,7 +63,7 @@ void collect_defaults(Subject& subject) {
     }
 }
 
-ParseOptions parse_options(const Subject& subject, const KernelSource& source, const std::string& text) {
+ParseOptions parse_options(const JudgedPair& subject, const KernelSource& source, const std::string& text) {
   ParseOptions options;
   options.architecture = "sm_90";
   options.flags = source.compile_options;
@@ -77,7 +77,7 @@ std::string kernel_name(const std::string& instance) {
   return instance.substr(0, instance.find('<'));
 }
 
-Status parse_side(const Subject& subject, const KernelSource& source, const std::string& text,
+Status parse_side(const JudgedPair& subject, const KernelSource& source, const std::string& text,
                   const std::vector<std::pair<std::string, const Launch*>>& wanted, ParsedSide& side) {
   std::vector<std::string> instances;
   for (const auto& [instance, launch] : wanted)
@@ -189,8 +189,8 @@ Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options,
     return Error{"nothing to judge against", "the specification names no raw kernel",
                  "add Lathe.reference with the raw kernel's file, instance and launch"};
   Preparation result;
-  result.subject = std::make_unique<Subject>(spec, options, std::move(device));
-  Subject& subject = *result.subject;
+  result.subject = std::make_unique<JudgedPair>(spec, options, std::move(device));
+  JudgedPair& subject = *result.subject;
   subject.seed = seed;
   LATHE_TRY(subject.raw_text, read_file(spec.reference.file));
   LATHE_TRY(subject.template_text, read_file(spec.kernel.file));
@@ -207,7 +207,7 @@ Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options,
 }
 
 Status parse_sides(Preparation& preparation) {
-  Subject& subject = *preparation.subject;
+  JudgedPair& subject = *preparation.subject;
   const TuningSpec& spec = subject.spec;
   std::vector<std::pair<std::string, const Launch*>> raw_wanted, template_wanted;
   for (const auto* configurations : {&subject.defaults, &subject.sampled})

@@ -39,9 +39,9 @@ Result<std::shared_ptr<const Workload>> own_workload(const TuningSpec& spec, con
 
 // The specification's problems, or one without dimensions.
 std::vector<Problem> problems_of(const TuningSpec& spec);
-struct Subject;
+struct JudgedPair;
 // Fills `subject.sampled`.
-void sample_configurations(Subject& subject);
+void sample_configurations(JudgedPair& subject);
 
 // An instance as one block shape runs it.
 std::string code_key(const std::string& instance, const Launch& launch);
@@ -55,8 +55,8 @@ struct ParsedSide {
   std::string code_problem;                        // why it was not
 };
 
-struct Subject {
-  Subject(const TuningSpec& given_spec, const GuardOptions& given_options, DeviceInfo info)
+struct JudgedPair {
+  JudgedPair(const TuningSpec& given_spec, const GuardOptions& given_options, DeviceInfo info)
       : spec(given_spec), options(given_options), device(std::move(info)) {}
   const TuningSpec& spec;
   const GuardOptions& options;
@@ -75,7 +75,7 @@ struct Subject {
 
 // Reads, binds and samples. `template_problem`: the template's fault when it cannot be judged further.
 struct Preparation {
-  std::unique_ptr<Subject> subject;
+  std::unique_ptr<JudgedPair> subject;
   std::string template_problem;
 };
 Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options, std::uint64_t seed);

@@ -21,7 +21,7 @@ bool has_primitive(const std::map<std::string, int>& primitives, const std::stri
 
 } // namespace
 
-CheckResult check_synchronisation(const Subject& subject) {
+CheckResult check_synchronisation(const JudgedPair& subject) {
   Findings findings("synchronisation");
   std::size_t judged = 0;
   int barriers = 0;

@@ -45,7 +45,7 @@ void compare_options(const TuningSpec& spec, Findings& findings) {
 
 } // namespace
 
-CheckResult check_well_formed(const Subject& subject, const Images& images) {
+CheckResult check_well_formed(const JudgedPair& subject, const Images& images) {
   Findings findings("well-formed");
   const std::set<std::string> allowed = includes_of(subject.raw_text);
   for (const std::string& include : includes_of(subject.template_text))
