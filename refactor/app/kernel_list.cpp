@@ -112,7 +112,8 @@ std::string describe_kernels(ParsedSource& source, const std::vector<KernelInfo>
   return text;
 }
 
-std::string kernels_json(ParsedSource& source, const std::vector<KernelInfo>& kernels, const std::string& architecture) {
+std::string kernels_json(ParsedSource& source, const std::vector<KernelInfo>& kernels,
+                         const std::string& architecture) {
   Json list = Json::array();
   for (const KernelInfo& kernel : kernels)
     list.push_back(kernel_json(source, kernel, architecture));

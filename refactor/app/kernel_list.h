@@ -14,6 +14,7 @@ namespace lathe::refactor {
 std::string describe_kernels(ParsedSource& source, const std::vector<KernelInfo>& kernels,
                              const std::string& architecture);
 // The same as JSON; its version is in "Schema".
-std::string kernels_json(ParsedSource& source, const std::vector<KernelInfo>& kernels, const std::string& architecture);
+std::string kernels_json(ParsedSource& source, const std::vector<KernelInfo>& kernels,
+                         const std::string& architecture);
 
 } // namespace lathe::refactor

@@ -39,14 +39,16 @@ std::vector<fs::path> launching_files(const fs::path& source, const std::string&
   std::vector<fs::path> files = files_in(folder);
   for (const fs::path& file : files_in(folder.parent_path()))
     files.push_back(file);
-  for (fs::directory_iterator at(folder.parent_path(), failure), end; !failure && at != end; at.increment(failure))
+  for (fs::directory_iterator at(folder.parent_path(), failure), end; !failure && at != end;
+       at.increment(failure))
     if (at->is_directory(failure) && at->path() != folder)
       for (const fs::path& file : files_in(at->path()))
         files.push_back(file);
   if (files.size() > MOST_FILES)
     files.resize(MOST_FILES);
   // name<<<, name<float, 4><<<, and the launch functions that are handed the kernel.
-  const std::regex launch("\\b" + kernel + R"(\s*(<[^;{}()]*>)?\s*<<<|cudaLaunch\w*Kernel\w*\s*\([^;]*\b)" + kernel + "\\b");
+  const std::regex launch("\\b" + kernel + R"(\s*(<[^;{}()]*>)?\s*<<<|cudaLaunch\w*Kernel\w*\s*\([^;]*\b)" +
+                          kernel + "\\b");
   std::vector<fs::path> found;
   for (const fs::path& file : files) {
     if (file == own || found.size() == MOST_FOUND)
@@ -66,11 +68,12 @@ std::vector<fs::path> launching_files(const fs::path& source, const std::string&
   return found;
 }
 
-Result<std::vector<LaunchSite>> launches_in(const fs::path& file, const KernelInfo& kernel, const ParseOptions& options) {
+Result<std::vector<LaunchSite>> launches_in(const fs::path& file, const KernelInfo& kernel,
+                                            const ParseOptions& options) {
   LATHE_TRY(const std::unique_ptr<ParsedSource> source, ParsedSource::parse(file, options));
   for (const KernelInfo& known : find_kernels(*source)) {
-    if (known.qualified_name != kernel.qualified_name || known.parameters.size() != kernel.parameters.size() ||
-        known.launches.empty())
+    if (known.qualified_name != kernel.qualified_name ||
+        known.parameters.size() != kernel.parameters.size() || known.launches.empty())
       continue;
     std::vector<LaunchSite> launches = known.launches;
     for (LaunchSite& site : launches) {
@@ -82,7 +85,8 @@ Result<std::vector<LaunchSite>> launches_in(const fs::path& file, const KernelIn
     }
     return launches;
   }
-  return Error{"cannot read launches of " + kernel.name + " in " + file.string(), "it launches no kernel of that name",
+  return Error{"cannot read launches of " + kernel.name + " in " + file.string(),
+               "it launches no kernel of that name",
                "name the file that does with --launcher, or give the launch with --grid and --block"};
 }
 

@@ -60,8 +60,10 @@ private:
   Status make_in_body(unsigned index, std::string& made);
   Result<std::string> take_apart(QualType type, const std::string& name, const std::string& path,
                                  const std::map<std::string, std::string>& bound, std::vector<Member>& found);
-  Result<std::string> take_record_apart(const CXXRecordDecl& record, const std::string& name, const std::string& path,
-                                        const std::map<std::string, std::string>& bound, std::vector<Member>& found);
+  Result<std::string> take_record_apart(const CXXRecordDecl& record, const std::string& name,
+                                        const std::string& path,
+                                        const std::map<std::string, std::string>& bound,
+                                        std::vector<Member>& found);
   std::optional<std::pair<std::size_t, std::size_t>> range(SourceRange written) const;
   std::string free_name(std::string name) const {
     while (std::regex_search(text_, std::regex("\\b" + name + "\\b")))
@@ -81,18 +83,20 @@ std::optional<std::pair<std::size_t, std::size_t>> Flattener::range(SourceRange 
   if (written.isInvalid() || written.getBegin().isMacroID() || written.getEnd().isMacroID() ||
       !sources_.isInMainFile(written.getBegin()) || !sources_.isInMainFile(written.getEnd()))
     return std::nullopt;
-  return std::pair<std::size_t, std::size_t>(
-      sources_.getFileOffset(written.getBegin()),
-      sources_.getFileOffset(Lexer::getLocForEndOfToken(written.getEnd(), 0, sources_, context_.getLangOpts())));
+  return std::pair<std::size_t, std::size_t>(sources_.getFileOffset(written.getBegin()),
+                                             sources_.getFileOffset(Lexer::getLocForEndOfToken(
+                                                 written.getEnd(), 0, sources_, context_.getLangOpts())));
 }
 
 // The structure behind a type, with what its template parameters are bound to; null for numbers and pointers.
-const CXXRecordDecl* record_of(QualType type, std::map<std::string, std::string>& bound, const PrintingPolicy& policy) {
+const CXXRecordDecl* record_of(QualType type, std::map<std::string, std::string>& bound,
+                               const PrintingPolicy& policy) {
   if (const CXXRecordDecl* record = type->getAsCXXRecordDecl(); record && !type->isDependentType())
     return record->getDefinition();
   const auto* specialised = type->getAs<TemplateSpecializationType>();
   const auto* described =
-      specialised ? dyn_cast_or_null<ClassTemplateDecl>(specialised->getTemplateName().getAsTemplateDecl()) : nullptr;
+      specialised ? dyn_cast_or_null<ClassTemplateDecl>(specialised->getTemplateName().getAsTemplateDecl())
+                  : nullptr;
   if (!described)
     return nullptr;
   const llvm::ArrayRef<TemplateArgument> arguments = specialised->template_arguments();
@@ -113,17 +117,20 @@ bool is_number_or_pointer(QualType type) {
     return true;
   const CXXRecordDecl* record = type->isDependentType() ? nullptr : type->getAsCXXRecordDecl();
   // CUDA's own small types, and PyTorch's.
-  return record && (record->getQualifiedNameAsString().starts_with("c10::") || record->getName() == "__half" || record->getName() == "__nv_bfloat16" ||
-                    record->getName().starts_with("__nv_fp8"));
+  return record &&
+         (record->getQualifiedNameAsString().starts_with("c10::") || record->getName() == "__half" ||
+          record->getName() == "__nv_bfloat16" || record->getName().starts_with("__nv_fp8"));
 }
 
 // The initialiser that makes the object from parameters, which are appended to `found`.
 Result<std::string> Flattener::take_apart(QualType type, const std::string& name, const std::string& path,
-                                          const std::map<std::string, std::string>& bound, std::vector<Member>& found) {
+                                          const std::map<std::string, std::string>& bound,
+                                          std::vector<Member>& found) {
   if (found.size() >= MOST_MEMBERS)
     return Error{"", "it has more than " + std::to_string(MOST_MEMBERS) + " members", ""};
   const QualType plain = type.getUnqualifiedType();
-  if (is_number_or_pointer(plain) || isa<TemplateTypeParmType>(plain.getTypePtr()->getUnqualifiedDesugaredType())) {
+  if (is_number_or_pointer(plain) ||
+      isa<TemplateTypeParmType>(plain.getTypePtr()->getUnqualifiedDesugaredType())) {
     const QualType shown = plain->isDependentType() ? plain : plain.getCanonicalType();
     const std::string parameter = free_name(name);
     found.push_back({replace_words(shown.getAsString(policy_), bound), parameter, path});
@@ -132,8 +139,8 @@ Result<std::string> Flattener::take_apart(QualType type, const std::string& name
   if (const auto* array = context_.getAsConstantArrayType(plain)) {
     std::string list;
     for (std::uint64_t i = 0; i < array->getSize().getZExtValue(); ++i) {
-      LATHE_TRY(const std::string element,
-                take_apart(array->getElementType(), fmt::format("{}_{}", name, i), fmt::format("{}[{}]", path, i), bound, found));
+      LATHE_TRY(const std::string element, take_apart(array->getElementType(), fmt::format("{}_{}", name, i),
+                                                      fmt::format("{}[{}]", path, i), bound, found));
       list += (i == 0 ? "" : ", ") + element;
     }
     return "{" + list + "}";
@@ -163,7 +170,8 @@ Result<std::string> Flattener::take_record_apart(const CXXRecordDecl& record, co
     const std::string member = field->getNameAsString();
     if (member.empty() || field->isBitField())
       return Error{"", "'" + path + "' has members without a name, or of some bits", ""};
-    LATHE_TRY(const std::string part, take_apart(field->getType(), name + "_" + member, path + "." + member, bound, found));
+    LATHE_TRY(const std::string part,
+              take_apart(field->getType(), name + "_" + member, path + "." + member, bound, found));
     append(part);
   }
   return "{" + list + "}";
@@ -187,9 +195,10 @@ Status Flattener::make_in_body(unsigned index, std::string& made) {
     changes.push_back({begin, end, ""});
   }
   members[parameter->getNameAsString()] = {};
-  made += fmt::format("\n  {} {}{{}};",
-                      parameter->getType().getUnqualifiedType().getAsString(PrintingPolicy(context_.getLangOpts())),
-                      parameter->getNameAsString());
+  made += fmt::format(
+      "\n  {} {}{{}};",
+      parameter->getType().getUnqualifiedType().getAsString(PrintingPolicy(context_.getLangOpts())),
+      parameter->getNameAsString());
   return Done{};
 }
 
@@ -222,7 +231,8 @@ Status Flattener::run(const std::vector<unsigned>& empty) {
     }
     std::string list;
     for (const Member& member : found)
-      list += fmt::format("{}{}{}{}", list.empty() ? "" : ", ", member.type, member.type.ends_with("*") ? "" : " ", member.name);
+      list += fmt::format("{}{}{}{}", list.empty() ? "" : ", ", member.type,
+                          member.type.ends_with("*") ? "" : " ", member.name);
     // Declarations of the kernel say the same.
     for (const FunctionDecl* declared : kernel_.redecls()) {
       const auto place = range(declared->getParamDecl(i)->getSourceRange());
@@ -245,10 +255,12 @@ Status Flattener::run(const std::vector<unsigned>& empty) {
 
 bool is_empty_object(QualType type) {
   const CXXRecordDecl* record = type->isDependentType() ? nullptr : type->getAsCXXRecordDecl();
-  return record && record->hasDefinition() && record->isEmpty() && record->hasDefaultConstructor() && !record->isLambda();
+  return record && record->hasDefinition() && record->isEmpty() && record->hasDefaultConstructor() &&
+         !record->isLambda();
 }
 
-// Parameters without data: functors, also those that are template parameters, as far as the file's instances tell.
+// Parameters without data: functors, also those that are template parameters, as far as the file's instances
+// tell.
 std::vector<unsigned> empty_parameters(const FunctionDecl& kernel) {
   std::vector<unsigned> found;
   const FunctionTemplateDecl* described = kernel.getDescribedFunctionTemplate();
@@ -302,7 +314,8 @@ Result<std::vector<std::string>> flatten_structures(ExtractedKernel& extracted, 
   LATHE_TRY(const std::unique_ptr<ParsedSource> again, parse(extracted.text));
   LATHE_TRY(const KernelInfo after, find_kernel(*again, extracted.kernel));
   if (!again->errors().empty())
-    return Error{"cannot tune " + kernel.name, "it does not parse with its structures taken apart: " + again->errors().front(),
+    return Error{"cannot tune " + kernel.name,
+                 "it does not parse with its structures taken apart: " + again->errors().front(),
                  "pass their members as parameters of their own"};
   // What the file's own instances say of the other parameters stays.
   std::vector<KernelParameter> parameters;

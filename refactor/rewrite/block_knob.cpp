@@ -172,13 +172,15 @@ std::optional<std::string> follow_launch_bounds(const KernelView& view, const Bl
 
 namespace {
 
-// The parts between the commas of the list that opens at `open`, nested lists left whole; empty where it does not end.
+// The parts between the commas of the list that opens at `open`, nested lists left whole; empty where it does
+// not end.
 std::vector<std::string> listed(const std::string& text, std::size_t open) {
   std::vector<std::string> parts(1);
   int depth = 0;
   for (std::size_t at = open; at < text.size(); ++at) {
     const char c = text[at];
-    const bool opens = c == '(' || c == '<' || c == '{' || c == '[', closes = c == ')' || c == '>' || c == '}' || c == ']';
+    const bool opens = c == '(' || c == '<' || c == '{' || c == '[',
+               closes = c == ')' || c == '>' || c == '}' || c == ']';
     if (closes && --depth == 0)
       return parts;
     if (c == ',' && depth == 1)
@@ -192,23 +194,27 @@ std::vector<std::string> listed(const std::string& text, std::size_t open) {
 
 } // namespace
 
-std::optional<std::string> follow_cub(const KernelView& view, const std::string& name, const std::string& threads,
-                                      std::vector<Condition>& conditions) {
+std::optional<std::string> follow_cub(const KernelView& view, const std::string& name,
+                                      const std::string& threads, std::vector<Condition>& conditions) {
   const std::string& text = view.file_text();
   bool reduces = false;
-  for (std::size_t at = text.find("cub::Block"); at != std::string::npos; at = text.find("cub::Block", at + 1)) {
+  for (std::size_t at = text.find("cub::Block"); at != std::string::npos;
+       at = text.find("cub::Block", at + 1)) {
     const std::size_t open = text.find('<', at);
-    const std::vector<std::string> arguments = open == std::string::npos ? std::vector<std::string>() : listed(text, open);
+    const std::vector<std::string> arguments =
+        open == std::string::npos ? std::vector<std::string>() : listed(text, open);
     if (arguments.size() < 2)
       continue; // an algorithm's name, a header's
     if (has_word(arguments[1], name))
       continue;
-    const std::string count = arguments[1].substr(std::min(arguments[1].find_first_not_of(' '), arguments[1].size()));
+    const std::string count =
+        arguments[1].substr(std::min(arguments[1].find_first_not_of(' '), arguments[1].size()));
     const bool is_number = !count.empty() && count.find_first_not_of("0123456789") == std::string::npos;
     if (text.compare(at, 16, "cub::BlockReduce") != 0 || !is_number || arguments.size() > 2)
       return text.substr(at, open - at) + " is made for " + count + " threads";
     reduces = true;
-    conditions.push_back(make_condition(threads + " <= " + count, "cub::BlockReduce is made for as many threads at most"));
+    conditions.push_back(
+        make_condition(threads + " <= " + count, "cub::BlockReduce is made for as many threads at most"));
   }
   if (!reduces)
     return std::nullopt;

@@ -30,10 +30,11 @@ std::optional<std::string> follow_launch_bounds(const KernelView& view, const Bl
                                                 std::optional<std::int64_t> constant,
                                                 std::vector<Edit>& edits, std::vector<Condition>& conditions);
 
-// cub's block-wide primitives are made for one number of threads: a reason against other block sizes, unless every
-// reduction is told how many threads take part, or the number is the knob `name` itself. `threads`: of the new block.
-std::optional<std::string> follow_cub(const KernelView& view, const std::string& name, const std::string& threads,
-                                      std::vector<Condition>& conditions);
+// cub's block-wide primitives are made for one number of threads: a reason against other block sizes, unless
+// every reduction is told how many threads take part, or the number is the knob `name` itself. `threads`: of
+// the new block.
+std::optional<std::string> follow_cub(const KernelView& view, const std::string& name,
+                                      const std::string& threads, std::vector<Condition>& conditions);
 
 void add_block_conditions(const BlockKnob& block, const ThreadModel& model, bool zero_is_raw,
                           std::vector<Condition>& conditions);

@@ -1,6 +1,6 @@
-// Stand-in for the few device functions and macros of ATen that kernels of PyTorch extensions call: warp primitives
-// with their defaults, atomic addition, and the grid-stride loop. Kernels that use them are compiled with this text,
-// which therefore belongs to what a certificate trusts.
+// Stand-in for the few device functions and macros of ATen that kernels of PyTorch extensions call: warp
+// primitives with their defaults, atomic addition, and the grid-stride loop. Kernels that use them are
+// compiled with this text, which therefore belongs to what a certificate trusts.
 #pragma once
 #include "lathe_c10_types.h"
 
@@ -33,6 +33,5 @@ template <class T> __device__ __forceinline__ void gpuAtomicAddNoReturn(T* addre
 
 #define CUDA_KERNEL_LOOP_TYPE(i, n, index_type)                                                              \
   long long lathe_index = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;                     \
-  for (index_type i = lathe_index; lathe_index < (n);                                                        \
-       lathe_index += blockDim.x * gridDim.x, i = lathe_index)
+  for (index_type i = lathe_index; lathe_index < (n); lathe_index += blockDim.x * gridDim.x, i = lathe_index)
 #define CUDA_KERNEL_LOOP(i, n) CUDA_KERNEL_LOOP_TYPE(i, n, int)

@@ -23,7 +23,8 @@ protected:
                               "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
                               "  if (i < n) { x[i] = x[i] * by; }\n"
                               "}\n}\n");
-    write("kernels/scale.cuh", "namespace lib { __global__ void scale(float* data, float factor, int count); }\n");
+    write("kernels/scale.cuh",
+          "namespace lib { __global__ void scale(float* data, float factor, int count); }\n");
     write("kernels/other.cu", "// scale is described here, and never launched: scale(1)\n");
     write("ops/launch.cu", "#include \"../kernels/scale.cuh\"\n"
                            "namespace lib {\n"

@@ -1,5 +1,5 @@
-// An extracted kernel is the kernel: nvcc makes the same PTX of it as of the original file, and so does NVRTC where no
-// shared memory is in use (nvcc addresses that with 32 bits, NVRTC with 64, of the same source).
+// An extracted kernel is the kernel: nvcc makes the same PTX of it as of the original file, and so does NVRTC
+// where no shared memory is in use (nvcc addresses that with 32 bits, NVRTC with 64, of the same source).
 #include "refactor/extract/extract.h"
 #include "tests/refactor/extract/ptx.h"
 
@@ -62,7 +62,9 @@ int compare_all(const fs::path& file, const std::vector<std::string>& flags) {
       if (!by_nvrtc.ok())
         continue;
       const fs::path alone = file.parent_path() / "lathe_alone.cu";
-      EXPECT_TRUE(write_file(alone, extracted->text + "\nvoid* lathe_use() { return (void*)&" + instance + "; }\n").ok());
+      EXPECT_TRUE(
+          write_file(alone, extracted->text + "\nvoid* lathe_use() { return (void*)&" + instance + "; }\n")
+              .ok());
       const auto by_nvcc = ptx_by_nvcc(nvcc, alone, {});
       fs::remove(alone);
       EXPECT_TRUE(by_nvcc.ok()) << by_nvcc.error().sentence();
@@ -164,7 +166,8 @@ template void launch(__half*, const __half*, int, int);
   EXPECT_EQ(compare_all(file, {"-I" + (folder_->path() / "include").string()}), 2);
 }
 
-// A functor, an explicit specialisation of the kernel's helper, constant memory, a macro that writes a kernel.
+// A functor, an explicit specialisation of the kernel's helper, constant memory, a macro that writes a
+// kernel.
 TEST_F(Faithful, FunctorsConstantsAndKernelsByMacro) {
   const fs::path file = write("apply.cu", R"(#include <cstdint>
 __constant__ float weights[8] = {1, 2, 3, 4, 5, 6, 7, 8};

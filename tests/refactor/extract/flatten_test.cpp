@@ -62,7 +62,8 @@ void launch(const float* in, float* out, int rows, int columns) {
 }
 )");
   ASSERT_TRUE(flat.ok()) << flat.error().sentence();
-  EXPECT_THAT(names(flat->kernel), ElementsAre("p_rows", "p_columns", "p_in", "p_out", "p_bounds_at_0", "p_bounds_at_1", "scale"));
+  EXPECT_THAT(names(flat->kernel),
+              ElementsAre("p_rows", "p_columns", "p_in", "p_out", "p_bounds_at_0", "p_bounds_at_1", "scale"));
   EXPECT_TRUE(flat->kernel.parameters[2].is_pointer && flat->kernel.parameters[2].is_const_pointee);
   EXPECT_TRUE(flat->kernel.parameters[0].is_integer && flat->kernel.parameters[4].is_real);
   EXPECT_THAT(flat->told, ElementsAre(HasSubstr("p is passed member by member")));
@@ -80,7 +81,8 @@ template <class U> __global__ void k(View<U> view, uint3 divisor, int n) {
 void launch(View<float> view, uint3 divisor, int n) { k<float><<<1, 32>>>(view, divisor, n); }
 )");
   ASSERT_TRUE(flat.ok()) << flat.error().sentence();
-  EXPECT_THAT(names(flat->kernel), ElementsAre("view_data", "view_stride", "divisor_x", "divisor_y", "divisor_z", "n"));
+  EXPECT_THAT(names(flat->kernel),
+              ElementsAre("view_data", "view_stride", "divisor_x", "divisor_y", "divisor_z", "n"));
   EXPECT_EQ(flat->kernel.parameters[0].element, "U");
   expect_compiles(*flat, "k<float>");
 }
@@ -120,7 +122,8 @@ void launch(float* x) { k<<<1, 1>>>(x, Closed(3)); }
 }
 
 TEST(Flatten, KernelsWithoutStructuresStay) {
-  const std::string text = "__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }\n";
+  const std::string text =
+      "__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }\n";
   const auto flat = flatten(text);
   ASSERT_TRUE(flat.ok());
   EXPECT_TRUE(flat->told.empty());

@@ -26,11 +26,13 @@ fs::path find_nvcc() {
   return {};
 }
 
-Result<std::string> ptx_by_nvcc(const fs::path& nvcc, const fs::path& file, const std::vector<std::string>& flags) {
+Result<std::string> ptx_by_nvcc(const fs::path& nvcc, const fs::path& file,
+                                const std::vector<std::string>& flags) {
   LATHE_TRY(const TemporaryFolder folder, TemporaryFolder::create("nvcc"));
   const fs::path output = folder.path() / "out.ptx";
-  std::vector<std::string> command{nvcc.string(), "-ptx", "-arch=sm_90", "-std=c++17", "-O3", "--expt-relaxed-constexpr",
-                                   "-o", output.string(), file.string()};
+  std::vector<std::string> command{nvcc.string(), "-ptx",          "-arch=sm_90",
+                                   "-std=c++17",  "-O3",           "--expt-relaxed-constexpr",
+                                   "-o",          output.string(), file.string()};
   command.insert(command.end(), flags.begin(), flags.end());
   SubprocessOptions options;
   options.timeout = std::chrono::minutes(5);
@@ -47,20 +49,28 @@ Result<NvrtcPtx> ptx_by_nvrtc(const std::string& source, const std::string& inst
   if (library == nullptr)
     return Error{"cannot open NVRTC", dlerror(), ""};
   using Program = void*;
-  const auto function = [&]<class F>(F*, const char* name) { return reinterpret_cast<F*>(dlsym(library, name)); };
-  const auto create = function(static_cast<int (*)(Program*, const char*, const char*, int, const char* const*,
-                                                   const char* const*)>(nullptr), "nvrtcCreateProgram");
-  const auto add_name = function(static_cast<int (*)(Program, const char*)>(nullptr), "nvrtcAddNameExpression");
-  const auto compile = function(static_cast<int (*)(Program, int, const char* const*)>(nullptr), "nvrtcCompileProgram");
-  const auto lowered = function(static_cast<int (*)(Program, const char*, const char**)>(nullptr), "nvrtcGetLoweredName");
+  const auto function = [&]<class F>(F*, const char* name) {
+    return reinterpret_cast<F*>(dlsym(library, name));
+  };
+  const auto create = function(
+      static_cast<int (*)(Program*, const char*, const char*, int, const char* const*, const char* const*)>(
+          nullptr),
+      "nvrtcCreateProgram");
+  const auto add_name =
+      function(static_cast<int (*)(Program, const char*)>(nullptr), "nvrtcAddNameExpression");
+  const auto compile =
+      function(static_cast<int (*)(Program, int, const char* const*)>(nullptr), "nvrtcCompileProgram");
+  const auto lowered =
+      function(static_cast<int (*)(Program, const char*, const char**)>(nullptr), "nvrtcGetLoweredName");
   const auto size = function(static_cast<int (*)(Program, std::size_t*)>(nullptr), "nvrtcGetPTXSize");
   const auto text = function(static_cast<int (*)(Program, char*)>(nullptr), "nvrtcGetPTX");
-  const auto log_size = function(static_cast<int (*)(Program, std::size_t*)>(nullptr), "nvrtcGetProgramLogSize");
+  const auto log_size =
+      function(static_cast<int (*)(Program, std::size_t*)>(nullptr), "nvrtcGetProgramLogSize");
   const auto log = function(static_cast<int (*)(Program, char*)>(nullptr), "nvrtcGetProgramLog");
   const auto destroy = function(static_cast<int (*)(Program*)>(nullptr), "nvrtcDestroyProgram");
-  std::vector<std::string> options{"--gpu-architecture=compute_90", "-std=c++17", "--device-as-default-execution-space",
-                                   "-I" + stand_ins.parent_path().string(),
-                                   "--pre-include=lathe_prelude.h"};
+  std::vector<std::string> options{"--gpu-architecture=compute_90", "-std=c++17",
+                                   "--device-as-default-execution-space",
+                                   "-I" + stand_ins.parent_path().string(), "--pre-include=lathe_prelude.h"};
   for (const fs::path& include : toolkit.includes)
     options.push_back("-I" + include.string());
   std::vector<const char*> words;
@@ -94,14 +104,16 @@ namespace {
 
 // From the line that declares `name` to the end of its block or statement.
 std::string declaration_of(const std::string& ptx, const std::string& name) {
-  const std::regex declared(fmt::format(R"((^|\n)[^\n;{{}}]*\.(entry|func|global|const|shared|extern)[^\n;{{}}]*\b{}\b)",
-                                        std::regex_replace(name, std::regex(R"([$.])"), R"(\$&)")));
+  const std::regex declared(
+      fmt::format(R"((^|\n)[^\n;{{}}]*\.(entry|func|global|const|shared|extern)[^\n;{{}}]*\b{}\b)",
+                  std::regex_replace(name, std::regex(R"([$.])"), R"(\$&)")));
   std::smatch found;
   if (!std::regex_search(ptx, found, declared))
     return "";
   std::size_t begin = static_cast<std::size_t>(found.position()), at = begin;
   int depth = 0;
-  const bool is_function = found.str().find(".entry") != std::string::npos || found.str().find(".func") != std::string::npos;
+  const bool is_function =
+      found.str().find(".entry") != std::string::npos || found.str().find(".func") != std::string::npos;
   for (at += 1; at < ptx.size(); ++at) {
     depth += ptx[at] == '{' ? 1 : ptx[at] == '}' ? -1 : 0;
     if (depth == 0 && (is_function ? ptx[at] == '}' : ptx[at] == ';'))
@@ -114,8 +126,8 @@ std::string declaration_of(const std::string& ptx, const std::string& name) {
 
 namespace {
 
-// 64-bit integers are `long` where the C library says so, and `long long` in NVRTC's stand-ins for its headers: names
-// alike but for that.
+// 64-bit integers are `long` where the C library says so, and `long long` in NVRTC's stand-ins for its
+// headers: names alike but for that.
 std::string entry_like(const std::string& ptx, const std::string& wanted) {
   const auto alike = [](std::string name) {
     std::ranges::replace(name, 'x', 'l');
@@ -141,14 +153,16 @@ std::string normal_ptx(const std::string& ptx, const std::string& wanted) {
   std::string function = declaration_of(code, entry);
   if (function.empty())
     return "";
-  // A helper's shared variable stands in the function where no other entry shares it, and outside of it otherwise.
+  // A helper's shared variable stands in the function where no other entry shares it, and outside of it
+  // otherwise.
   function = std::regex_replace(function, std::regex(R"(\.shared\s[^;{}]*;)"), "");
   // Variables of the file that the function names, each once.
   static const std::regex symbol(R"(\b_Z\w+|\b__\w*local_depot\d+|\b[A-Za-z_]\w*_param_\d+)");
   const std::string body = function;
   std::set<std::string> names;
   for (std::sregex_iterator at(body.begin(), body.end(), symbol), none; at != none; ++at)
-    if (names.insert(at->str()).second && at->str() != entry && at->str().find("_param_") == std::string::npos)
+    if (names.insert(at->str()).second && at->str() != entry &&
+        at->str().find("_param_") == std::string::npos)
       function += declaration_of(code, at->str());
   std::string normal;
   std::size_t end = 0;

@@ -22,9 +22,9 @@ struct NvrtcPtx {
 // With the options with which Lathe compiles extracted kernels.
 Result<NvrtcPtx> ptx_by_nvrtc(const std::string& source, const std::string& instance);
 
-// The function of that name and the variables that it names: comments, file and line marks, linkage and the numbers in
-// labels left out, symbols numbered in the order in which they appear. Empty where there is no such entry; `long` and
-// `long long` in its parameters are one.
+// The function of that name and the variables that it names: comments, file and line marks, linkage and the
+// numbers in labels left out, symbols numbered in the order in which they appear. Empty where there is no
+// such entry; `long` and `long long` in its parameters are one.
 std::string normal_ptx(const std::string& ptx, const std::string& wanted);
 
 } // namespace lathe::refactor

@@ -67,15 +67,20 @@ INSTANTIATE_TEST_SUITE_P(
                   {"256"}, {"n / 256"}),
             "", "a block's number stands for itself"},
         Row{"CubIsToldHowManyThreads", "expose-block-size",
-            plain("#include <cub/block/block_reduce.cuh>\n" +
-                  kernel("  using Reduce = cub::BlockReduce<float, 1024>;\n  __shared__ typename Reduce::TempStorage s;\n"
-                         "  float v = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) v += in[blockIdx.x * d + i];\n"
-                         "  v = Reduce(s).Sum(v, blockDim.x);\n  if (threadIdx.x == 0) out[blockIdx.x] = v;")),
+            plain(
+                "#include <cub/block/block_reduce.cuh>\n" +
+                kernel("  using Reduce = cub::BlockReduce<float, 1024>;\n  __shared__ typename "
+                       "Reduce::TempStorage s;\n"
+                       "  float v = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) v += "
+                       "in[blockIdx.x * d + i];\n"
+                       "  v = Reduce(s).Sum(v, blockDim.x);\n  if (threadIdx.x == 0) out[blockIdx.x] = v;")),
             "BLOCK", ""},
         Row{"CubIsMadeForTheBlock", "expose-block-size",
             plain("#include <cub/block/block_reduce.cuh>\n" +
-                  kernel("  using Reduce = cub::BlockReduce<float, 256>;\n  __shared__ typename Reduce::TempStorage s;\n"
-                         "  float v = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) v += in[blockIdx.x * d + i];\n"
+                  kernel("  using Reduce = cub::BlockReduce<float, 256>;\n  __shared__ typename "
+                         "Reduce::TempStorage s;\n"
+                         "  float v = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) v += "
+                         "in[blockIdx.x * d + i];\n"
                          "  v = Reduce(s).Sum(v);\n  if (threadIdx.x == 0) out[blockIdx.x] = v;")),
             "", "not told how many threads"},
         Row{"OneElementAThreadAndSharedMemory", "expose-block-size",

@@ -1,6 +1,6 @@
-// Stands in for cooperative_groups in kernels that the host executor compiles: blocks, tiles of a warp, the lanes
-// that are active together, and the collective functions over them. Grids can be asked for their sizes, and fail
-// when they are to wait: blocks may run one after another here.
+// Stands in for cooperative_groups in kernels that the host executor compiles: blocks, tiles of a warp, the
+// lanes that are active together, and the collective functions over them. Grids can be asked for their sizes,
+// and fail when they are to wait: blocks may run one after another here.
 #ifndef LATHE_COOPERATIVE_GROUPS_H
 #define LATHE_COOPERATIVE_GROUPS_H
 
@@ -149,7 +149,8 @@ template <unsigned LANES, class Parent = void> class thread_block_tile : public 
 public:
   static_assert(LANES <= 32 && (LANES & (LANES - 1)) == 0, "the host executor has tiles of a warp only");
   thread_block_tile()
-      : lanes_of_warp((LANES == 32 ? 0xffffffffu : (1u << LANES % 32) - 1) << (lathe::lane() / LANES * LANES)) {}
+      : lanes_of_warp((LANES == 32 ? 0xffffffffu : (1u << LANES % 32) - 1)
+                      << (lathe::lane() / LANES * LANES)) {}
   template <class Other> thread_block_tile(const thread_block_tile<LANES, Other>&) : thread_block_tile() {}
   static constexpr unsigned size() { return LANES; }
   static constexpr unsigned num_threads() { return LANES; }
@@ -201,7 +202,8 @@ template <class Group, class To, class From, class Size>
 void memcpy_async(const Group& group, To* to, const From* from, Size bytes) {
   auto* target = reinterpret_cast<unsigned char*>(to);
   const auto* source = reinterpret_cast<const unsigned char*>(from);
-  for (unsigned long long i = group.thread_rank(); i < static_cast<unsigned long long>(bytes); i += group.size())
+  for (unsigned long long i = group.thread_rank(); i < static_cast<unsigned long long>(bytes);
+       i += group.size())
     target[i] = source[i];
 }
 template <class Group> void wait(const Group& group) {

@@ -1,7 +1,7 @@
 // Stands in for cub's block and warp primitives in kernels that the host executor compiles: what their
-// documentation promises, with one barrier where cub has at least one. As there, temporary storage must not be used
-// again before a barrier of the caller's, and results that cub leaves undefined are the thread's own input.
-// Sums run in the order of the threads, which need not be cub's.
+// documentation promises, with one barrier where cub has at least one. As there, temporary storage must not
+// be used again before a barrier of the caller's, and results that cub leaves undefined are the thread's own
+// input. Sums run in the order of the threads, which need not be cub's.
 #ifndef LATHE_CUB_H
 #define LATHE_CUB_H
 
@@ -21,13 +21,15 @@ template <class Key, class Value> struct KeyValuePair {
 };
 struct ArgMax {
   template <class T, class Offset>
-  KeyValuePair<Offset, T> operator()(const KeyValuePair<Offset, T>& a, const KeyValuePair<Offset, T>& b) const {
+  KeyValuePair<Offset, T> operator()(const KeyValuePair<Offset, T>& a,
+                                     const KeyValuePair<Offset, T>& b) const {
     return b.value > a.value || (a.value == b.value && b.key < a.key) ? b : a;
   }
 };
 struct ArgMin {
   template <class T, class Offset>
-  KeyValuePair<Offset, T> operator()(const KeyValuePair<Offset, T>& a, const KeyValuePair<Offset, T>& b) const {
+  KeyValuePair<Offset, T> operator()(const KeyValuePair<Offset, T>& a,
+                                     const KeyValuePair<Offset, T>& b) const {
     return b.value < a.value || (a.value == b.value && b.key < a.key) ? b : a;
   }
 };
@@ -117,7 +119,9 @@ public:
       total = op(total, storage_.get(i));
     return total;
   }
-  template <int N, class Op> T Reduce(T (&items)[N], Op op) { return Reduce(lathe::reduce_items(items, op), op); }
+  template <int N, class Op> T Reduce(T (&items)[N], Op op) {
+    return Reduce(lathe::reduce_items(items, op), op);
+  }
   T Sum(T input) { return Reduce(input, lathe::Plus()); }
   T Sum(T input, int valid) { return Reduce(input, lathe::Plus(), valid); }
   template <int N> T Sum(T (&items)[N]) { return Reduce(items, lathe::Plus()); }
@@ -126,7 +130,8 @@ private:
   TempStorage& storage_;
 };
 
-template <class T, int X, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int = 0> class BlockScan {
+template <class T, int X, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int = 0>
+class BlockScan {
 public:
   using TempStorage = lathe::Slots<T, X * Y * Z>;
   explicit BlockScan(TempStorage& storage) : storage_(storage) {}
@@ -160,7 +165,9 @@ public:
     output = has ? before : input;
   }
   void InclusiveSum(T input, T& output) { InclusiveScan(input, output, lathe::Plus()); }
-  void InclusiveSum(T input, T& output, T& aggregate) { InclusiveScan(input, output, lathe::Plus(), aggregate); }
+  void InclusiveSum(T input, T& output, T& aggregate) {
+    InclusiveScan(input, output, lathe::Plus(), aggregate);
+  }
   void ExclusiveSum(T input, T& output) { ExclusiveScan(input, output, T(0), lathe::Plus()); }
   void ExclusiveSum(T input, T& output, T& aggregate) {
     ExclusiveScan(input, output, T(0), lathe::Plus(), aggregate);
@@ -181,8 +188,8 @@ public:
     T aggregate;
     InclusiveScan(input, output, op, aggregate);
   }
-  // A callback that carries a prefix from tile to tile: only the first warp is asked, and its first lane's answer
-  // counts.
+  // A callback that carries a prefix from tile to tile: only the first warp is asked, and its first lane's
+  // answer counts.
   template <int N, class Op, class Prefix, class = decltype(::std::declval<Prefix&>()(::std::declval<T>()))>
   void InclusiveScan(T (&input)[N], T (&output)[N], Op op, Prefix& prefix) {
     const auto scan = share(lathe::reduce_items(input, op));
@@ -201,7 +208,8 @@ public:
     for (int i = 0; i < N; ++i)
       output[i] = running = op(running, input[i]);
   }
-  template <int N, class Op> void ExclusiveScan(T (&input)[N], T (&output)[N], T initial, Op op, T& aggregate) {
+  template <int N, class Op>
+  void ExclusiveScan(T (&input)[N], T (&output)[N], T initial, Op op, T& aggregate) {
     const auto scan = share(lathe::reduce_items(input, op));
     bool has;
     const T before = scan.before(op, has);
@@ -217,7 +225,9 @@ public:
     T aggregate;
     ExclusiveScan(input, output, initial, op, aggregate);
   }
-  template <int N> void InclusiveSum(T (&input)[N], T (&output)[N]) { InclusiveScan(input, output, lathe::Plus()); }
+  template <int N> void InclusiveSum(T (&input)[N], T (&output)[N]) {
+    InclusiveScan(input, output, lathe::Plus());
+  }
   template <int N> void InclusiveSum(T (&input)[N], T (&output)[N], T& aggregate) {
     InclusiveScan(input, output, lathe::Plus(), aggregate);
   }
@@ -238,7 +248,8 @@ private:
 };
 
 // Threads hold N consecutive elements each, except where the algorithm is called striped.
-template <class T, int X, int N, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 0>
+template <class T, int X, int N, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1,
+          int = 0>
 class BlockLoad {
 public:
   struct TempStorage {};
@@ -251,7 +262,8 @@ public:
       if (place(i) < valid)
         items[i] = from[place(i)];
   }
-  template <class Iterator, class Default> void Load(Iterator from, T (&items)[N], int valid, Default otherwise) {
+  template <class Iterator, class Default>
+  void Load(Iterator from, T (&items)[N], int valid, Default otherwise) {
     wait();
     for (int i = 0; i < N; ++i)
       items[i] = place(i) < valid ? static_cast<T>(from[place(i)]) : static_cast<T>(otherwise);
@@ -267,7 +279,8 @@ private:
   }
 };
 
-template <class T, int X, int N, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int = 0>
+template <class T, int X, int N, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1,
+          int = 0>
 class BlockStore {
 public:
   struct TempStorage {};
@@ -278,7 +291,8 @@ public:
     if (ALGORITHM == BLOCK_STORE_TRANSPOSE)
       __syncthreads();
     for (int i = 0; i < N; ++i) {
-      const int place = ALGORITHM == BLOCK_STORE_STRIPED ? lathe::rank() + i * X * Y * Z : lathe::rank() * N + i;
+      const int place =
+          ALGORITHM == BLOCK_STORE_STRIPED ? lathe::rank() + i * X * Y * Z : lathe::rank() * N + i;
       if (place < valid)
         to[place] = items[i];
     }
@@ -345,14 +359,18 @@ public:
     InclusiveScan(input, output, op, aggregate);
   }
   template <class Op> void ExclusiveScan(T input, T& output, T initial, Op op, T& aggregate) {
-    scan(input, op, [&](const T& before, bool has) { output = has ? op(initial, before) : initial; }, aggregate);
+    scan(
+        input, op, [&](const T& before, bool has) { output = has ? op(initial, before) : initial; },
+        aggregate);
   }
   template <class Op> void ExclusiveScan(T input, T& output, T initial, Op op) {
     T aggregate;
     ExclusiveScan(input, output, initial, op, aggregate);
   }
   void InclusiveSum(T input, T& output) { InclusiveScan(input, output, lathe::Plus()); }
-  void InclusiveSum(T input, T& output, T& aggregate) { InclusiveScan(input, output, lathe::Plus(), aggregate); }
+  void InclusiveSum(T input, T& output, T& aggregate) {
+    InclusiveScan(input, output, lathe::Plus(), aggregate);
+  }
   void ExclusiveSum(T input, T& output) { ExclusiveScan(input, output, T(0), lathe::Plus()); }
   void ExclusiveSum(T input, T& output, T& aggregate) {
     ExclusiveScan(input, output, T(0), lathe::Plus(), aggregate);
