@@ -15,7 +15,8 @@ namespace {
 // Room for each buffer of a traced run. Untouched pages cost nothing.
 constexpr std::size_t buffer_room = std::size_t{256} << 20;
 // A run that shows how buffers grow is a small one; one that takes long says that its sizes are too large.
-constexpr double FIRST_RUN_LIMIT_S = 10, FURTHER_RUN_LIMIT_S = 5, ALL_RUNS_LIMIT_S = 6;
+constexpr double FIRST_RUN_LIMIT_S = 20, FURTHER_RUN_LIMIT_S = 10, ALL_RUNS_LIMIT_S = 20;
+constexpr std::size_t MOST_RUNS = 64;
 
 using Dimensions = std::map<std::string, std::int64_t>;
 
@@ -185,8 +186,9 @@ Result<Inference::Traced> Inference::trace(const Dimensions& base) const {
     traced.runs.push_back(std::move(*extents));
     return &traced.runs.back();
   };
-  const auto has_time = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < ALL_RUNS_LIMIT_S;
+  const auto goes_on = [&] {
+    return traced.runs.size() < MOST_RUNS &&
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < ALL_RUNS_LIMIT_S;
   };
   Dimensions tripled = base;
   for (auto& [name, size] : tripled)
@@ -219,7 +221,7 @@ Result<Inference::Traced> Inference::trace(const Dimensions& base) const {
   for (std::size_t size = 1; size <= largest_set && !level.empty(); ++size) {
     std::vector<Set> next;
     for (const Set& set : level) {
-      if (!has_time())
+      if (!goes_on())
         break;
       Dimensions sizes = base;
       for (const std::string& name : set)
