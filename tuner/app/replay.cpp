@@ -56,6 +56,29 @@ std::optional<std::size_t> median_to_near_optimum(const ReplayResult& result) {
   return middle < counts.size() ? std::optional(counts[middle]) : std::nullopt;
 }
 
+// Mean over the runs of what `reached` gives; a run that does not get there counts as `otherwise` of it.
+template <class Reached, class Otherwise>
+double mean_to_near_optimum(const ReplayResult& result, Reached reached, Otherwise otherwise) {
+  double sum = 0;
+  for (const ReplayRun& run : result.runs) {
+    const auto value = reached(run);
+    sum += value ? static_cast<double>(*value) : otherwise(run);
+  }
+  return sum / static_cast<double>(result.runs.size());
+}
+
+double mean_evaluations_to_near_optimum(const ReplayResult& result) {
+  return mean_to_near_optimum(
+      result, [&](const ReplayRun& run) { return result.evaluations_to(run, near_optimum); },
+      [](const ReplayRun& run) { return static_cast<double>(run.best.size()); });
+}
+
+double mean_seconds_to_near_optimum(const ReplayResult& result) {
+  return mean_to_near_optimum(
+      result, [&](const ReplayRun& run) { return result.seconds_to(run, near_optimum); },
+      [](const ReplayRun& run) { return run.clock.empty() ? 0 : run.clock.back(); });
+}
+
 std::size_t runs_near_optimum(const ReplayResult& result) {
   return static_cast<std::size_t>(std::ranges::count_if(result.runs, [&](const ReplayRun& run) {
     return result.evaluations_to(run, near_optimum).has_value();
@@ -141,18 +164,16 @@ Json to_json(const std::vector<Replayed>& all, const ReplayOptions& options) {
          {"optimum", item.result.optimum},
          {"results", fractions},
          {"median_evaluations_to_95_percent", near ? Json(*near) : Json()},
+         {"mean_evaluations_to_95_percent", mean_evaluations_to_near_optimum(item.result)},
+         {"mean_simulated_seconds_to_95_percent", mean_seconds_to_near_optimum(item.result)},
          {"runs_within_5_percent", runs_near_optimum(item.result)},
          {"performance_score", performance_score(item.space, item.result)},
          {"performance_horizon_evaluations", performance_horizon(item.space)},
          {"engine_milliseconds_per_evaluation", 1e3 * item.result.engine_seconds_per_evaluation()}});
   }
-  return {{"schema", "lathe-replay-1"},
-          {"technique", options.technique},
-          {"seeds", options.seeds},
-          {"budget", options.budget},
-          {"batch", options.batch},
-          {"patience", options.patience},
-          {"spaces", spaces}};
+  return {{"schema", "lathe-replay-1"}, {"technique", options.technique}, {"seeds", options.seeds},
+          {"budget", options.budget},   {"batch", options.batch},         {"in_flight", options.in_flight},
+          {"workers", options.workers}, {"patience", options.patience},   {"spaces", spaces}};
 }
 
 std::string to_csv(const std::vector<Replayed>& all) {
@@ -169,8 +190,30 @@ std::string to_csv(const std::vector<Replayed>& all) {
   return text;
 }
 
+// The recorded configuration that the text names.
+Result<Point> recorded_point(const RecordedSpace& space, const std::string& text) {
+  const std::string what = "configuration " + text;
+  LATHE_TRY(const auto assignments, parse_assignments(text));
+  Point point;
+  for (const Parameter& parameter : space.parameters) {
+    const auto named =
+        std::ranges::find(assignments, parameter.name, &std::pair<std::string, std::string>::first);
+    if (named == assignments.end())
+      return usage_error(what, "it has no value for \"" + parameter.name + "\"", "name every parameter");
+    const auto value = std::ranges::find_if(
+        parameter.values, [&](const Value& one) { return to_string(one) == named->second; });
+    if (value == parameter.values.end())
+      return usage_error(what, "\"" + parameter.name + "\" has no value " + named->second,
+                         "name a recorded configuration");
+    point.push_back(static_cast<std::uint16_t>(value - parameter.values.begin()));
+  }
+  if (std::ranges::find(space.records, point, &RecordedSpace::Record::point) == space.records.end())
+    return usage_error(what, "it was not recorded", "name a recorded configuration");
+  return point;
+}
+
 Result<std::vector<Replayed>> replay_all(const std::vector<std::string>& files, ReplayOptions options,
-                                         const std::string& prior_file) {
+                                         const std::string& prior_file, const std::string& start) {
   std::optional<RecordedSpace> earlier;
   if (!prior_file.empty()) {
     LATHE_TRY(earlier, read_recorded_space(prior_file));
@@ -180,6 +223,10 @@ Result<std::vector<Replayed>> replay_all(const std::vector<std::string>& files, 
     LATHE_TRY(RecordedSpace space, read_recorded_space(file));
     if (earlier) {
       LATHE_TRY(options.prior, prior_from(*earlier, space.parameters));
+    }
+    if (!start.empty()) {
+      LATHE_TRY(const Point point, recorded_point(space, start));
+      options.start = {point};
     }
     LATHE_TRY(ReplayResult result, replay(space, options));
     all.push_back({file, std::move(space), std::move(result), options.prior.size()});
@@ -214,6 +261,12 @@ int replay_command(const Arguments& arguments) {
                                                    "evaluations a run; failed ones count")(
       "seeds", po::value<std::size_t>()->default_value(20), "number of runs, with the seeds 1, 2, ...")(
       "batch", po::value<std::size_t>()->default_value(1), "configurations proposed at once")(
+      "in-flight", po::value<std::size_t>()->default_value(0),
+      "configurations without a result at a time; 0: each batch is finished before the next")(
+      "paced", "as many at a time as lathe tune has on a GPU, in place of --batch and --in-flight")(
+      "start", po::value<std::string>()->value_name("CONFIGURATION"),
+      "proposed first, such as block_size_x=32,tile=1")("workers", po::value<std::size_t>()->default_value(1),
+                                                        "compile workers of the simulated clock")(
       "patience", po::value<std::size_t>()->default_value(SearchOptions{}.patience),
       "evaluations without progress after which the first of several techniques shares them")(
       "threads", po::value<unsigned>()->default_value(0), "runs at a time; 0: one a core")(
@@ -230,6 +283,9 @@ int replay_command(const Arguments& arguments) {
   options.budget = line.get<std::size_t>("budget");
   options.seeds = line.get<std::size_t>("seeds");
   options.batch = line.get<std::size_t>("batch");
+  options.in_flight = line.get<std::size_t>("in-flight");
+  options.paced = line.has("paced");
+  options.workers = line.get<std::size_t>("workers");
   options.patience = line.get<std::size_t>("patience");
   options.threads = line.get<unsigned>("threads");
   constexpr std::size_t most = 1'000'000;
@@ -238,7 +294,8 @@ int replay_command(const Arguments& arguments) {
     return fail(usage_error("lathe replay", "--budget, --seeds and --batch have to be between 1 and 1000000",
                             "give a positive number"));
   const Result<std::vector<Replayed>> all =
-      replay_all(line.positionals, options, line.get<std::string>("prior"));
+      replay_all(line.positionals, options, line.get<std::string>("prior"),
+                 line.has("start") ? line.get<std::string>("start") : "");
   if (!all.ok())
     return fail(all.error());
   std::cout << (line.has("json") ? to_json(*all, options).dump(2) + "\n" : table(*all, options));

@@ -4,11 +4,13 @@
 #include "tuner/app/transfer.h"
 #include "tuner/compile/compile.h"
 #include "tuner/measure/host_executor/host_executor.h"
+#include "tuner/search/pace.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <deque>
 #include <fmt/format.h>
 #include <optional>
 #include <set>
@@ -59,6 +61,9 @@ public:
 
   Status start(Search& search, const Space& space);
   Status evaluate(Search& search, const Space& space, const std::vector<Point>& points);
+  // Asks, evaluates and tells until the budget is spent, the space exhausted or `stop` set.
+  Status search(Search& search, const Space& space, const std::atomic<bool>& stop,
+                const ProgressCallback& progress);
   Status finish(const KnobValues& defaults, bool with_defaults);
   Status profile();
   Status read_counters(const Space& space, const std::atomic<bool>& stop);
@@ -132,6 +137,45 @@ Status Session::evaluate(Search& search, const Space& space, const std::vector<P
     ++result.progress.fresh;
   }
   update_clock();
+  return Done{};
+}
+
+// Results are told in the order of asking, in portions that depend on their number alone: the same seed asks
+// for the same configurations, however many compile or measure at a time.
+Status Session::search(Search& search, const Space& space, const std::atomic<bool>& stop,
+                       const ProgressCallback& progress) {
+  SessionProgress& now = result.progress;
+  const bool overlaps = !backend_.device().is_host; // the host executor has nothing to overlap
+  const Pace pace = options_.technique == "random" ? Pace::blind(options_.batch) : Pace(options_.batch);
+  std::deque<Point> under_way; // asked for, in order; their compilation may have begun
+  while (now.evaluated < now.planned && now.seconds < options_.seconds && !stop) {
+    if (options_.plateau_confidence > 0 && has_plateaued(observations, options_.plateau_confidence)) {
+      result.plateaued = true;
+      break;
+    }
+    const std::size_t known = observations.size();
+    const std::size_t wanted = std::min(overlaps ? pace.under_way(known) : options_.batch,
+                                        static_cast<std::size_t>(now.planned - now.evaluated));
+    std::vector<KnobValues> coming;
+    if (wanted > under_way.size())
+      for (Point& point : search.ask(wanted - under_way.size())) {
+        coming.push_back(space.values(point));
+        under_way.push_back(std::move(point));
+      }
+    if (under_way.empty()) {
+      result.exhausted = true;
+      break;
+    }
+    if (overlaps)
+      backend_.announce(coming);
+    const auto together = static_cast<std::ptrdiff_t>(
+        std::min(under_way.size(), overlaps ? pace.together(known) : options_.batch));
+    const std::vector<Point> points(under_way.begin(), under_way.begin() + together);
+    under_way.erase(under_way.begin(), under_way.begin() + together);
+    LATHE_CHECK(evaluate(search, space, points));
+    if (progress)
+      progress(now);
+  }
   return Done{};
 }
 
@@ -284,6 +328,10 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
   SearchOptions search_options;
   search_options.technique = options.technique;
   search_options.seed = options.seed;
+  const auto default_point = space.point_of(defaults);
+  const bool default_valid = default_point && space.contains(*default_point);
+  if (default_valid) // first, so that everything later is seen against it
+    search_options.start = {*default_point};
   EarlierResults earlier;
   if (options.transfer) {
     LATHE_TRY(earlier, earlier_results(store, store_key(workload, backend.device()), space));
@@ -301,39 +349,10 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
   session.result.guided_by = earlier.source;
   LATHE_CHECK(session.start(*search, space));
 
-  const auto default_point = space.point_of(defaults);
-  const bool default_valid = default_point && space.contains(*default_point);
   if (!default_valid)
     session.result.default_problem =
         "the default configuration does not satisfy the conditions for this problem";
-  bool default_pending = default_valid && now.evaluated == 0;
-  std::vector<Point> next; // asked for while the batch before it was on its way
-  while (now.evaluated < now.planned && now.seconds < options.seconds && !stop) {
-    if (options.plateau_confidence > 0 && has_plateaued(session.observations, options.plateau_confidence)) {
-      session.result.plateaued = true;
-      break;
-    }
-    const std::size_t room = static_cast<std::size_t>(now.planned - now.evaluated);
-    std::vector<Point> points = std::exchange(next, {});
-    if (default_pending) // first, so that everything later is seen against it
-      points = {*default_point};
-    else if (points.empty())
-      points = search->ask(std::min(options.batch, room));
-    default_pending = false;
-    if (points.empty()) {
-      session.result.exhausted = true;
-      break;
-    }
-    if (room > points.size() && !backend.device().is_host) // the host executor has nothing to overlap
-      next = search->ask(std::min(options.batch, room - points.size()));
-    std::vector<KnobValues> coming;
-    for (const Point& point : next)
-      coming.push_back(space.values(point));
-    backend.announce(coming);
-    LATHE_CHECK(session.evaluate(*search, space, points));
-    if (progress)
-      progress(now);
-  }
+  LATHE_CHECK(session.search(*search, space, stop, progress));
   session.result.interrupted = stop;
   session.result.exhausted |= now.evaluated >= valid;
   session.result.remaining_gap = estimate_remaining_gap(session.observations, valid);

@@ -24,9 +24,10 @@ struct SessionOptions {
   bool transfer = true;          // earlier results of the kernel elsewhere guide the search
   std::string technique = "ensemble";
   std::uint64_t seed = 1;
-  int finalists = 5;      // re-measured, interleaved with the raw kernel
-  std::size_t batch = 16; // configurations proposed at once; the next ones compile while these are measured
-  bool profile = true;    // counters of the raw kernel and of the winner, where the device gives them
+  int finalists = 5; // re-measured, interleaved with the raw kernel
+  // Configurations measured together at most; on a GPU as many again compile meanwhile (tuner/search/pace.h).
+  std::size_t batch = 16;
+  bool profile = true;         // counters of the raw kernel and of the winner, where the device gives them
   double counters_seconds = 0; // of reading the counters of everything that ran, after the search
   // The default configuration compiles to the raw kernel's machine code: what it differs by is noise.
   bool default_is_raw_code = false;

@@ -98,8 +98,10 @@ public:
     return point;
   }
 
-  void add(Point point, const Json* objective, bool failed, double seconds) {
-    RecordedSpace::Record record{std::move(point), false, 0, std::isfinite(seconds) ? seconds : 0};
+  void add(Point point, const Json* objective, bool failed, double seconds, double compile_seconds) {
+    RecordedSpace::Record record{std::move(point), false, 0, std::isfinite(seconds) ? seconds : 0, 0};
+    if (std::isfinite(compile_seconds))
+      record.compile_seconds = std::clamp(compile_seconds, 0.0, record.seconds);
     if (!failed && objective && objective->is_number()) {
       const double value = objective->get<double>();
       record.succeeded = std::isfinite(value) && value > 0;
@@ -160,7 +162,7 @@ Result<RecordedSpace> from_cache(const Json& json, const std::string& name) {
     for (const char* part : {"compile_time", "verification_time", "benchmark_time", "framework_time"})
       milliseconds += std::max(0.0, number_or(record, part, 0));
     builder.add(std::move(*point), objective == record.end() ? nullptr : &*objective, false,
-                milliseconds / 1000);
+                milliseconds / 1000, number_or(record, "compile_time", 0) / 1000);
   }
   return space;
 }
@@ -234,8 +236,9 @@ Result<RecordedSpace> from_t4(const Json& json, const std::string& name) {
         if (measurement.is_object() && text_or(measurement, "name", "") == space.objective &&
             measurement.contains("value"))
           objective = &measurement["value"];
-    double milliseconds = 0;
+    double milliseconds = 0, compile_milliseconds = 0;
     if (auto times = result.find("times"); times != result.end() && times->is_object()) {
+      compile_milliseconds = number_or(*times, "compilation", 0);
       for (const char* part : {"compilation", "framework", "validation"})
         milliseconds += std::max(0.0, number_or(*times, part, 0));
       if (auto runs = times->find("runtimes"); runs != times->end() && runs->is_array())
@@ -243,7 +246,7 @@ Result<RecordedSpace> from_t4(const Json& json, const std::string& name) {
           milliseconds += run.is_number() ? std::max(0.0, run.get<double>()) : 0;
     }
     builder.add(std::move(*point), objective, text_or(result, "invalidity", "correct") != "correct",
-                milliseconds / 1000);
+                milliseconds / 1000, compile_milliseconds / 1000);
   }
   return space;
 }

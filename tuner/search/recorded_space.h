@@ -15,8 +15,9 @@ struct RecordedSpace {
   struct Record {
     Point point;
     bool succeeded = false;
-    double cost = 0;    // the objective, lower is better; for an objective to maximise its reciprocal
-    double seconds = 0; // what evaluating it took: compiling, checking, timing; 0 when not recorded
+    double cost = 0;            // the objective, lower is better; for an objective to maximise its reciprocal
+    double seconds = 0;         // what evaluating it took: compiling, checking, timing; 0 when not recorded
+    double compile_seconds = 0; // of these, what compiling took
   };
   std::string kernel, device, objective;
   std::vector<Parameter> parameters;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <ctime>
+#include <deque>
 #include <limits>
 #include <mutex>
 #include <thread>
@@ -17,6 +18,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+constexpr std::size_t tune_batch = 16; // of `lathe tune` on a GPU
+
 using Records = std::unordered_map<Point, const RecordedSpace::Record*, search::PointHash>;
 
 // Processor time of this thread: the search runs in it alone, and other load on the machine does not count.
@@ -26,8 +29,35 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+// The clock of a tuning that compiles on several workers and measures on one device, in the order of asking.
+class Pipeline {
+public:
+  explicit Pipeline(std::size_t workers) : workers_(std::max<std::size_t>(1, workers), 0.0) {}
+
+  double now() const { return now_; }
+  // Asked for now: when its result is known.
+  double submit(const RecordedSpace::Record& record) {
+    const auto worker = std::ranges::min_element(workers_);
+    *worker = std::max(*worker, now_) + record.compile_seconds;
+    device_ = std::max(device_, *worker) + (record.seconds - record.compile_seconds);
+    return device_;
+  }
+  void advance(double time) { now_ = std::max(now_, time); }
+
+private:
+  std::vector<double> workers_; // when each is free
+  double device_ = 0, now_ = 0;
+};
+
 ReplayRun run_once(Search& engine, const Records& records, const ReplayOptions& options, std::uint64_t seed) {
-  ReplayRun run{seed, {}, {}, {}, 0};
+  ReplayRun run{seed, {}, {}, {}, {}, 0};
+  Pipeline pipeline(options.workers);
+  struct Asked {
+    Point point;
+    double known = 0; // simulated time of its result
+  };
+  std::deque<Asked> outstanding;
+  std::size_t asked = 0;
   double best = infinity, seconds = 0;
   const auto timed = [&](auto&& work) {
     const double start = thread_seconds();
@@ -35,25 +65,43 @@ ReplayRun run_once(Search& engine, const Records& records, const ReplayOptions& 
     run.engine_seconds += thread_seconds() - start;
     return result;
   };
+  const std::size_t batch = std::max<std::size_t>(1, options.batch);
+  const Pace pace(tune_batch);
+  bool is_exhausted = false;
+  std::size_t untold = 0; // results to tell before the next are asked for
   while (run.best.size() < options.budget) {
-    const std::size_t wanted =
-        std::min(std::max<std::size_t>(1, options.batch), options.budget - run.best.size());
-    const std::vector<Point> points = timed([&] { return engine.ask(wanted); });
-    for (const Point& point : points) {
-      const RecordedSpace::Record& record = *records.at(point);
-      if (record.succeeded)
-        best = std::min(best, record.cost);
-      seconds += record.seconds;
-      run.best.push_back(best);
-      run.seconds.push_back(seconds);
-      run.observations.push_back({point, record.succeeded, record.cost});
-      timed([&] {
-        engine.tell(run.observations.back());
-        return 0;
-      });
+    const std::size_t known = run.best.size();
+    const std::size_t under_way = options.paced ? pace.under_way(known) : std::max(batch, options.in_flight);
+    while (untold == 0 && !is_exhausted && asked < options.budget &&
+           outstanding.size() + (options.paced ? 1 : batch) <= under_way) {
+      const std::size_t room = options.paced ? under_way - outstanding.size() : batch;
+      const std::size_t wanted = std::min(room, options.budget - asked);
+      const std::vector<Point> points = timed([&] { return engine.ask(wanted); });
+      for (const Point& point : points)
+        outstanding.push_back({point, pipeline.submit(*records.at(point))});
+      asked += points.size();
+      is_exhausted = points.size() < wanted;
     }
-    if (points.size() < wanted) // exhausted
+    if (untold == 0)
+      untold = std::min(outstanding.size(), options.paced ? pace.together(known) : 1);
+    if (outstanding.empty())
       break;
+    const Asked next = std::move(outstanding.front());
+    outstanding.pop_front();
+    --untold;
+    const RecordedSpace::Record& record = *records.at(next.point);
+    if (record.succeeded)
+      best = std::min(best, record.cost);
+    seconds += record.seconds;
+    pipeline.advance(next.known);
+    run.best.push_back(best);
+    run.seconds.push_back(seconds);
+    run.clock.push_back(pipeline.now());
+    run.observations.push_back({next.point, record.succeeded, record.cost});
+    timed([&] {
+      engine.tell(run.observations.back());
+      return 0;
+    });
   }
   return run;
 }
@@ -149,6 +197,11 @@ std::optional<std::size_t> ReplayResult::evaluations_to(const ReplayRun& run, do
   return {};
 }
 
+std::optional<double> ReplayResult::seconds_to(const ReplayRun& run, double target) const {
+  const auto evaluations = evaluations_to(run, target);
+  return evaluations ? std::optional(run.clock[*evaluations - 1]) : std::nullopt;
+}
+
 double ReplayResult::engine_seconds_per_evaluation() const {
   double seconds = 0;
   std::size_t evaluations = 0;
@@ -177,8 +230,9 @@ Result<ReplayResult> replay(const RecordedSpace& space, const ReplayOptions& opt
   const auto work = [&] {
     for (std::size_t i = next++; i < options.seeds; i = next++) {
       const std::uint64_t seed = i + 1;
-      auto engine = search::make_search(search::domain_of(space.parameters, points),
-                                        {options.technique, seed, options.prior, options.patience});
+      auto engine =
+          search::make_search(search::domain_of(space.parameters, points),
+                              {options.technique, seed, options.start, options.prior, options.patience});
       if (!engine.ok()) {
         const std::scoped_lock lock(mutex);
         failure = engine.error();

@@ -1,6 +1,7 @@
 // Replaying searches on recorded spaces: how good is a technique, without a device (docs/search.md).
 #pragma once
 
+#include "tuner/search/pace.h"
 #include "tuner/search/recorded_space.h"
 
 #include <cstdint>
@@ -15,6 +16,13 @@ struct ReplayOptions {
   std::size_t budget = 400; // distinct configurations evaluated; failed ones count
   std::size_t seeds = 20;   // seeds 1, 2, ... seeds
   std::size_t batch = 1;    // configurations asked for at once
+  // Configurations whose results may be outstanding when others are asked for; results are told in the order
+  // of asking, as `lathe tune` does. 0: as many as the batch, told before the next batch is asked for.
+  std::size_t in_flight = 0;
+  bool paced = false;            // in place of both: at the pace of `lathe tune`
+  std::vector<Point> start = {}; // proposed first
+  // Of the simulated clock: compile workers beside one device that measures in the order of asking.
+  std::size_t workers = 1;
   std::size_t patience = SearchOptions{}.patience;
   std::vector<Observation> prior = {};
   unsigned threads = 0; // 0: one a core
@@ -26,6 +34,7 @@ struct ReplayRun {
   std::vector<double> best;
   std::vector<Observation> observations; // in order
   std::vector<double> seconds; // recorded evaluation time used up to and including the k-th evaluation
+  std::vector<double> clock;   // simulated: when the k-th result was known
   double engine_seconds = 0;   // processor time of the search itself
 };
 
@@ -39,6 +48,8 @@ struct ReplayResult {
   double standard_error(std::size_t evaluations) const;
   // Evaluations until 95 % of the optimum; nothing when the run does not reach it.
   std::optional<std::size_t> evaluations_to(const ReplayRun& run, double fraction) const;
+  // Simulated seconds until then.
+  std::optional<double> seconds_to(const ReplayRun& run, double fraction) const;
   double engine_seconds_per_evaluation() const;
 };
 

@@ -23,7 +23,7 @@ public:
   Engine(std::unique_ptr<Domain> domain, const std::vector<const TechniqueKind*>& kinds,
          const SearchOptions& options)
       : domain_(std::move(domain)), bandit_(kinds.size()), random_(options.seed),
-        patience_(options.patience) {
+        start_(options.start.rbegin(), options.start.rend()), patience_(options.patience) {
     if (!options.prior.empty())
       prior_.emplace(domain_->parameters(), options.prior);
     for (const TechniqueKind* kind : kinds) {
@@ -68,6 +68,14 @@ private:
   }
 
   std::optional<Point> next() {
+    while (!start_.empty()) {
+      Point point = std::move(start_.back());
+      start_.pop_back();
+      if (!domain_->contains(point) || history_.is_taken(point))
+        continue;
+      history_.propose(point, "default");
+      return point;
+    }
     if (!domain_->table() || history_.taken() < domain_->table()->size())
       for (std::size_t arm : order()) {
         std::optional<Point> point = arms_[arm]->propose();
@@ -105,6 +113,7 @@ private:
   std::optional<Prior> prior_;
   Bandit bandit_;
   Random random_;
+  std::vector<Point> start_; // what is left of it, the next one last
   std::vector<std::string_view> names_;
   std::vector<std::unique_ptr<Technique>> arms_;
   std::size_t scanned_ = 0, since_best_ = 0, patience_;

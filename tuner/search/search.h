@@ -24,6 +24,7 @@ struct SearchOptions {
   // has found nothing better for a while, they share the proposals by the bandit.
   std::string technique = "ensemble";
   std::uint64_t seed = 1;
+  std::vector<Point> start = {};       // proposed first, in this order; the default configuration
   std::vector<Observation> prior = {}; // from another device, problem or template version (transfer)
   // Evaluations without a new best after which the first of several techniques shares the proposals.
   std::size_t patience = 200;

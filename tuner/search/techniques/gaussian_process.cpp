@@ -60,6 +60,10 @@ public:
           return point;
     if (!cold_ && (spread_ < spread_points || succeeded < 2)) {
       ++spread_;
+      // What is least like the rest lies in the corners of the space, where good points seldom are: every
+      // other one is drawn evenly.
+      if (spread_ % 2 == 0)
+        return sample_new();
       return spread();
     }
     if (prior_ && history().best()) {
