@@ -18,11 +18,17 @@ std::vector<std::string> knob_names(const TuningSpec& spec) {
   return names;
 }
 
-// The fastest on each workload, none twice.
+// The raw kernel's own and the fastest on each workload, none twice.
 Result<std::vector<KnobValues>> candidates_of(const std::vector<const Workload*>& workloads,
                                               const DeviceInfo& device, Store& store) {
   std::vector<KnobValues> candidates;
+  const auto add = [&](const KnobValues& knobs) {
+    if (std::find(candidates.begin(), candidates.end(), knobs) == candidates.end())
+      candidates.push_back(knobs);
+  };
   for (const Workload* workload : workloads) {
+    LATHE_TRY(const KnobValues defaults, default_knobs(*workload));
+    add(defaults);
     LATHE_TRY(std::vector<StoredEvaluation> stored, store.evaluations(store_key(*workload, device)));
     std::erase_if(stored, [](const StoredEvaluation& one) { return one.measurement.outcome != Outcome::ok; });
     const std::size_t taken = std::min(CANDIDATES_A_WORKLOAD, stored.size());
@@ -32,9 +38,8 @@ Result<std::vector<KnobValues>> candidates_of(const std::vector<const Workload*>
                       });
     stored.resize(taken);
     for (const StoredEvaluation& one : stored)
-      if (const auto knobs = knobs_in_order(one, knob_names(*workload->spec));
-          knobs && std::find(candidates.begin(), candidates.end(), *knobs) == candidates.end())
-        candidates.push_back(*knobs);
+      if (const auto knobs = knobs_in_order(one, knob_names(*workload->spec)))
+        add(*knobs);
   }
   return candidates;
 }
