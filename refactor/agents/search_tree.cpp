@@ -161,10 +161,11 @@ Result<SearchTree> SearchTree::from_json(const Json& json) {
                           (i == 0 ? node.parent == -1 : node.parent >= 0 && node.parent < node.id);
     if (!in_order)
       return Error{"search tree", "node " + std::to_string(i) + " is out of order", ""};
+    const NodeId parent = node.parent;
     if (i == 0)
       tree.nodes_.front() = std::move(node);
     else
-      tree.add(node.parent, std::move(node));
+      tree.add(parent, std::move(node));
   }
   return tree;
 }

@@ -189,11 +189,13 @@ std::string ablation_svg(const AblationResult& result) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" "
       "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
       width, height);
-  for (double share = 1; share >= lowest; share -= 0.1)
+  for (int tenths = 10; tenths >= 10 * lowest; --tenths) {
+    const double share = tenths / 10.0;
     text += fmt::format(
         "<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1f}\" "
         "text-anchor=\"end\">{:.1f}</text>\n",
         left, width - right, y(share), y(share), left - 6, y(share) + 4, share);
+  }
   for (int attempt = 5; attempt <= attempts; attempt += 5)
     text += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(attempt),
                         height - bottom + 18, attempt);

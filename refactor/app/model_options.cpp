@@ -42,7 +42,10 @@ Result<std::optional<ModelOptions>> read_model_options(const CommandLine& line) 
     return usage_error("--model-answer", "expected 1024 or more");
   LATHE_TRY(options.limits.timeout_s, parse_duration(line.get<std::string>("model-timeout")));
   const auto count = [&](const char* name, std::optional<std::int64_t>& into) -> Status {
-    if (line.has(name) && (into = line.get<std::int64_t>(name)).value() < 1)
+    if (!line.has(name))
+      return Done{};
+    into = line.get<std::int64_t>(name);
+    if (*into < 1)
       return usage_error(std::string("--") + name, "expected 1 or more");
     return Done{};
   };

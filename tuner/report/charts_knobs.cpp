@@ -164,9 +164,10 @@ std::string interaction_chart(const std::string& id, const Importance& importanc
     }
     rows.push_back(std::move(row));
   }
-  drawing.rectangle(left + static_cast<double>(best % across.values.size()) * cell_width,
-                    top + static_cast<double>(best / across.values.size()) * cell_height, cell_width - 1,
-                    cell_height - 1, "best");
+  const std::size_t best_column = best % across.values.size(), best_row = best / across.values.size();
+  drawing.rectangle(left + static_cast<double>(best_column) * cell_width,
+                    top + static_cast<double>(best_row) * cell_height, cell_width - 1, cell_height - 1,
+                    "best");
   std::vector<std::string> headings{escape(down.name) + " \\ " + escape(across.name)};
   const std::size_t every = 1 + across.values.size() / 13;
   for (std::size_t j = 0; j < across.values.size(); ++j) {

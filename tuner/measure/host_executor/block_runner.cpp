@@ -129,7 +129,8 @@ bool BlockRunner::choose(unsigned& carrier, unsigned& thread) {
 void BlockRunner::switch_to(unsigned carrier) {
   const unsigned from = current_;
   current_ = carrier;
-  const auto back = boost::context::detail::jump_fcontext(contexts_[carrier], &contexts_[from]);
+  const auto back =
+      boost::context::detail::jump_fcontext(contexts_[carrier], static_cast<void*>(&contexts_[from]));
   *static_cast<boost::context::detail::fcontext_t*>(back.data) = back.fctx;
 }
 

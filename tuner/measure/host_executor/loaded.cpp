@@ -220,7 +220,7 @@ Result<std::shared_ptr<const LoadedUnit>> LoadedUnit::load(const std::filesystem
     return Error{"cannot load the compiled kernel", "it was made by another version of the host executor",
                  "remove " + object.string()};
   link_map* map = nullptr;
-  if (dlinfo(unit->handle_, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr)
+  if (dlinfo(unit->handle_, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr)
     unit->load_address_ = map->l_addr;
   SharedMemory memory;
   unit->shared_memory_(&memory); // also allocates the thread's copy
@@ -293,7 +293,7 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
     storage[i].resize((bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
     if (arguments[i].buffer != nullptr) {
       std::byte* pointer = arguments[i].buffer->data() + arguments[i].offset;
-      std::memcpy(storage[i].data(), &pointer, sizeof pointer);
+      std::memcpy(storage[i].data(), static_cast<const void*>(&pointer), sizeof pointer);
     } else {
       std::memcpy(storage[i].data(), arguments[i].value.data(), arguments[i].value.size());
     }

@@ -692,7 +692,6 @@ Status Translator::instruction(const Words& opcode, const Words& operands, std::
   const auto type = cxx_type(opcode.back());
   if (!type)
     return Error{};
-  const std::string cxx = PTX + *type;
   if (base == "mov")
     return move(*type, operands, body);
   const bool saturate = mods.contains("sat"), relu = mods.contains("relu");

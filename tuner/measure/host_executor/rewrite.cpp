@@ -290,7 +290,6 @@ private:
     Lexer lexer(text_, begin);
     std::size_t from = begin;
     int depth = 0, angles = 0;
-    std::string name;
     std::string specifiers;
     const auto take = [&](std::size_t end) {
       specifiers += text_.substr(from, end - from);
