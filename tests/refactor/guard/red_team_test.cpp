@@ -1,6 +1,6 @@
-// Wrong templates that a person wrote, of kinds that the generator of mutants does not make: the guard refuses
-// each. And honest templates of other authors than the rules: it accepts each. With an argument, only the cases
-// whose name holds it: `red_team_test --gtest_filter=*scan*`.
+// Wrong templates that a person wrote, of kinds that the generator of mutants does not make: the guard
+// refuses each. And honest templates of other authors than the rules: it accepts each. With an argument, only
+// the cases whose name holds it: `red_team_test --gtest_filter=*scan*`.
 #include "refactor/guard/guard.h"
 #include "tests/refactor/guard/corpus.h"
 #include "tuner/base/files.h"
