@@ -49,6 +49,25 @@ Result<std::string> inflate(const std::string& compressed, const std::string& na
   return text;
 }
 
+// Python writes NaN and Infinity as they stand, which JSON does not have: null, outside of texts.
+std::string with_null_for_nan(std::string text) {
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (in_text && text[i] == '\\') {
+      ++i;
+      continue;
+    }
+    if (text[i] == '"')
+      in_text = !in_text;
+    if (in_text)
+      continue;
+    for (const std::string_view word : {"-Infinity", "Infinity", "NaN"})
+      if (text.compare(i, word.size(), word) == 0)
+        text.replace(i, word.size(), "null");
+  }
+  return text;
+}
+
 std::optional<Value> value_of(const Json& json) {
   if (json.is_boolean())
     return Value{json.get<bool>()};
@@ -262,7 +281,9 @@ double RecordedSpace::best_cost() const {
 }
 
 Result<RecordedSpace> parse_recorded_space(const std::string& text, const std::string& name) {
-  const Json json = Json::parse(text, nullptr, false);
+  Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded())
+    json = Json::parse(with_null_for_nan(text), nullptr, false);
   if (json.is_discarded()) {
     const auto last = text.find_last_not_of(" \t\r\n");
     const auto first = text.find_first_not_of(" \t\r\n");

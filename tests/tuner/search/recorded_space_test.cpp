@@ -3,6 +3,8 @@
 #include "tuner/base/files.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 #include <zlib.h>
 
 namespace lathe {
@@ -39,6 +41,20 @@ TEST(RecordedSpace, ReadsKernelTunerCaches) {
     }
   }
   EXPECT_EQ(failed, 1u);
+}
+
+// As Python's json module writes them.
+TEST(RecordedSpace, WhatIsNoNumberIsAFailure) {
+  const auto space = parse_recorded_space(
+      R"({"device_name": "NaN \" Infinity", "kernel_name": "k", "tune_params_keys": ["a"],
+          "tune_params": {"a": [1, 2, 3, 4]}, "objective": "time",
+          "cache": {"1": {"a": 1, "time": 2.5, "GFLOP/s": NaN}, "2": {"a": 2, "time": Infinity},
+                    "3": {"a": 3, "time": NaN}, "4": {"a": 4, "time": -Infinity}}})",
+      "test");
+  ASSERT_TRUE(space.ok()) << space.error().sentence();
+  EXPECT_EQ(space->device, "NaN \" Infinity");
+  EXPECT_EQ(std::ranges::count_if(space->records, &RecordedSpace::Record::succeeded), 1);
+  EXPECT_DOUBLE_EQ(space->best_cost(), 2.5);
 }
 
 TEST(RecordedSpace, ReadsT4Results) {
