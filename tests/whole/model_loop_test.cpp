@@ -13,11 +13,16 @@ using Json = nlohmann::ordered_json;
 struct Recorded {
   const char* name;
   const char* kernel;
+  // What the guard may leave undecided about the first attempt: which sizes are run depends on how long they
+  // take on this machine. Empty: it is accepted.
+  const char* undecided;
 };
+
+constexpr const char* UNREACHED = "differential: code that ran at none of the sizes";
 
 class ModelLoop : public CommandTest, public ::testing::WithParamInterface<Recorded> {};
 
-TEST_P(ModelLoop, TheFirstAttemptIsAcceptedAgain) {
+TEST_P(ModelLoop, TheFirstAttemptEndsAsItDid) {
   const fs::path source = source_folder() / "sglang_kernels" / (std::string(GetParam().name) + ".cu");
   const fs::path transcript =
       source_folder() / "tests/refactor/agents/transcripts" / (std::string(GetParam().name) + ".1.json");
@@ -47,9 +52,18 @@ TEST_P(ModelLoop, TheFirstAttemptIsAcceptedAgain) {
   const Json history = Json::parse(*text);
   ASSERT_EQ(history["Tree"].size(), 2u);
   const Json& attempt = history["Tree"][1];
-  EXPECT_EQ(attempt["Stage"], "awaited") << attempt["Diagnostics"];
+  const std::string complaint = attempt["Diagnostics"];
+  const bool is_accepted = attempt["Stage"] == "awaited";
+  if (!is_accepted) {
+    EXPECT_EQ(attempt["Stage"], "refused") << complaint;
+    EXPECT_NE(*GetParam().undecided, 0) << complaint;
+    EXPECT_NE(complaint.find(GetParam().undecided), std::string::npos) << complaint;
+  }
   EXPECT_EQ(attempt["Author"], "model");
   EXPECT_EQ(history["Ledger"]["ModelCalls"], 2) << "one plan and one text";
+  const fs::path requests = folder() / "queue/requests";
+  EXPECT_EQ(fs::exists(requests) ? std::distance(fs::directory_iterator(requests), {}) : 0,
+            is_accepted ? 1 : 0);
 
   const Json recorded = Json::parse(*read_file(transcript));
   const fs::path made = folder() / "run/candidates" / attempt["Candidate"].get<std::string>() / "templates" /
@@ -63,14 +77,12 @@ TEST_P(ModelLoop, TheFirstAttemptIsAcceptedAgain) {
   ASSERT_FALSE(form["knobs"].empty());
   for (const Json& knob : form["knobs"])
     EXPECT_NE(written->find(knob["name"].get<std::string>()), std::string::npos) << knob["name"];
-  const auto requests = std::distance(fs::directory_iterator(folder() / "queue/requests"), {});
-  EXPECT_EQ(requests, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Recorded, ModelLoop,
-                         ::testing::Values(Recorded{"rotary_embedding", "rotary_embedding_kernel"},
-                                           Recorded{"topk_softmax", "topk_softmax_kernel"},
-                                           Recorded{"per_token_quant_fp8", "per_token_quant_fp8_kernel"}),
+                         ::testing::Values(Recorded{"rotary_embedding", "rotary_embedding_kernel", UNREACHED},
+                                           Recorded{"topk_softmax", "topk_softmax_kernel", UNREACHED},
+                                           Recorded{"per_token_quant_fp8", "per_token_quant_fp8_kernel", ""}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 } // namespace
