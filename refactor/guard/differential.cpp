@@ -144,6 +144,7 @@ private:
     if (unclean)
       findings_.evidence("left out: " + std::to_string(unclean) +
                          " sizes at which the raw kernel itself does not run clean (" + first_problem + ")");
+    keep_pairs_of_all_sizes(clean_[types]);
     leave_out_slow(clean_[types]);
     if (clean_[types].empty())
       findings_.undecided("the raw kernel runs clean at none of " + std::to_string(shapes.size()) + " sizes" +
@@ -263,6 +264,8 @@ private:
     for (ReferenceTrial& trial : run_reference(raw_, is_restrict_, shapes, seed(0), 1, deadline_)) {
       if (!trial.runs)
         continue;
+      if (!clean_[types].empty())
+        keep_pairs_of(*clean_[types].front(), *trial.runs);
       clean_[types].push_back(std::move(trial.runs));
       taken += add(configuration, *clean_[types].back());
     }

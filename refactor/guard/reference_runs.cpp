@@ -97,6 +97,22 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
 
 } // namespace
 
+void keep_pairs_of(const ReferenceRuns& earlier, ReferenceRuns& size) {
+  std::erase_if(size.in_place, [&](const auto& accepted) {
+    return std::ranges::none_of(earlier.in_place,
+                                [&](const auto& other) { return other.first == accepted.first; });
+  });
+}
+
+void keep_pairs_of_all_sizes(std::vector<std::unique_ptr<ReferenceRuns>>& sizes) {
+  if (sizes.empty())
+    return;
+  for (const auto& size : sizes)
+    keep_pairs_of(*size, *sizes.front());
+  for (const auto& size : sizes)
+    keep_pairs_of(*sizes.front(), *size);
+}
+
 std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const std::vector<bool>& is_restrict,
                                           const std::vector<std::shared_ptr<const Workload>>& workloads,
                                           std::uint64_t seed, int jobs,

@@ -29,6 +29,12 @@ struct ReferenceRuns {
   std::vector<std::pair<std::pair<std::size_t, std::size_t>, TrialResult>> in_place;
 };
 
+// Keeps of every size's pairs in place those that the raw kernel accepts at all sizes: where it accepts one
+// only at some, such as a head of one thread, nobody may rely on it.
+void keep_pairs_of_all_sizes(std::vector<std::unique_ptr<ReferenceRuns>>& sizes);
+// The same for a size that comes later.
+void keep_pairs_of(const ReferenceRuns& earlier, ReferenceRuns& size);
+
 // At each workload: its runs, or why there are none ("": it could not be tried at all).
 struct ReferenceTrial {
   std::unique_ptr<ReferenceRuns> runs;
