@@ -146,9 +146,15 @@ private:
                          " sizes at which the raw kernel itself does not run clean (" + first_problem + ")");
     keep_pairs_of_all_sizes(clean_[types]);
     leave_out_slow(clean_[types]);
-    if (clean_[types].empty())
-      findings_.undecided("the raw kernel runs clean at none of " + std::to_string(shapes.size()) + " sizes" +
-                          (first_problem.empty() ? "" : " (" + first_problem + ")"));
+    if (!clean_[types].empty())
+      return;
+    const std::string sizes = std::to_string(shapes.size()) + " sizes";
+    if (shapes.empty())
+      findings_.undecided("no size is small enough to be run on the host executor");
+    else if (first_problem.empty())
+      findings_.undecided("the time limit left no run of the raw kernel at any of " + sizes);
+    else
+      findings_.undecided("the raw kernel runs clean at none of " + sizes + " (" + first_problem + ")");
   }
 
   // A size at which the raw kernel itself takes long costs a dozen of such runs for each configuration.

@@ -68,6 +68,23 @@ struct KernelIr::State {
 
 namespace {
 
+// Visits `value` and, from each value for which `visit` returns true, what it is computed from; each value
+// once.
+template <class Visit> void walk_back(llvm::Value* value, Visit visit) {
+  SmallPtrSet<llvm::Value*, 32> seen;
+  std::vector<llvm::Value*> work{value};
+  while (!work.empty()) {
+    llvm::Value* current = work.back();
+    work.pop_back();
+    if (!seen.insert(current).second || !visit(current))
+      continue;
+    if (auto* instruction = dyn_cast<Instruction>(current))
+      for (llvm::Value* operand : instruction->operands())
+        if (!isa<BasicBlock>(operand))
+          work.push_back(operand);
+  }
+}
+
 constexpr const char* DIMENSIONS[3] = {"llvm.nvvm.read.ptx.sreg.ntid.x", "llvm.nvvm.read.ptx.sreg.ntid.y",
                                        "llvm.nvvm.read.ptx.sreg.ntid.z"};
 
@@ -294,22 +311,11 @@ bool KernelIr::is_divergent(Instruction& instruction) {
 
 std::set<int> KernelIr::scalars_in(llvm::Value* value) {
   std::set<int> parameters;
-  SmallPtrSet<llvm::Value*, 32> seen;
-  std::vector<llvm::Value*> work{value};
-  while (!work.empty()) {
-    llvm::Value* current = work.back();
-    work.pop_back();
-    if (!seen.insert(current).second)
-      continue;
-    if (const auto* argument = dyn_cast<Argument>(current)) {
-      if (!argument->getType()->isPointerTy())
-        parameters.insert(static_cast<int>(argument->getArgNo()));
-    } else if (auto* instruction = dyn_cast<Instruction>(current); instruction && !isa<LoadInst>(current)) {
-      for (llvm::Value* operand : instruction->operands())
-        if (!isa<BasicBlock>(operand))
-          work.push_back(operand);
-    }
-  }
+  walk_back(value, [&](llvm::Value* current) {
+    if (const auto* argument = dyn_cast<Argument>(current); argument && !argument->getType()->isPointerTy())
+      parameters.insert(static_cast<int>(argument->getArgNo()));
+    return !isa<LoadInst>(current);
+  });
   return parameters;
 }
 
@@ -317,13 +323,7 @@ namespace {
 
 // Sizes and block indices that an integer is computed from.
 void collect_factors(llvm::Value* value, std::set<std::string>& names) {
-  SmallPtrSet<llvm::Value*, 32> seen;
-  std::vector<llvm::Value*> work{value};
-  while (!work.empty()) {
-    llvm::Value* current = work.back();
-    work.pop_back();
-    if (!seen.insert(current).second)
-      continue;
+  walk_back(value, [&](llvm::Value* current) {
     if (const auto* argument = dyn_cast<Argument>(current)) {
       names.insert("parameter " + std::to_string(argument->getArgNo() + 1));
     } else if (const auto* call = dyn_cast<CallBase>(current)) {
@@ -331,13 +331,10 @@ void collect_factors(llvm::Value* value, std::set<std::string>& names) {
       StringRef name = callee ? callee->getName() : "";
       if (name.consume_front("llvm.nvvm.read.ptx.sreg.ctaid."))
         names.insert("blockIdx." + name.str());
-    } else if (auto* instruction = dyn_cast<Instruction>(current);
-               instruction && !isa<LoadInst>(current) && !isa<CmpInst>(current)) {
-      for (llvm::Value* operand : instruction->operands())
-        if (!isa<BasicBlock>(operand))
-          work.push_back(operand);
+      return false;
     }
-  }
+    return !isa<LoadInst>(current) && !isa<CmpInst>(current);
+  });
 }
 
 } // namespace
@@ -360,25 +357,17 @@ std::string KernelIr::factors(BinaryOperator& product) {
 
 std::set<std::string> KernelIr::truncations(llvm::Value* pointer) {
   std::set<std::string> found;
-  SmallPtrSet<llvm::Value*, 16> seen;
-  std::vector<llvm::Value*> work{pointer};
-  while (!work.empty()) {
-    llvm::Value* current = work.back();
-    work.pop_back();
-    auto* instruction = dyn_cast<Instruction>(current);
-    if (!instruction || !seen.insert(current).second || isa<LoadInst>(instruction) ||
-        isa<CallBase>(instruction))
-      continue;
+  walk_back(pointer, [&](llvm::Value* current) {
     std::set<std::string> names;
-    if (isa<TruncInst>(instruction))
-      collect_factors(instruction, names);
+    const auto* truncation = dyn_cast<TruncInst>(current);
+    if (truncation)
+      collect_factors(current, names);
     if (names.size() >= 2)
       found.insert(std::string("i") +
-                   std::to_string(instruction->getOperand(0)->getType()->getScalarSizeInBits()) + "->i" +
-                   std::to_string(instruction->getType()->getScalarSizeInBits()));
-    for (llvm::Value* operand : instruction->operands())
-      work.push_back(operand);
-  }
+                   std::to_string(truncation->getOperand(0)->getType()->getScalarSizeInBits()) + "->i" +
+                   std::to_string(truncation->getType()->getScalarSizeInBits()));
+    return !isa<LoadInst>(current) && !isa<CallBase>(current);
+  });
   return found;
 }
 

@@ -20,7 +20,7 @@ const std::set<std::string> HARMLESS_PRAGMAS = {"unroll", "nounroll", "once"};
 const std::set<std::string> HARMLESS_ATTRIBUTES = {
     "aligned", "always_inline", "noinline", "unused",      "maybe_unused", "nodiscard", "fallthrough",
     "likely",  "unlikely",      "packed",   "__aligned__", "__unused__",   "deprecated"};
-// Checked when kernels run on the host executor, or the same everywhere.
+// Promises that are checked when kernels run on the host executor, and what means the same everywhere.
 const std::set<std::string> HARMLESS_BUILTINS = {
     "__builtin_assume",      "__builtin_assume_aligned", "__builtin_expect",
     "__builtin_unreachable", "__builtin_memcpy",         "__builtin_memset",

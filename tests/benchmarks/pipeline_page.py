@@ -61,8 +61,7 @@ def large_tables(cases):
             text += (f"| {case['Case']} | {seed} | {cell(lathe, 'Seconds', '{:.2f}')} | {cell(lathe, 'Evaluations', '{}')} | "
                      f"{cell(peer, 'Seconds', '{:.2f}')} | {cell(peer, 'Evaluations', '{}')} | {ratio} |\n")
     text += ("\nThe bar of 10x (20x on a space with fewer than 0.5 % close configurations) is not met: both need a few dozen "
-             "evaluations, so that starting up decides, not the rate: Lathe's first half second goes into the device's context, "
-             "the raw kernel and its reference. A run that did not come within 5 % in its time is 'not measured'.\n")
+             "evaluations, so that starting up decides, not the rate. A run that did not come within 5 % in its time is 'not measured'.\n")
     return text
 
 

@@ -11,13 +11,6 @@ constexpr const char* AUTHOR = "from another problem";
 
 constexpr std::size_t CANDIDATES_A_WORKLOAD = 4;
 
-std::vector<std::string> knob_names(const TuningSpec& spec) {
-  std::vector<std::string> names;
-  for (const Knob& knob : spec.knobs)
-    names.push_back(knob.name);
-  return names;
-}
-
 // The raw kernel's own and the fastest on each workload, none twice.
 Result<std::vector<KnobValues>> candidates_of(const std::vector<const Workload*>& workloads,
                                               const DeviceInfo& device, Store& store) {
@@ -38,7 +31,7 @@ Result<std::vector<KnobValues>> candidates_of(const std::vector<const Workload*>
                       });
     stored.resize(taken);
     for (const StoredEvaluation& one : stored)
-      if (const auto knobs = knobs_in_order(one, knob_names(*workload->spec)))
+      if (const auto knobs = knobs_in_order(one, workload->spec->knob_names()))
         add(*knobs);
   }
   return candidates;
@@ -52,7 +45,7 @@ Result<std::vector<std::optional<double>>> times_on(const Workload& workload,
   LATHE_TRY(const KnobValues defaults, default_knobs(workload));
   LATHE_TRY(const Space space, workload_space(workload, defaults));
   const StoreKey key = store_key(workload, backend.device());
-  const std::vector<std::string> names = knob_names(*workload.spec);
+  const std::vector<std::string> names = workload.spec->knob_names();
   std::vector<std::optional<double>> times(candidates.size());
   std::vector<bool> is_known(candidates.size(), false);
   const auto learn = [&](std::size_t candidate, const Measurement& measurement) {
@@ -126,7 +119,7 @@ find_general_configuration(const std::vector<const Workload*>& workloads, Backen
   for (const auto& [name, dtype] : workloads.front()->types)
     general.types += (general.types.empty() ? "" : " ") + name + "=" + dtype;
   general.knobs = distinct[static_cast<std::size_t>(best - standings.data())];
-  general.knob_names = knob_names(*workloads.front()->spec);
+  general.knob_names = workloads.front()->spec->knob_names();
   general.problems = static_cast<int>(workloads.size());
   general.ratio = std::exp(best->logarithms / static_cast<double>(workloads.size()));
   general.worst = best->worst;

@@ -2,9 +2,9 @@
 
 #include "tuner/app/certificate.h"
 #include "tuner/app/selection.h"
+#include "tuner/base/timestamp.h"
 
 #include <chrono>
-#include <ctime>
 #include <fmt/format.h>
 
 namespace lathe {
@@ -14,15 +14,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 QueueScore score_of(const Workload& workload, const SessionResult& result) {

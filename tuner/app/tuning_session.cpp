@@ -2,6 +2,7 @@
 
 #include "tuner/app/tables.h"
 #include "tuner/app/transfer.h"
+#include "tuner/base/timestamp.h"
 #include "tuner/compile/compile.h"
 #include "tuner/measure/host_executor/host_executor.h"
 #include "tuner/search/pace.h"
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <deque>
 #include <fmt/format.h>
 #include <optional>
@@ -27,23 +27,8 @@ double seconds_since(Clock::time_point start) {
 }
 
 // To the millisecond: how long a search took to find something is read off these.
-std::string utc_now() {
-  const auto now = std::chrono::system_clock::now();
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  const auto milliseconds =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  return fmt::format("{}.{:03}Z", text, milliseconds);
-}
-
-std::vector<std::string> knob_names(const TuningSpec& spec) {
-  std::vector<std::string> names;
-  for (const Knob& knob : spec.knobs)
-    names.push_back(knob.name);
-  return names;
+std::string present() {
+  return utc_now(TimestampPrecision::milliseconds);
 }
 
 struct Ranked {
@@ -57,7 +42,7 @@ class Session {
 public:
   Session(const Workload& workload, Backend& backend, Store& store, const SessionOptions& options)
       : workload_(workload), backend_(backend), store_(store), options_(options),
-        key_(store_key(workload, backend.device())), names_(knob_names(*workload.spec)) {}
+        key_(store_key(workload, backend.device())), names_(workload.spec->knob_names()) {}
 
   Status start(Search& search, const Space& space);
   Status evaluate(Search& search, const Space& space, const std::vector<Point>& points);
@@ -131,7 +116,7 @@ Status Session::evaluate(Search& search, const Space& space, const std::vector<P
             backend_.evaluate(configurations, result.progress.best_us));
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const std::string author(search.author(points[i]));
-    LATHE_CHECK(store_.record(key_, names_, {configurations[i], measured[i], author, utc_now(), names_}));
+    LATHE_CHECK(store_.record(key_, names_, {configurations[i], measured[i], author, present(), names_}));
     tell(search, {points[i], measured[i].outcome == Outcome::ok, measured[i].timing.median_us});
     observe(measured[i], configurations[i]);
     ++result.progress.fresh;
@@ -250,7 +235,7 @@ Status Session::finish(const KnobValues& defaults, bool with_defaults) {
   winner.evaluations = result.progress.evaluated;
   winner.seconds = result.progress.seconds;
   winner.protocol = std::string(backend_.protocol());
-  winner.timestamp = utc_now();
+  winner.timestamp = present();
   winner.lathe_version = LATHE_VERSION;
   winner.is_host = backend_.device().is_host;
   winner.architecture = backend_.device().architecture();
@@ -268,7 +253,7 @@ Status Session::profile() {
       return Done{};
     }
     place = *seen;
-    return store_.record_profile(key_, {knobs, names_, *seen, utc_now()});
+    return store_.record_profile(key_, {knobs, names_, *seen, present()});
   };
   LATHE_CHECK(take(std::nullopt, result.raw_profile));
   if (result.raw_profile && !result.winner.knobs.empty() && !result.default_kept)

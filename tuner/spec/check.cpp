@@ -4,6 +4,7 @@
 #include "tuner/spec/names.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 namespace lathe::spec {
@@ -184,8 +185,7 @@ private:
     for (const TypeParameter& type : spec_.types)
       names.push_back("sizeof_" + type.name);
     if (entry.over_knobs)
-      for (const Knob& knob : spec_.knobs)
-        names.push_back(knob.name);
+      std::ranges::copy(spec_.knob_names(), std::back_inserter(names));
     return names;
   }
 
@@ -216,8 +216,7 @@ private:
     for (const TypeParameter& type : spec_.types)
       known.push_back(type.name);
     if (over_knobs)
-      for (const Knob& knob : spec_.knobs)
-        known.push_back(knob.name);
+      std::ranges::copy(spec_.knob_names(), std::back_inserter(known));
     for (const std::string& name : placeholders(instance))
       if (std::find(known.begin(), known.end(), name) == known.end())
         return reading_.error(origin(key), "the name {" + name + "} is unknown", suggestion(name, known));

@@ -73,4 +73,11 @@ const Knob* TuningSpec::find_knob(std::string_view knob) const {
   return nullptr;
 }
 
+std::vector<std::string> TuningSpec::knob_names() const {
+  std::vector<std::string> names;
+  for (const Knob& knob : knobs)
+    names.push_back(knob.name);
+  return names;
+}
+
 } // namespace lathe

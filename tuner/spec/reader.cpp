@@ -42,9 +42,7 @@ Status read_knobs(Reading& reading) {
   const Path list = lathe_path / "Knobs";
   const Document& document = reading.document;
   if (const json* entries = document.find(list)) {
-    std::vector<std::string> known;
-    for (const Knob& knob : reading.spec.knobs)
-      known.push_back(knob.name);
+    const std::vector<std::string> known = reading.spec.knob_names();
     for (const auto& [name, ignored] : entries->items())
       if (!reading.spec.find_knob(name))
         return reading.error(list / name, "there is no such knob in ConfigurationSpace.TuningParameters",

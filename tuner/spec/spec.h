@@ -124,6 +124,8 @@ struct TuningSpec {
   std::vector<std::string> warnings;
 
   const Knob* find_knob(std::string_view name) const;
+  // The knobs' names in the order of `knobs`, which is that of every configuration.
+  std::vector<std::string> knob_names() const;
 };
 
 // Reads and validates a T1 file with or without the "Lathe" key, or a constraint-space-1 file. Errors name

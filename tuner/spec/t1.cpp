@@ -312,9 +312,7 @@ Status read_t1_conditions(Reading& reading) {
   const json* list = document.find(conditions_path);
   if (!list)
     return Done{};
-  std::vector<std::string> knobs;
-  for (const Knob& knob : reading.spec.knobs)
-    knobs.push_back(knob.name);
+  const std::vector<std::string> knobs = reading.spec.knob_names();
   // The writer repeats Lathe's own conditions for tools that read T1 only.
   std::vector<std::string> repeated;
   for (const Condition& condition : reading.spec.conditions)

@@ -1,14 +1,13 @@
 #include "tuner/store/store.h"
 
+#include "tuner/base/timestamp.h"
 #include "tuner/store/database.h"
 #include "tuner/store/schema.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <mutex>
 #include <unistd.h>
 
@@ -23,16 +22,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* RAW_KERNEL = "raw"; // in the place of a profile's knobs
-
-std::string utc_now() {
-  const auto now = std::chrono::system_clock::now();
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -1,10 +1,12 @@
 #include "tuner/base/files.h"
 #include "tuner/base/hash.h"
 #include "tuner/base/subprocess.h"
+#include "tuner/base/timestamp.h"
 
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <ctime>
 
 namespace lathe {
 namespace {
@@ -12,6 +14,21 @@ namespace {
 TEST(Hash, AgreesWithPublishedSha1Vectors) {
   EXPECT_EQ(content_hash(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
   EXPECT_EQ(content_hash("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+}
+
+TEST(Timestamp, IsThePresentMomentInUtc) {
+  const std::time_t before = std::time(nullptr);
+  const std::string seconds = utc_now(), milliseconds = utc_now(TimestampPrecision::milliseconds);
+  const std::time_t after = std::time(nullptr);
+  std::tm parts{};
+  ASSERT_NE(strptime(seconds.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts), nullptr) << seconds;
+  EXPECT_GE(timegm(&parts), before);
+  EXPECT_LE(timegm(&parts), after);
+  const char* fraction = strptime(milliseconds.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  ASSERT_NE(fraction, nullptr) << milliseconds;
+  ASSERT_EQ(std::string(fraction).size(), 5u) << milliseconds;
+  EXPECT_EQ(fraction[0], '.');
+  EXPECT_EQ(fraction[4], 'Z');
 }
 
 TEST(Error, SentenceLeavesOutEmptyParts) {

@@ -70,6 +70,12 @@ TEST(Faults, Trap) {
   expect_fault(outcome(body("if (threadIdx.x == 3) __trap();"), shape(1, 32), 16, {}), {"__trap"});
 }
 
+TEST(Faults, AnAssumptionThatDoesNotHold) {
+  const std::string text = body("__builtin_assume(n % 16 == 0); out[threadIdx.x] = n;");
+  EXPECT_EQ(outcome(text, shape(1, 1), 16, {}).outcome, Outcome::ok);
+  expect_fault(outcome(text, shape(1, 1), 17, {}), {"promised what does not hold: n % 16 == 0"});
+}
+
 TEST(Faults, DeviceAssert) {
   expect_fault(outcome("#include <cassert>\n" + body("assert(n < 0);"), shape(1, 1), 16, {}),
                {"assertion failed: n < 0"});

@@ -247,7 +247,18 @@ private:
   TempStorage& storage_;
 };
 
-// Threads hold N consecutive elements each, except where the algorithm is called striped.
+namespace lathe {
+// How a block's threads share N elements each: consecutive ones, except where the algorithm is called
+// striped.
+template <int THREADS, int N, bool STRIPED, bool TRANSPOSED> struct Share {
+  static int place(int i) { return STRIPED ? rank() + i * THREADS : rank() * N + i; }
+  static void wait() {
+    if (TRANSPOSED)
+      __syncthreads();
+  }
+};
+} // namespace lathe
+
 template <class T, int X, int N, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1,
           int = 0>
 class BlockLoad {
@@ -257,26 +268,21 @@ public:
   explicit BlockLoad(TempStorage&) {}
   template <class Iterator> void Load(Iterator from, T (&items)[N]) { Load(from, items, X * Y * Z * N); }
   template <class Iterator> void Load(Iterator from, T (&items)[N], int valid) {
-    wait();
+    Share::wait();
     for (int i = 0; i < N; ++i)
-      if (place(i) < valid)
-        items[i] = from[place(i)];
+      if (Share::place(i) < valid)
+        items[i] = from[Share::place(i)];
   }
   template <class Iterator, class Default>
   void Load(Iterator from, T (&items)[N], int valid, Default otherwise) {
-    wait();
+    Share::wait();
     for (int i = 0; i < N; ++i)
-      items[i] = place(i) < valid ? static_cast<T>(from[place(i)]) : static_cast<T>(otherwise);
+      items[i] = Share::place(i) < valid ? static_cast<T>(from[Share::place(i)]) : static_cast<T>(otherwise);
   }
 
 private:
-  static int place(int i) {
-    return ALGORITHM == BLOCK_LOAD_STRIPED ? lathe::rank() + i * X * Y * Z : lathe::rank() * N + i;
-  }
-  static void wait() {
-    if (ALGORITHM == BLOCK_LOAD_TRANSPOSE)
-      __syncthreads();
-  }
+  using Share =
+      lathe::Share<X * Y * Z, N, ALGORITHM == BLOCK_LOAD_STRIPED, ALGORITHM == BLOCK_LOAD_TRANSPOSE>;
 };
 
 template <class T, int X, int N, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1,
@@ -288,15 +294,15 @@ public:
   explicit BlockStore(TempStorage&) {}
   template <class Iterator> void Store(Iterator to, T (&items)[N]) { Store(to, items, X * Y * Z * N); }
   template <class Iterator> void Store(Iterator to, T (&items)[N], int valid) {
-    if (ALGORITHM == BLOCK_STORE_TRANSPOSE)
-      __syncthreads();
-    for (int i = 0; i < N; ++i) {
-      const int place =
-          ALGORITHM == BLOCK_STORE_STRIPED ? lathe::rank() + i * X * Y * Z : lathe::rank() * N + i;
-      if (place < valid)
-        to[place] = items[i];
-    }
+    Share::wait();
+    for (int i = 0; i < N; ++i)
+      if (Share::place(i) < valid)
+        to[Share::place(i)] = items[i];
   }
+
+private:
+  using Share =
+      lathe::Share<X * Y * Z, N, ALGORITHM == BLOCK_STORE_STRIPED, ALGORITHM == BLOCK_STORE_TRANSPOSE>;
 };
 
 template <class T, int X, int N, bool = false, int Y = 1, int Z = 1, int = 0> class BlockExchange {

@@ -52,6 +52,15 @@ LATHE_DEVICE void __brkpt() {
   lathe_api->fail("the kernel executed __brkpt()", nullptr, 0);
 }
 #define __builtin_trap __trap
+namespace lathe_host {
+LATHE_DEVICE void broken_promise(const char* text) {
+  lathe_api->fail(text, nullptr, 0);
+}
+} // namespace lathe_host
+// A compiler may build on what it is promised, and no sanitizer watches this promise.
+#define __builtin_assume(...)                                                                                \
+  ((__VA_ARGS__) ? static_cast<void>(0)                                                                      \
+                 : lathe_host::broken_promise("the kernel promised what does not hold: " #__VA_ARGS__))
 
 // Warp primitives. `operation` tells apart what the lanes of one exchange do: they must all do the same.
 namespace lathe_host {

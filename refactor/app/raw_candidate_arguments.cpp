@@ -1,0 +1,126 @@
+#include "refactor/app/raw_candidate_builder.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace lathe::refactor {
+
+Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
+  Argument argument;
+  argument.name = parameter.name;
+  argument.is_buffer = false;
+  argument.dtype = dtype_of_type(parameter.type);
+  if (argument.dtype.empty())
+    argument.dtype = dtype_of_type(parameter.number);
+  const std::string unqualified = without_qualifiers(parameter.type);
+  if (argument.dtype.empty() &&
+      std::find(data_types_.begin(), data_types_.end(), unqualified) != data_types_.end())
+    argument.dtype = unqualified;
+  if (argument.dtype.empty())
+    return Error{"cannot tune " + kernel_.name,
+                 "parameter '" + parameter.name + "' of type " + parameter.type +
+                     " is neither a pointer nor a number",
+                 "pass its members as parameters of their own"};
+  const auto given = facts_.arguments.find(parameter.name);
+  if (given != facts_.arguments.end() && given->second.value) {
+    LATHE_TRY(argument.value, Expression::parse(*given->second.value));
+    return argument;
+  }
+  if (argument.dtype == "bool") { // a switch, not a size
+    argument.value = Expression(Value{std::int64_t{1}});
+    result_.assumptions.push_back(
+        fmt::format("{0} = true (say otherwise with --argument {0}=0)", parameter.name));
+    return argument;
+  }
+  const auto passed = site_.arguments.find(parameter.name);
+  const std::string text = passed == site_.arguments.end() ? "" : in_kernel_terms(passed->second);
+  // A size in place of an enumerator would be none of them.
+  const auto passed_number = Expression::parse(text);
+  if (parameter.is_enumeration && (!passed_number.ok() || !passed_number->names().empty())) {
+    argument.value = Expression(Value{std::int64_t{0}});
+    result_.assumptions.push_back(
+        fmt::format("{0} = 0 (say otherwise with --argument {0}=VALUE)", parameter.name));
+    return argument;
+  }
+  if (parameter.is_integer) {
+    auto parsed = Expression::parse(text.empty() ? parameter.name : text);
+    if (!parsed.ok())
+      parsed = Expression::parse(parameter.name);
+    LATHE_TRY(argument.value, std::move(parsed));
+    return argument;
+  }
+  auto constant = text.empty() ? Result<Expression>(Error{}) : Expression::parse(text);
+  if (constant.ok() && constant->names().empty()) {
+    argument.value = *constant;
+    return argument;
+  }
+  // A run-time number that no size determines: any typical value serves for tuning.
+  const bool is_epsilon = parameter.name.find("eps") != std::string::npos;
+  argument.value = Expression(Value{is_epsilon ? 1e-6 : 1.0});
+  result_.assumptions.push_back(fmt::format("{} = {} (say otherwise with --argument {}=VALUE)",
+                                            parameter.name, is_epsilon ? "1e-6" : "1.0", parameter.name));
+  return argument;
+}
+
+// What a pointer points to; of a template parameter that is bound to a type of its own, that type.
+std::string RawCandidateBuilder::element_of(const KernelParameter& parameter) const {
+  for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i)
+    if (kernel_.template_parameters[i].name == parameter.element && i < site_.template_arguments.size() &&
+        !site_.template_arguments[i].empty() &&
+        std::ranges::find(data_types_, parameter.element) == data_types_.end())
+      return site_.template_arguments[i];
+  return parameter.element;
+}
+
+Result<Argument> RawCandidateBuilder::buffer(const KernelParameter& parameter) {
+  Argument argument;
+  const std::string element = element_of(parameter);
+  argument.name = parameter.name;
+  argument.direction = parameter.is_const_pointee ? Direction::in : Direction::inout;
+  const bool is_data = std::find(data_types_.begin(), data_types_.end(), element) != data_types_.end();
+  argument.dtype = is_data ? element : dtype_of_type(element);
+  if (argument.dtype.empty())
+    argument.dtype = dtype_of_vector(element);
+  if (argument.dtype.empty())
+    argument.dtype = dtype_of_type(parameter.element_number);
+  // Memory without a type, and structures of several kinds of numbers, are bytes.
+  if (argument.dtype.empty() && (element == "void" || parameter.is_plain_structure))
+    argument.dtype = "u8";
+  if (argument.dtype.empty())
+    return Error{"cannot tune " + kernel_.name,
+                 "parameter '" + parameter.name + "' points to " + parameter.element + ", which has no dtype",
+                 "see docs/specification.md for the element types"};
+  const auto bound = std::ranges::find(result_.candidate.types, argument.dtype, &TypeParameter::name);
+  const bool is_index = bound != result_.candidate.types.end() &&
+                        std::ranges::none_of(bound->dtypes, [](const std::string& dtype) {
+                          return dtype[0] == 'f' || dtype[0] == 'b' || dtype[0] == 'e';
+                        });
+  const bool is_real = (is_data && !is_index) || argument.dtype[0] == 'f' || argument.dtype[0] == 'b' ||
+                       argument.dtype[0] == 'e';
+  if (!is_real)
+    argument.fill.kind = Fill::Kind::zero;             // indices: any other content could point outside
+  argument.count = Expression(Value{std::int64_t{0}}); // inferred by a traced run unless given
+  const auto given = facts_.arguments.find(parameter.name);
+  if (given != facts_.arguments.end()) {
+    if (given->second.count) {
+      LATHE_TRY(argument.count, Expression::parse(*given->second.count));
+    }
+    argument.direction = given->second.direction.value_or(argument.direction);
+    argument.fill = given->second.fill.value_or(argument.fill);
+  }
+  return argument;
+}
+
+Status RawCandidateBuilder::arguments() {
+  for (const auto& [name, ignored] : facts_.arguments)
+    if (std::none_of(kernel_.parameters.begin(), kernel_.parameters.end(),
+                     [&, &wanted = name](const KernelParameter& p) { return p.name == wanted; }))
+      return usage_error("no parameter '" + name + "' of " + kernel_.name, "");
+  for (const KernelParameter& parameter : kernel_.parameters) {
+    LATHE_TRY(Argument argument, parameter.is_pointer ? buffer(parameter) : scalar(parameter));
+    result_.candidate.arguments.push_back(std::move(argument));
+  }
+  return Done{};
+}
+
+} // namespace lathe::refactor

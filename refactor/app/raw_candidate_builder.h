@@ -1,0 +1,68 @@
+// How a raw candidate is put together; for the files named raw_candidate*.cpp only.
+#pragma once
+
+#include "refactor/app/raw_candidate.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+bool is_word(char letter);
+// Letters, digits and underscores only; not empty.
+bool plain_word(const std::string& text);
+// `text` with whole identifiers replaced.
+std::string substitute(const std::string& text, const std::map<std::string, std::string>& names);
+// C++ to the expression language: "16 / sizeof(T)" -> "16 / sizeof_T".
+std::string without_sizeof(const std::string& text);
+// "const T" -> "T".
+std::string without_qualifiers(std::string type);
+// CUDA's vector types as what they are vectors of: float4 -> f32. Empty: none of them.
+std::string dtype_of_vector(const std::string& type);
+
+// Makes one raw candidate: each step goes on from what those before it have found.
+class RawCandidateBuilder {
+public:
+  RawCandidateBuilder(const KernelInfo& kernel, const ExtractedKernel& extracted, const WorkloadFacts& facts,
+          const LaunchOverride& launch, const std::string& architecture)
+      : kernel_(kernel), extracted_(extracted), facts_(facts), launch_(launch), architecture_(architecture) {}
+
+  Result<RawCandidate> build();
+
+private:
+  Status choose_site();
+  Status override_template_arguments();
+  void take_instance();
+  Status check_template_arguments() const;
+  Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
+  bool take_types_of_an_instance();
+  std::string element_of(const KernelParameter& parameter) const;
+  Status mend_text();
+  void name_types();
+  Status geometry();
+  Status choose_dtypes();
+  Status arguments();
+  Status fix_device_limits();
+  void collect_dimensions();
+  Result<Argument> scalar(const KernelParameter& parameter);
+  Result<Argument> buffer(const KernelParameter& parameter);
+  std::string in_kernel_terms(const std::string& host_expression) const {
+    return substitute(host_expression, names_);
+  }
+  std::string type_list(const std::map<std::string, std::string>& cxx) const;
+
+  const KernelInfo& kernel_;
+  const ExtractedKernel& extracted_;
+  const WorkloadFacts& facts_;
+  const LaunchOverride& launch_;
+  const std::string& architecture_;
+  LaunchSite site_;
+  bool has_site_ = false;
+  std::map<std::string, std::string> names_; // launcher's spelling -> the specification's
+  std::vector<std::string> data_types_;      // type parameters that are element types
+  std::map<std::string, std::vector<std::string>> dtypes_in_use_; // of those that the launch makes concrete
+  RawCandidate result_;
+};
+
+} // namespace lathe::refactor

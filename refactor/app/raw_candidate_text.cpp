@@ -1,0 +1,112 @@
+#include "refactor/app/raw_candidate_builder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <regex>
+
+namespace lathe::refactor {
+
+bool is_word(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
+}
+
+bool plain_word(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_word);
+}
+
+std::string substitute(const std::string& text, const std::map<std::string, std::string>& names) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    if (!is_word(text[i])) {
+      result += text[i++];
+      continue;
+    }
+    std::size_t end = i;
+    while (end < text.size() && is_word(text[end]))
+      ++end;
+    const std::string word = text.substr(i, end - i);
+    const auto found = names.find(word);
+    result += found == names.end() ? word : found->second;
+    i = end;
+  }
+  return result;
+}
+
+std::string without_sizeof(const std::string& text) {
+  static const std::regex pattern(R"(sizeof\s*\(\s*(\w+)\s*\))");
+  return std::regex_replace(text, pattern, "sizeof_$1");
+}
+
+std::string without_qualifiers(std::string type) {
+  for (const std::string prefix : {"const ", "volatile "})
+    if (type.starts_with(prefix))
+      type = type.substr(prefix.size());
+  return type;
+}
+
+std::string dtype_of_vector(const std::string& type) {
+  static const std::map<std::string, std::string> vectors{
+      {"half2", "f16"}, {"__half2", "f16"}, {"nv_bfloat162", "bf16"}, {"__nv_bfloat162", "bf16"},
+      {"float", "f32"}, {"double", "f64"},  {"char", "i8"},           {"uchar", "u8"},
+      {"short", "i16"}, {"ushort", "u16"},  {"int", "i32"},           {"uint", "u32"},
+      {"long", "i64"},  {"ulong", "u64"},   {"longlong", "i64"},      {"ulonglong", "u64"}};
+  if (type.empty() || type.back() < '1' || type.back() > '4')
+    return "";
+  auto found = vectors.find(type);
+  if (found == vectors.end())
+    found = vectors.find(type.substr(0, type.size() - 1));
+  return found == vectors.end() ? "" : found->second;
+}
+
+std::string dtype_of_type(std::string type) {
+  static const std::map<std::string, std::string> known{{"float", "f32"},
+                                                        {"double", "f64"},
+                                                        {"half", "f16"},
+                                                        {"__half", "f16"},
+                                                        {"nv_half", "f16"},
+                                                        {"__nv_bfloat16", "bf16"},
+                                                        {"nv_bfloat16", "bf16"},
+                                                        {"__nv_fp8_e4m3", "e4m3"},
+                                                        {"__nv_fp8_e5m2", "e5m2"},
+                                                        {"__nv_fp8_storage_t", "u8"},
+                                                        {"at::Half", "f16"},
+                                                        {"c10::Half", "f16"},
+                                                        {"at::BFloat16", "bf16"},
+                                                        {"c10::BFloat16", "bf16"},
+                                                        {"bool", "bool"},
+                                                        {"char", "i8"},
+                                                        {"signed char", "i8"},
+                                                        {"int8_t", "i8"},
+                                                        {"unsigned char", "u8"},
+                                                        {"uint8_t", "u8"},
+                                                        {"short", "i16"},
+                                                        {"int16_t", "i16"},
+                                                        {"unsigned short", "u16"},
+                                                        {"uint16_t", "u16"},
+                                                        {"int", "i32"},
+                                                        {"int32_t", "i32"},
+                                                        {"unsigned", "u32"},
+                                                        {"unsigned int", "u32"},
+                                                        {"uint", "u32"},
+                                                        {"uint32_t", "u32"},
+                                                        {"long", "i64"},
+                                                        {"long long", "i64"},
+                                                        {"int64_t", "i64"},
+                                                        {"unsigned long", "u64"},
+                                                        {"unsigned long long", "u64"},
+                                                        {"uint64_t", "u64"},
+                                                        {"size_t", "u64"},
+                                                        {"ptrdiff_t", "i64"},
+                                                        {"intptr_t", "i64"},
+                                                        {"uintptr_t", "u64"}};
+  type = without_qualifiers(std::move(type));
+  if (type.starts_with("std::"))
+    type = type.substr(5);
+  while (!type.empty() && type.back() == ' ')
+    type.pop_back();
+  const auto found = known.find(type);
+  return found == known.end() ? "" : found->second;
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,279 @@
+#include "refactor/app/raw_candidate_builder.h"
+#include "refactor/rewrite/template_argument.h"
+#include "tuner/compile/compile.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <regex>
+
+namespace lathe::refactor {
+namespace {
+
+// Types that are tried for a type parameter when nothing says which are in use: those of inference kernels,
+// and where none of them compiles, those of indices.
+const std::vector<std::string> usual_dtypes{"bf16", "f16", "f32"}, index_dtypes{"i32", "i64"};
+
+// Parameters that are tried in both kinds at once; each doubles the compiles.
+constexpr std::size_t MOST_OPEN_TYPES = 3;
+
+// The reverse, for template arguments: "16 / sizeof_T" -> "16 / sizeof(T)".
+std::string with_sizeof(const std::string& text) {
+  static const std::regex pattern(R"(\bsizeof_(\w+))");
+  return std::regex_replace(text, pattern, "sizeof($1)");
+}
+
+bool is_type_parameter(const TemplateParameter& parameter) {
+  return parameter.type == "typename" || parameter.type == "class";
+}
+
+} // namespace
+
+Status RawCandidateBuilder::override_template_arguments() {
+  site_.template_arguments.resize(
+      std::max(site_.template_arguments.size(), kernel_.template_parameters.size()));
+  for (const auto& [name, value] : launch_.template_arguments) {
+    // A name of the launcher's: what it stands for in the arguments that mention it.
+    bool is_mentioned = false;
+    for (std::string& argument : site_.template_arguments) {
+      std::string with_value = substitute(argument, {{name, "(" + value + ")"}});
+      is_mentioned |= with_value != argument;
+      argument = std::move(with_value);
+    }
+    const auto found = std::ranges::find(kernel_.template_parameters, name,
+                                         [](const TemplateParameter& p) { return p.name; });
+    if (found == kernel_.template_parameters.end() && is_mentioned)
+      continue;
+    if (found == kernel_.template_parameters.end()) {
+      std::string known;
+      for (const TemplateParameter& parameter : kernel_.template_parameters)
+        known += (known.empty() ? "" : ", ") + parameter.name;
+      return usage_error("no template parameter '" + name + "' of " + kernel_.name,
+                         known.empty() ? "it is no template" : "its own are " + known);
+    }
+    site_.template_arguments[static_cast<std::size_t>(found - kernel_.template_parameters.begin())] = value;
+  }
+  return Done{};
+}
+
+// Functions and switches that a launcher passes on from template parameters of its own: those of the file's
+// first instance. Numbers are asked for: they are sizes.
+void RawCandidateBuilder::take_instance() {
+  const auto parameters = kernel_.template_parameters.size();
+  const auto complete = std::ranges::find_if(
+      site_.instances, [&](const std::vector<std::string>& list) { return list.size() == parameters; });
+  if (complete == site_.instances.end())
+    return;
+  for (std::size_t i = 0; i < parameters; ++i) {
+    const TemplateParameter& parameter = kernel_.template_parameters[i];
+    std::string& argument = site_.template_arguments[i];
+    const bool is_switch = parameter.type == "bool" || parameter.type == "const bool";
+    const bool is_literal = argument == "true" || argument == "false";
+    if (is_type_parameter(parameter) || launch_.template_arguments.contains(parameter.name) || is_literal ||
+        !plain_word(argument) || (!is_switch && !dtype_of_type(parameter.type).empty()))
+      continue;
+    result_.assumptions.push_back(
+        fmt::format("{} = {}, as in the first of {} instances (say otherwise with --template-argument)",
+                    parameter.name, (*complete)[i], site_.instances.size()));
+    argument = (*complete)[i];
+  }
+}
+
+// A number that the launcher computes from the problem's size, or takes as a template parameter of its own,
+// leaves the instance open.
+Status RawCandidateBuilder::check_template_arguments() const {
+  for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
+    const TemplateParameter& parameter = kernel_.template_parameters[i];
+    if (is_type_parameter(parameter) || site_.template_arguments[i].empty())
+      continue;
+    const auto value = Expression::parse(in_kernel_terms(without_sizeof(site_.template_arguments[i])));
+    if (!value)
+      continue; // a function, an enumerator, C++ that only the compiler reads
+    const auto& names = value->names();
+    const auto open = std::ranges::find_if(names, [&](const std::string& name) {
+      return !name.starts_with("sizeof_") && extracted_.text.find(name) == std::string::npos;
+    });
+    const bool is_parameters_size = std::ranges::any_of(names, [&](const std::string& name) {
+      return std::ranges::any_of(kernel_.parameters,
+                                 [&](const KernelParameter& p) { return p.name == name; });
+    });
+    if (open != names.end() || is_parameters_size)
+      return Error{
+          "cannot tell which " + kernel_.name + " is meant",
+          fmt::format("its template argument {} is '{}' where it is launched ({}), which depends on {}",
+                      parameter.name, site_.template_arguments[i], site_.location,
+                      open != names.end() ? *open : "the problem's size"),
+          fmt::format("give it with --template-argument {}=..., a number or such as 16 / sizeof_T",
+                      parameter.name)};
+  }
+  return Done{};
+}
+
+void RawCandidateBuilder::name_types() {
+  for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
+    const TemplateParameter& parameter = kernel_.template_parameters[i];
+    const std::string argument = i < site_.template_arguments.size() ? site_.template_arguments[i] : "";
+    if (const std::string dtype = dtype_of_type(argument); is_type_parameter(parameter) && !dtype.empty()) {
+      // A concrete element type: the parameter stands for it, in the other arguments too (gelu<__half>).
+      data_types_.push_back(parameter.name);
+      dtypes_in_use_[parameter.name] = {dtype};
+      if (plain_word(argument) && !names_.contains(argument))
+        names_[argument] = parameter.name;
+    } else if (is_type_parameter(parameter)) {
+      const bool plain = plain_word(argument);
+      // A launcher's own type parameter, or none known: an element type to be bound. Anything else is kept as
+      // written.
+      if (argument.empty() || (plain && dtype_of_vector(argument).empty())) {
+        data_types_.push_back(parameter.name);
+        if (plain && argument != parameter.name) {
+          names_[argument] = parameter.name;
+          names_["sizeof_" + argument] = "sizeof_" + parameter.name;
+        }
+      }
+    } else if (!is_type_parameter(parameter) && !argument.empty()) {
+      names_.emplace(parameter.name, "(" + substitute(without_sizeof(argument), names_) + ")");
+    }
+  }
+}
+
+// The template argument list with {T} for element types, or with the C++ types of `cxx` filled in.
+std::string RawCandidateBuilder::type_list(const std::map<std::string, std::string>& cxx) const {
+  if (kernel_.template_parameters.empty())
+    return "";
+  std::string list;
+  for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
+    const TemplateParameter& parameter = kernel_.template_parameters[i];
+    std::string argument = i < site_.template_arguments.size() ? site_.template_arguments[i] : "";
+    const bool is_data =
+        std::find(data_types_.begin(), data_types_.end(), parameter.name) != data_types_.end();
+    if (is_data)
+      argument = parameter.name;
+    if (argument.empty() && !site_.instances.empty() && i < site_.instances.front().size())
+      argument = site_.instances.front()[i]; // a function, an enumerator: known by what is instantiated
+    if (argument.empty())
+      argument = parameter.default_argument;
+    std::map<std::string, std::string> spelled = names_;
+    for (const auto& [from, to] : names_)
+      if (std::find(data_types_.begin(), data_types_.end(), to) != data_types_.end())
+        spelled[from] = cxx.contains(to) ? cxx.at(to) : "{" + to + "}";
+    for (const std::string& type : data_types_)
+      spelled[type] = cxx.contains(type) ? cxx.at(type) : "{" + type + "}";
+    argument = with_sizeof(argument);
+    if (!is_type_parameter(parameter) && Expression::parse(without_sizeof(argument)).ok())
+      argument = to_template_argument(argument);
+    list += (i == 0 ? "" : ", ") + substitute(argument, spelled);
+  }
+  return "<" + list + ">";
+}
+
+Status RawCandidateBuilder::choose_dtypes() {
+  Candidate& candidate = result_.candidate;
+  for (const std::string& type : data_types_) {
+    const auto given = facts_.types.find(type);
+    const auto used = dtypes_in_use_.find(type);
+    candidate.types.push_back({type, given != facts_.types.end()    ? given->second
+                                     : used != dtypes_in_use_.end() ? used->second
+                                                                    : usual_dtypes});
+  }
+  for (const auto& [name, dtypes] : facts_.types)
+    if (std::find(data_types_.begin(), data_types_.end(), name) == data_types_.end())
+      return usage_error("no type parameter '" + name + "' of " + kernel_.name, "");
+  candidate.instance = extracted_.kernel + type_list({});
+  // Where nothing says which types are in use, those that compile are taken.
+  for (TypeParameter& type : candidate.types) {
+    if (facts_.types.contains(type.name) || dtypes_in_use_.contains(type.name))
+      continue;
+    auto compiling = compiling_dtypes(type);
+    // The combination that the file itself instantiates, where no single type will do.
+    if (!compiling.ok() && take_types_of_an_instance())
+      return Done{};
+    LATHE_TRY(type.dtypes, std::move(compiling));
+  }
+  return Done{};
+}
+
+// The types of the first of the file's instances that compiles: element types where they are that, and the
+// others (a functor, half2) as they are written there.
+bool RawCandidateBuilder::take_types_of_an_instance() {
+  const std::size_t parameters = kernel_.template_parameters.size();
+  for (const std::vector<std::string>& instance : site_.instances) {
+    if (instance.size() != parameters)
+      continue;
+    const LaunchSite before = site_;
+    const std::vector<std::string> data_types = data_types_;
+    std::map<std::string, std::string> dtypes, cxx;
+    for (std::size_t i = 0; i < parameters; ++i) {
+      const TemplateParameter& parameter = kernel_.template_parameters[i];
+      if (std::ranges::find(data_types, parameter.name) == data_types.end())
+        continue;
+      const std::string dtype = dtype_of_type(instance[i]);
+      if (!dtype.empty()) {
+        dtypes[parameter.name] = dtype;
+        cxx[parameter.name] = dtype_cxx(dtype);
+      } else {
+        site_.template_arguments[i] = instance[i];
+        std::erase(data_types_, parameter.name);
+      }
+    }
+    const std::string list = type_list(cxx);
+    if (compile_kernel(extracted_.text, extracted_.kernel + list, {"-std=c++17"}, architecture_).ok()) {
+      std::erase_if(result_.candidate.types,
+                    [&](const TypeParameter& type) { return !dtypes.contains(type.name); });
+      for (TypeParameter& type : result_.candidate.types)
+        type.dtypes = {dtypes[type.name]};
+      result_.candidate.instance = extracted_.kernel + type_list({});
+      result_.assumptions.push_back(
+          fmt::format("types as in {}, which the file instantiates (say otherwise with --types)", list));
+      return true;
+    }
+    site_ = before;
+    data_types_ = data_types;
+  }
+  return false;
+}
+
+Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const TypeParameter& type) const {
+  std::vector<std::string> compiling;
+  std::string first_error;
+  // The other parameters that nothing is known of: data at first, then each of them an index too.
+  std::vector<std::string> open_types;
+  for (const TypeParameter& other : result_.candidate.types)
+    if (other.name != type.name && other.dtypes == usual_dtypes && !facts_.types.contains(other.name) &&
+        open_types.size() < MOST_OPEN_TYPES)
+      open_types.push_back(other.name);
+  for (unsigned indices = 0; indices < 1u << open_types.size() && compiling.empty(); ++indices)
+    for (const auto* dtypes : {&usual_dtypes, &index_dtypes})
+      for (const std::string& dtype : *dtypes) {
+        if (dtypes == &index_dtypes && !compiling.empty())
+          break;
+        std::map<std::string, std::string> cxx;
+        for (const TypeParameter& other : result_.candidate.types)
+          cxx[other.name] = dtype_cxx(other.name == type.name ? dtype : other.dtypes.front());
+        for (std::size_t i = 0; i < open_types.size(); ++i)
+          if (indices >> i & 1)
+            cxx[open_types[i]] = dtype_cxx(index_dtypes.front());
+        const auto compiled = compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx),
+                                             {"-std=c++17"}, architecture_);
+        if (compiled.ok())
+          compiling.push_back(dtype);
+        else if (first_error.empty())
+          first_error = compiled.error().sentence();
+      }
+  static const std::regex undefined(R"re(identifier "(\w+)" is undefined)re");
+  std::smatch open;
+  if (compiling.empty() && std::regex_search(first_error, open, undefined) &&
+      std::ranges::any_of(site_.template_arguments, [&](const std::string& argument) {
+        return substitute(argument, {{open[1].str(), ""}}) != argument;
+      }))
+    return Error{"cannot tell which " + kernel_.name + " is meant",
+                 fmt::format("its template arguments depend on {} where it is launched ({})", open[1].str(),
+                             site_.location),
+                 fmt::format("give it with --template-argument {}=...", open[1].str())};
+  if (compiling.empty())
+    return Error{"cannot find types for " + type.name + " of " + kernel_.name,
+                 "none of bf16, f16, f32, i32 and i64 compiles: " + first_error,
+                 "give them with --types " + type.name + "=..."};
+  return compiling;
+}
+
+} // namespace lathe::refactor
