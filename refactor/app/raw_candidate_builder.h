@@ -25,7 +25,7 @@ std::string dtype_of_vector(const std::string& type);
 class RawCandidateBuilder {
 public:
   RawCandidateBuilder(const KernelInfo& kernel, const ExtractedKernel& extracted, const WorkloadFacts& facts,
-          const LaunchOverride& launch, const std::string& architecture)
+                      const LaunchOverride& launch, const std::string& architecture)
       : kernel_(kernel), extracted_(extracted), facts_(facts), launch_(launch), architecture_(architecture) {}
 
   Result<RawCandidate> build();

@@ -49,7 +49,7 @@ Status PtxTranslator::move(const std::string& type, const Words& operands, std::
 }
 
 Status PtxTranslator::convert(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
-                           std::string& body) {
+                              std::string& body) {
   if (opcode.size() < 3 || operands.size() < 2)
     return Error{};
   const std::string &to = opcode[opcode.size() - 2], &from = opcode.back();
@@ -111,7 +111,7 @@ Status PtxTranslator::convert(const Words& opcode, const Words& operands, const 
 }
 
 Status PtxTranslator::memory(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
-                          std::string& body) {
+                             std::string& body) {
   const bool is_load = opcode[0] == "ld" || opcode[0] == "ldu";
   const auto type = cxx_type(opcode.back());
   if (!type || operands.size() < 2 || mods.contains("param") || mods.contains("local"))
@@ -144,7 +144,7 @@ Status PtxTranslator::memory(const Words& opcode, const Words& operands, const s
 }
 
 Status PtxTranslator::atomic(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
-                          std::string& body) {
+                             std::string& body) {
   const bool has_result = opcode[0] == "atom";
   const std::size_t first = has_result ? 1 : 0;
   const auto type = cxx_type(opcode.back());
@@ -185,7 +185,7 @@ Status PtxTranslator::atomic(const Words& opcode, const Words& operands, const s
 }
 
 Status PtxTranslator::warp(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
-                        std::string& body) {
+                           std::string& body) {
   const std::string& base = opcode[0];
   if (base == "shfl" && operands.size() >= 4) {
     static const std::map<std::string, std::string> KINDS{

@@ -19,8 +19,7 @@ Result<std::string> PtxTranslator::translate(std::string_view text) {
 
 Error PtxTranslator::unsupported(std::string_view instruction) {
   return {"cannot run inline assembly on the host executor",
-          "the instruction '" + std::string(instruction) + "' is not modelled",
-          "check this kernel on a GPU"};
+          "the instruction '" + std::string(instruction) + "' is not modelled", "check this kernel on a GPU"};
 }
 
 Status PtxTranslator::declare(std::size_t i, std::string& code) {
@@ -219,8 +218,8 @@ Result<std::string> PtxTranslator::read(const std::string& type, const std::stri
     const std::string bits = (single ? PTX + "u32" : PTX + "u64") + "(0x" + operand.substr(2) + "ull)";
     if (is_integer)
       return cxx + "(" + bits + ")";
-    return PTX + "immediate_real<" + cxx + ">(::lathe_host::bits_as<" + (single ? "float" : "double") +
-           ">(" + bits + "))";
+    return PTX + "immediate_real<" + cxx + ">(::lathe_host::bits_as<" + (single ? "float" : "double") + ">(" +
+           bits + "))";
   }
   std::string number = operand;
   const bool negative = number[0] == '-';
@@ -245,7 +244,9 @@ Result<std::string> PtxTranslator::write(const std::string& operand, const std::
   return PTX + "set(" + *name + ", " + value + ");";
 }
 
-Result<std::string> PtxTranslator::apply(const std::string& function, const std::string& type, const Words& operands, std::size_t count, bool saturate, bool relu) const {
+Result<std::string> PtxTranslator::apply(const std::string& function, const std::string& type,
+                                         const Words& operands, std::size_t count, bool saturate,
+                                         bool relu) const {
   if (operands.size() != count + 1)
     return Error{};
   std::string value = function + "(";

@@ -57,7 +57,8 @@ private:
   Result<std::string> read(const std::string& type, const std::string& operand) const;
   Result<std::string> write(const std::string& operand, const std::string& value) const;
   // "name(read(operands[1]), ...)" written to operands[0].
-  Result<std::string> apply(const std::string& function, const std::string& type, const Words& operands, std::size_t count, bool saturate = false, bool relu = false) const;
+  Result<std::string> apply(const std::string& function, const std::string& type, const Words& operands,
+                            std::size_t count, bool saturate = false, bool relu = false) const;
 
   // "[%1+16]": the address as u64.
   Result<std::string> address(const std::string& operand) const;
