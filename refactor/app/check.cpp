@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 
 namespace lathe::refactor {
@@ -66,6 +67,19 @@ void print_table(const Certificate& certificate, bool evidence) {
                            certificate.seed, certificate.seconds);
 }
 
+// Who wrote the template is no finding of a check: the certificate that the specification names goes on
+// saying it, as long as that is about this very text.
+void keep_author(const TuningSpec& spec, std::filesystem::path spec_file, Certificate& certificate) {
+  if (spec.provenance.certificate.empty())
+    return;
+  const auto text = read_file(spec_file.remove_filename() / spec.provenance.certificate);
+  if (!text.ok())
+    return; // never written, or lost: the new one says 'unknown'
+  const auto before = certificate_from_json(nlohmann::json::parse(*text, nullptr, false));
+  if (before.ok() && before->template_hash == certificate.template_hash)
+    certificate.author = before->author;
+}
+
 } // namespace
 
 int check_command(const Arguments& arguments) {
@@ -91,9 +105,10 @@ int check_command(const Arguments& arguments) {
   const auto spec = read_spec(line.positionals[0], ReadOptions{.check_template = false});
   if (!spec)
     return fail(spec.error());
-  const auto certificate = judge(*spec, options);
+  auto certificate = judge(*spec, options);
   if (!certificate)
     return fail(certificate.error());
+  keep_author(*spec, line.positionals[0], *certificate);
   nlohmann::json json = to_json(*certificate);
   if (line.has("certificate")) {
     const Status written = write_file(line.get<std::string>("certificate"), json.dump(2) + "\n");

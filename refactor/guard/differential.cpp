@@ -19,9 +19,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <future>
+#include <iterator>
 #include <mutex>
 #include <set>
+#include <tuple>
 
 namespace lathe::refactor {
 namespace {
@@ -165,25 +168,33 @@ private:
     const auto slow = static_cast<std::size_t>(std::ranges::count_if(shapes, is_slow));
     if (slow == 0 || shapes.size() - slow < ENOUGH)
       return;
-    std::erase_if(shapes, is_slow);
+    const auto kept = std::stable_partition(shapes.begin(), shapes.end(), std::not_fn(is_slow));
+    std::move(kept, shapes.end(), std::back_inserter(further_[shapes.front()->workload->types]));
+    shapes.erase(kept, shapes.end());
     findings_.evidence("left out: " + std::to_string(slow) + " sizes at which a run takes long");
+  }
+
+  // Appends a task where the configuration is admitted at the size and was not planned for it; whether it
+  // did.
+  bool add_task(const Configuration& configuration, const ReferenceRuns& shape, HostKernels::Wanted& wanted) {
+    const bool known = std::ranges::any_of(tasks_, [&](const Task& task) {
+      return task.shape == &shape && task.configuration.knobs == configuration.knobs;
+    });
+    auto bound = bind_configuration(shape.workload, configuration.knobs);
+    if (known || !bound || !admitted(*shape.workload, configuration.knobs) ||
+        !fits(*shape.workload, bound->template_launch, limits_))
+      return false;
+    bound->is_default = configuration.is_default;
+    wanted.emplace_back(bound->template_instance, bound->macros());
+    tasks_.push_back({std::move(*bound), &shape});
+    return true;
   }
 
   // Pairs of configurations and sizes. For each configuration the sizes that its conditions admit.
   void plan() {
     HostKernels::Wanted more;
     const auto add = [&](const Configuration& configuration, const ReferenceRuns& shape) {
-      const bool known = std::ranges::any_of(tasks_, [&](const Task& task) {
-        return task.shape == &shape && task.configuration.knobs == configuration.knobs;
-      });
-      auto bound = bind_configuration(shape.workload, configuration.knobs);
-      if (known || !bound || !admitted(*shape.workload, configuration.knobs) ||
-          !fits(*shape.workload, bound->template_launch, limits_))
-        return false;
-      bound->is_default = configuration.is_default;
-      more.emplace_back(bound->template_instance, bound->macros());
-      tasks_.push_back({std::move(*bound), &shape});
-      return true;
+      return add_task(configuration, shape, more);
     };
     for (const Configuration& configuration : subject_.sampled) {
       const auto& shapes = clean_[configuration.workload->types];
@@ -379,10 +390,101 @@ private:
   }
 
   void run_tasks() {
+    run_from(0);
+    reach_further();
+    report_runs();
+  }
+
+  // Code that no run has reached, at pairs of configuration and size that the plan left out.
+  void reach_further() {
+    constexpr std::size_t ROUNDS = 4, PAIRS = 8;
+    for (std::size_t turn = 0; turn < ROUNDS && !failed_ && Clock::now() < deadline_; ++turn) {
+      if (reach_.never(subject_.template_text, raw_reach_, subject_.raw_text).empty())
+        return;
+      if (turn == 0)
+        add_further_sizes();
+      const std::size_t first = tasks_.size();
+      HostKernels::Wanted wanted;
+      for (const auto& [configuration, shape] : pairs_by_news())
+        if (tasks_.size() < first + PAIRS)
+          add_task(*configuration, *shape, wanted);
+      if (tasks_.size() == first)
+        return;
+      templated_.compile(wanted, jobs_);
+      run_from(first);
+    }
+  }
+
+  // More sizes than all configurations share.
+  void add_further_sizes() {
+    constexpr std::size_t MORE = 3; // times as many
+    std::vector<const Configuration*> configurations;
+    for (const Configuration& configuration : subject_.sampled)
+      configurations.push_back(&configuration);
+    for (auto& [types, known] : clean_) {
+      auto shapes = boundary_shapes(subject_, types, configurations, limits_, MORE * known.size());
+      std::erase_if(shapes, [&](const auto& shape) {
+        return std::ranges::any_of(known,
+                                   [&](const auto& other) { return other->workload->key() == shape->key(); });
+      });
+      for (ReferenceTrial& trial : run_reference(raw_, is_restrict_, shapes, seed(0), jobs_, deadline_)) {
+        if (!trial.runs)
+          continue;
+        if (!known.empty())
+          keep_pairs_of(*known.front(), *trial.runs);
+        further_[types].push_back(std::move(trial.runs));
+      }
+    }
+  }
+
+  // All pairs of sampled configurations and sizes: first the sizes of which a dimension is smaller or larger
+  // than at any run, then those that fewest runs were at; every configuration's first before any one's
+  // second.
+  std::vector<std::pair<const Configuration*, const ReferenceRuns*>> pairs_by_news() const {
+    std::map<const ReferenceRuns*, std::size_t> times;
+    std::map<std::string, std::pair<std::int64_t, std::int64_t>> seen; // a dimension's least and most
+    for (const Task& task : tasks_) {
+      ++times[task.shape];
+      for (const auto& [name, size] : task.shape->workload->problem.dimensions) {
+        auto& [least, most] = seen.emplace(name, std::pair(size, size)).first->second;
+        least = std::min(least, size), most = std::max(most, size);
+      }
+    }
+    const auto is_known = [&](const ReferenceRuns& shape) {
+      return std::ranges::all_of(shape.workload->problem.dimensions, [&](const auto& dimension) {
+        const auto found = seen.find(dimension.first);
+        return found != seen.end() && found->second.first <= dimension.second &&
+               dimension.second <= found->second.second;
+      });
+    };
+    struct Pair {
+      bool is_known;
+      std::size_t times, place;
+      const Configuration* configuration;
+      const ReferenceRuns* shape;
+    };
+    std::vector<Pair> pairs;
+    for (const Configuration& configuration : subject_.sampled) {
+      std::size_t place = 0;
+      for (const auto* of_types : {&further_, &clean_})
+        if (const auto found = of_types->find(configuration.workload->types); found != of_types->end())
+          for (const auto& shape : found->second)
+            pairs.push_back({is_known(*shape), times[shape.get()], place++, &configuration, shape.get()});
+    }
+    std::ranges::stable_sort(
+        pairs, {}, [](const Pair& pair) { return std::tuple(pair.is_known, pair.times, pair.place); });
+    std::vector<std::pair<const Configuration*, const ReferenceRuns*>> ordered;
+    for (const Pair& pair : pairs)
+      ordered.emplace_back(pair.configuration, pair.shape);
+    return ordered;
+  }
+
+  // Runs the tasks from `first` on.
+  void run_from(std::size_t first) {
     // Every configuration's first size comes before any configuration's second.
     std::map<std::string, std::size_t> round;
     std::vector<std::pair<std::size_t, std::size_t>> order;
-    for (std::size_t i = 0; i < tasks_.size(); ++i)
+    for (std::size_t i = first; i < tasks_.size(); ++i)
       order.emplace_back(round[tasks_[i].configuration.template_instance]++, i);
     std::stable_sort(order.begin(), order.end());
     std::vector<std::vector<std::size_t>> batches;
@@ -391,33 +493,35 @@ private:
         batches.emplace_back();
       batches.back().push_back(order[place].second);
     }
-    std::vector<std::string> problems(tasks_.size());
-    std::vector<char> ran(tasks_.size(), 0);
-    std::atomic<bool> failed{false};
+    problems_.resize(tasks_.size());
+    ran_.resize(tasks_.size(), 0);
     parallel(batches.size(), jobs_, deadline_, [&](std::size_t batch) {
-      if (failed && subject_.options.stop_at_failure)
+      if (failed_ && subject_.options.stop_at_failure)
         return;
-      judge_tasks(batches[batch], problems);
+      judge_tasks(batches[batch], problems_);
       for (const std::size_t i : batches[batch]) {
-        ran[i] = 1;
-        if (!problems[i].empty())
-          failed = true;
+        ran_[i] = 1;
+        if (!problems_[i].empty())
+          failed_ = true;
       }
     });
+  }
+
+  void report_runs() {
     std::map<std::string, std::string> sizes;
     std::set<std::string> untested;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       const std::string text =
           tasks_[i].configuration.knobs_text() + (tasks_[i].configuration.is_default ? " (default)" : "");
-      if (!ran[i]) {
+      if (!ran_[i]) {
         ++left_out_;
         untested.insert(text);
         continue;
       }
       std::string& list = sizes[text];
       list += (list.empty() ? "" : "; ") + tasks_[i].shape->workload->key();
-      if (!problems[i].empty())
-        findings_.fail(problems[i] + " at " + tasks_[i].configuration.text());
+      if (!problems_[i].empty())
+        findings_.fail(problems_[i] + " at " + tasks_[i].configuration.text());
     }
     configurations_ = sizes.size();
     for (const auto& [text, list] : sizes) {
@@ -478,7 +582,12 @@ private:
   int jobs_ = 1;
   Clock::time_point deadline_;
   std::map<std::map<std::string, std::string>, std::vector<std::unique_ptr<ReferenceRuns>>> clean_;
+  // Sizes at which a run takes long, and more that were looked for: only for code that no other size reaches.
+  std::map<std::map<std::string, std::string>, std::vector<std::unique_ptr<ReferenceRuns>>> further_;
   std::vector<Task> tasks_;
+  std::vector<std::string> problems_; // of each task, or empty
+  std::vector<char> ran_;
+  std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::atomic<std::size_t> runs_{0};
   bool order_seen_ = false, race_seen_ = false;

@@ -2,51 +2,6 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-// The unsigned type that moves ALIGNMENT bytes at once.
-template <unsigned ALIGNMENT> struct lathe_carrier {
-  using type = uint4;
-};
-template <> struct lathe_carrier<1> {
-  using type = unsigned char;
-};
-template <> struct lathe_carrier<2> {
-  using type = unsigned short;
-};
-template <> struct lathe_carrier<4> {
-  using type = unsigned;
-};
-template <> struct lathe_carrier<8> {
-  using type = uint2;
-};
-// Cache policy of a load: 0 plain, 1 streaming (evicted first), 2 read-only data path.
-template <int CACHE, class V> __device__ __forceinline__ V lathe_load(const V* address) {
-  if constexpr (CACHE == 0) {
-    return *address;
-  } else {
-    using carrier = typename lathe_carrier<alignof(V)>::type;
-    V value;
-#pragma unroll
-    for (unsigned i = 0; i < sizeof(V) / sizeof(carrier); ++i) {
-      const carrier* part = reinterpret_cast<const carrier*>(address) + i;
-      reinterpret_cast<carrier*>(&value)[i] = CACHE == 1 ? __ldcs(part) : __ldg(part);
-    }
-    return value;
-  }
-}
-// Cache policy of a store: 0 plain, 1 streaming (evicted first).
-template <int CACHE, class V, class W> __device__ __forceinline__ void lathe_store(const W& value, V* address) {
-  if constexpr (CACHE == 0) {
-    *address = value;
-  } else {
-    using carrier = typename lathe_carrier<alignof(V)>::type;
-    V converted;
-    converted = value;
-#pragma unroll
-    for (unsigned i = 0; i < sizeof(V) / sizeof(carrier); ++i)
-      __stcs(reinterpret_cast<carrier*>(address) + i, reinterpret_cast<const carrier*>(&converted)[i]);
-  }
-}
-
 template <typename T>
 __device__ __forceinline__ void rotate_pair(T* head, const T* cosines, const T* sines, int pair, int half) {
   const float c = static_cast<float>(cosines[pair]);
@@ -57,27 +12,156 @@ __device__ __forceinline__ void rotate_pair(T* head, const T* cosines, const T* 
   head[pair + half] = static_cast<T>(y * c + x * s);
 }
 
-template <typename T, unsigned BLOCK, unsigned SPLIT, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int MIN_BLOCKS>
-__global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 1024 : BLOCK), MIN_BLOCKS) rotary_embedding_kernel(const int64_t* __restrict__ positions, T* __restrict__ query,
+template <typename T, int N>
+struct __align__(sizeof(T) * N) Pack {
+  T v[N];
+};
+
+template <int BYTES>
+struct Word;
+template <>
+struct Word<4> {
+  using type = unsigned int;
+};
+template <>
+struct Word<8> {
+  using type = uint2;
+};
+template <>
+struct Word<16> {
+  using type = uint4;
+};
+
+template <typename T, int N>
+union Bits {
+  Pack<T, N> pack;
+  typename Word<static_cast<int>(sizeof(T)) * N>::type word;
+  __device__ __forceinline__ Bits() {}
+};
+
+template <typename T, int N, int STREAM>
+__device__ __forceinline__ Pack<T, N> load_pack(const T* at) {
+  if constexpr (STREAM == 1 || STREAM == 2) {
+    using W = typename Word<static_cast<int>(sizeof(T)) * N>::type;
+    Bits<T, N> bits;
+    if constexpr (STREAM == 1) {
+      bits.word = __ldcs(reinterpret_cast<const W*>(at));
+    } else {
+      bits.word = __ldcg(reinterpret_cast<const W*>(at));
+    }
+    return bits.pack;
+  } else {
+    return *reinterpret_cast<const Pack<T, N>*>(at);
+  }
+}
+
+template <typename T, int N, int STREAM>
+__device__ __forceinline__ void store_pack(T* at, const Pack<T, N>& value) {
+  if constexpr (STREAM > 0) {
+    using W = typename Word<static_cast<int>(sizeof(T)) * N>::type;
+    Bits<T, N> bits;
+    bits.pack = value;
+    if constexpr (STREAM == 2) {
+      __stcg(reinterpret_cast<W*>(at), bits.word);
+    } else {
+      __stcs(reinterpret_cast<W*>(at), bits.word);
+    }
+  } else {
+    *reinterpret_cast<Pack<T, N>*>(at) = value;
+  }
+}
+
+template <typename T, int SPAN, int VEC, int ROWS, int HEADS, int STREAM>
+__global__ void __launch_bounds__(1024)
+rotary_embedding_kernel(const int64_t* __restrict__ positions, T* __restrict__ query,
                                         T* __restrict__ key, const T* __restrict__ cos_sin_cache,
                                         const int rot_dim, const int64_t query_stride,
                                         const int64_t key_stride, const int num_heads, const int num_kv_heads,
                                         const int head_size) {
-  for (unsigned lathe_row = 0; lathe_row < ROWS; ++lathe_row) {
-  const int token = (blockIdx.x * ROWS + lathe_row);
-  const T* cosines = cos_sin_cache + lathe_load<LOAD_CACHE>(&positions[token]) * rot_dim;
+  const int token = blockIdx.x;
+  // Asked for here, used behind the data loads.
+  const int64_t position = positions[token];
+  const T* cosines = cos_sin_cache + position * rot_dim;
   const int half = rot_dim / 2;
   const T* sines = cosines + half;
+  const int part = blockIdx.y;
+  const int thread = threadIdx.x;
 
-#pragma unroll UNROLL
-  for (int i = (SPLIT == 1 ? threadIdx.x : threadIdx.x + blockIdx.y * (BLOCK == 0 ? blockDim.x : BLOCK)); i < num_heads * half; i += ((BLOCK == 0 ? blockDim.x : BLOCK) * SPLIT)) {
-    const int64_t head = token * query_stride + i / half * head_size;
-    rotate_pair(query + head, cosines, sines, i % half, half);
+  bool scalar = true;
+  if constexpr (SPAN > 0) {
+    using Vector = Pack<T, VEC>;
+    constexpr unsigned LANES = SPAN / VEC;
+    // The same for every thread of the grid: sizes and base addresses only. VEC is a power of two.
+    const unsigned long long sizes =
+        static_cast<unsigned long long>(half) | static_cast<unsigned long long>(rot_dim) |
+        static_cast<unsigned long long>(head_size) | static_cast<unsigned long long>(query_stride) |
+        static_cast<unsigned long long>(key_stride);
+    const unsigned long long addresses = reinterpret_cast<unsigned long long>(query) |
+                                         reinterpret_cast<unsigned long long>(key) |
+                                         reinterpret_cast<unsigned long long>(cos_sin_cache);
+    const bool aligned = sizes % VEC == 0 && addresses % sizeof(Vector) == 0;
+    if (aligned) {
+      scalar = false;
+      const int lane = static_cast<int>(threadIdx.x % LANES);
+      const int row = static_cast<int>(threadIdx.x / LANES);
+      const int first = part * (ROWS * HEADS) + row;
+      if (first < num_heads + num_kv_heads) {
+        T* query_row = query + token * query_stride;
+        T* key_row = key + token * key_stride;
+#pragma unroll 1
+        for (int pair = lane * VEC; pair < half; pair += SPAN) {
+          Vector x[HEADS];
+          Vector y[HEADS];
+#pragma unroll
+          for (int u = 0; u < HEADS; ++u) {
+            const int h = first + u * ROWS;
+            if (h < num_heads + num_kv_heads) {
+              const T* at = (h < num_heads ? query_row + static_cast<int64_t>(h) * head_size
+                                           : key_row + static_cast<int64_t>(h - num_heads) * head_size) +
+                            pair;
+              x[u] = load_pack<T, VEC, STREAM>(at);
+              y[u] = load_pack<T, VEC, STREAM>(at + half);
+            }
+          }
+          const Vector c = *reinterpret_cast<const Vector*>(cosines + pair);
+          const Vector s = *reinterpret_cast<const Vector*>(sines + pair);
+#pragma unroll
+          for (int u = 0; u < HEADS; ++u) {
+            const int h = first + u * ROWS;
+            if (h < num_heads + num_kv_heads) {
+              T* at = (h < num_heads ? query_row + static_cast<int64_t>(h) * head_size
+                                     : key_row + static_cast<int64_t>(h - num_heads) * head_size) +
+                      pair;
+              Vector low;
+              Vector high;
+#pragma unroll
+              for (int k = 0; k < VEC; ++k) {
+                const float cv = static_cast<float>(c.v[k]);
+                const float sv = static_cast<float>(s.v[k]);
+                const float xv = static_cast<float>(x[u].v[k]);
+                const float yv = static_cast<float>(y[u].v[k]);
+                low.v[k] = static_cast<T>(xv * cv - yv * sv);
+                high.v[k] = static_cast<T>(yv * cv + xv * sv);
+              }
+              store_pack<T, VEC, STREAM>(at, low);
+              store_pack<T, VEC, STREAM>(at + half, high);
+            }
+          }
+        }
+      }
+    }
   }
-#pragma unroll UNROLL_2
-  for (int i = (SPLIT == 1 ? threadIdx.x : threadIdx.x + blockIdx.y * (BLOCK == 0 ? blockDim.x : BLOCK)); i < num_kv_heads * half; i += ((BLOCK == 0 ? blockDim.x : BLOCK) * SPLIT)) {
-    const int64_t head = token * key_stride + i / half * head_size;
-    rotate_pair(key + head, cosines, sines, i % half, half);
-  }
+
+  if (scalar) {
+    const int parts = SPAN > 0 ? static_cast<int>(gridDim.y) : 1;
+    const int threads = blockDim.x;
+    for (int i = part * threads + thread; i < num_heads * half; i += parts * threads) {
+      const int64_t head = token * query_stride + i / half * head_size;
+      rotate_pair(query + head, cosines, sines, i % half, half);
+    }
+    for (int i = (parts - 1 - part) * threads + thread; i < num_kv_heads * half; i += parts * threads) {
+      const int64_t head = token * key_stride + i / half * head_size;
+      rotate_pair(key + head, cosines, sines, i % half, half);
+    }
   }
 }

@@ -5,51 +5,6 @@
 #define INFINITY (__builtin_inff ())
 #endif
 
-// The unsigned type that moves ALIGNMENT bytes at once.
-template <unsigned ALIGNMENT> struct lathe_carrier {
-  using type = uint4;
-};
-template <> struct lathe_carrier<1> {
-  using type = unsigned char;
-};
-template <> struct lathe_carrier<2> {
-  using type = unsigned short;
-};
-template <> struct lathe_carrier<4> {
-  using type = unsigned;
-};
-template <> struct lathe_carrier<8> {
-  using type = uint2;
-};
-// Cache policy of a load: 0 plain, 1 streaming (evicted first), 2 read-only data path.
-template <int CACHE, class V> __device__ __forceinline__ V lathe_load(const V* address) {
-  if constexpr (CACHE == 0) {
-    return *address;
-  } else {
-    using carrier = typename lathe_carrier<alignof(V)>::type;
-    V value;
-#pragma unroll
-    for (unsigned i = 0; i < sizeof(V) / sizeof(carrier); ++i) {
-      const carrier* part = reinterpret_cast<const carrier*>(address) + i;
-      reinterpret_cast<carrier*>(&value)[i] = CACHE == 1 ? __ldcs(part) : __ldg(part);
-    }
-    return value;
-  }
-}
-// Cache policy of a store: 0 plain, 1 streaming (evicted first).
-template <int CACHE, class V, class W> __device__ __forceinline__ void lathe_store(const W& value, V* address) {
-  if constexpr (CACHE == 0) {
-    *address = value;
-  } else {
-    using carrier = typename lathe_carrier<alignof(V)>::type;
-    V converted;
-    converted = value;
-#pragma unroll
-    for (unsigned i = 0; i < sizeof(V) / sizeof(carrier); ++i)
-      __stcs(reinterpret_cast<carrier*>(address) + i, reinterpret_cast<const carrier*>(&converted)[i]);
-  }
-}
-
 template <unsigned BYTES> struct chunk_of;
 
 template <> struct chunk_of<2> {
@@ -77,10 +32,10 @@ template <typename T, unsigned N> struct aligned_vector {
 
   chunk bits[CHUNKS];
 
-  template <int CACHE = 0> __device__ __forceinline__ void load(const T* source) {
+  __device__ __forceinline__ void load(const T* source) {
 #pragma unroll
     for (unsigned i = 0; i < CHUNKS; ++i)
-      bits[i] = lathe_load<CACHE>(&reinterpret_cast<const chunk*>(source)[i]);
+      bits[i] = reinterpret_cast<const chunk*>(source)[i];
   }
   __device__ __forceinline__ void store(T* target) const {
 #pragma unroll
@@ -93,8 +48,8 @@ template <typename T, unsigned N> struct aligned_vector {
   }
 };
 
-template <typename T, int EXPERTS, int WARPS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS>
-__global__ void __launch_bounds__(WARPS * 32, MIN_BLOCKS)
+template <typename T, int EXPERTS, int WARPS, int SELECT, int HOLD>
+__global__ void __launch_bounds__(WARPS * 32)
     topk_softmax_kernel(const T* __restrict__ logits, float* __restrict__ weights, int* __restrict__ experts,
                         const int num_tokens, const int k, const bool renormalise) {
   constexpr int PER_THREAD = EXPERTS / 32;
@@ -104,7 +59,7 @@ __global__ void __launch_bounds__(WARPS * 32, MIN_BLOCKS)
     return;
 
   aligned_vector<T, PER_THREAD> loaded;
-  loaded.template load<LOAD_CACHE>(logits + static_cast<int64_t>(token) * EXPERTS + lane * PER_THREAD);
+  loaded.load(logits + static_cast<int64_t>(token) * EXPERTS + lane * PER_THREAD);
   float p[PER_THREAD];
   float maximum = -INFINITY;
 #pragma unroll
@@ -129,8 +84,20 @@ __global__ void __launch_bounds__(WARPS * 32, MIN_BLOCKS)
   for (int i = 0; i < PER_THREAD; ++i)
     p[i] *= scale;
 
+  // A row's probabilities are all +0 or more, or all NaN. With SELECT they are compared as integers, which order as these
+  // floats and -1 do. A row of NaN gives NaN once, then -1, always for expert 0: only its first element stays.
+  if constexpr (SELECT != 0) {
+    if (sum != sum) {
+#pragma unroll
+      for (int i = 0; i < PER_THREAD; ++i)
+        if (lane * PER_THREAD + i > 0)
+          p[i] = -1.0f;
+    }
+  }
+
   float chosen = 0.0f;
-#pragma unroll UNROLL
+  float held_weight = 0.0f;
+  int held_expert = 0;
   for (int round = 0; round < k; ++round) {
     float best = p[0];
     int expert = lane * PER_THREAD;
@@ -140,18 +107,50 @@ __global__ void __launch_bounds__(WARPS * 32, MIN_BLOCKS)
         best = p[i];
         expert = lane * PER_THREAD + i;
       }
+    if constexpr (SELECT == 0) {
 #pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) {
-      const float other = __shfl_xor_sync(0xffffffffu, best, offset);
-      const int other_expert = __shfl_xor_sync(0xffffffffu, expert, offset);
-      if (other > best || (other == best && other_expert < expert)) {
-        best = other;
-        expert = other_expert;
+      for (int offset = 16; offset > 0; offset /= 2) {
+        const float other = __shfl_xor_sync(0xffffffffu, best, offset);
+        const int other_expert = __shfl_xor_sync(0xffffffffu, expert, offset);
+        if (other > best || (other == best && other_expert < expert)) {
+          best = other;
+          expert = other_expert;
+        }
       }
+    } else if constexpr (SELECT == 1) {
+      const int key = __float_as_int(best);
+      int top = key;
+#pragma unroll
+      for (int offset = 16; offset > 0; offset /= 2) {
+        const int other = __shfl_xor_sync(0xffffffffu, top, offset);
+        top = other > top ? other : top;
+      }
+      // Experts ascend with the lanes: the lowest lane that holds the maximum has the smallest index.
+      const unsigned holders = __ballot_sync(0xffffffffu, key == top);
+      expert = __shfl_sync(0xffffffffu, expert, __ffs(static_cast<int>(holders)) - 1);
+      best = __int_as_float(top);
+    } else {
+      const int key = __float_as_int(best);
+      const int top = __reduce_max_sync(0xffffffffu, key);
+      const int candidate = key == top ? expert : EXPERTS;
+      expert = __reduce_min_sync(0xffffffffu, candidate);
+      best = __int_as_float(top);
     }
-    if (lane == 0) {
-      lathe_store<STORE_CACHE>(best, &weights[static_cast<int64_t>(token) * k + round]);
-      lathe_store<STORE_CACHE>(expert, &experts[static_cast<int64_t>(token) * k + round]);
+    if constexpr (HOLD == 0) {
+      if (lane == 0) {
+        weights[static_cast<int64_t>(token) * k + round] = best;
+        experts[static_cast<int64_t>(token) * k + round] = expert;
+        chosen += best;
+      }
+    } else {
+      if (lane == round && round < HOLD) {
+        held_weight = best;
+        held_expert = expert;
+      }
+      if (lane == 0 && round >= HOLD) {
+        weights[static_cast<int64_t>(token) * k + round] = best;
+        experts[static_cast<int64_t>(token) * k + round] = expert;
+      }
       chosen += best;
     }
 #pragma unroll
@@ -159,8 +158,19 @@ __global__ void __launch_bounds__(WARPS * 32, MIN_BLOCKS)
       if (lane * PER_THREAD + i == expert)
         p[i] = -1.0f;
   }
-  if (renormalise && lane == 0)
-#pragma unroll UNROLL_2
-    for (int round = 0; round < k; ++round)
-      weights[static_cast<int64_t>(token) * k + round] /= chosen;
+  if constexpr (HOLD == 0) {
+    if (renormalise && lane == 0)
+      for (int round = 0; round < k; ++round)
+        weights[static_cast<int64_t>(token) * k + round] /= chosen;
+  } else {
+    if (lane < k && lane < HOLD) {
+      if (renormalise)
+        held_weight /= chosen;
+      weights[static_cast<int64_t>(token) * k + lane] = held_weight;
+      experts[static_cast<int64_t>(token) * k + lane] = held_expert;
+    }
+    if (renormalise && lane == 0)
+      for (int round = HOLD; round < k; ++round)
+        weights[static_cast<int64_t>(token) * k + round] /= chosen;
+  }
 }

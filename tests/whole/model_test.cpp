@@ -108,7 +108,13 @@ TEST_F(Model, AnAcceptedAnswerIsWrittenWithItsAuthor) {
   EXPECT_TRUE(certificate.at("Accepted").get<bool>());
   EXPECT_EQ(certificate.at("Author").at("Kind"), "model");
   EXPECT_EQ(certificate.at("Author").at("Model"), "written by hand");
-  EXPECT_EQ(lathe({"check", "search_spaces/scale.json"}).exit_code, 0);
+  // A check says again who wrote it, unless the text was changed since.
+  EXPECT_EQ(lathe({"check", "search_spaces/scale.json", "-o", "again.json"}).exit_code, 0);
+  EXPECT_EQ(nlohmann::json::parse(*read_file(folder() / "again.json")).at("Author"),
+            certificate.at("Author"));
+  ASSERT_TRUE(write_file(folder() / "templates/scale/scale.cuh", template_text() + "\n// edited\n").ok());
+  EXPECT_EQ(lathe({"check", "search_spaces/scale.json", "-o", "edited.json"}).exit_code, 0);
+  EXPECT_EQ(nlohmann::json::parse(*read_file(folder() / "edited.json")).at("Author").at("Kind"), "unknown");
 }
 
 TEST_F(Model, WrongResultsAreRefused) {
