@@ -124,10 +124,38 @@ private:
       limits_.bytes *= MORE;
       shapes = boundary_shapes(subject_, types, configurations, limits_, FEWEST_SHAPES);
     }
-    const Clock::time_point deadline = std::min(deadline_, Clock::now() + std::chrono::seconds(20));
+    RawTally tally;
+    run_raw(types, shapes, tally);
+    if (clean_[types].empty())
+      run_raw_near_problems(types, tally);
+    if (tally.unclean)
+      findings_.evidence("left out: " + std::to_string(tally.unclean) +
+                         " sizes at which the raw kernel itself does not run clean (" + tally.first_problem +
+                         ")");
+    keep_pairs_of_all_sizes(clean_[types]);
+    leave_out_slow(clean_[types]);
+    if (!clean_[types].empty())
+      return;
+    const std::string sizes = std::to_string(tally.tried) + " sizes";
+    if (tally.tried == 0)
+      findings_.undecided("no size is small enough to be run on the host executor");
+    else if (tally.unclean == 0)
+      findings_.undecided("the time limit left no run of the raw kernel at any of " + sizes);
+    else
+      findings_.undecided("the raw kernel runs clean at none of " + sizes + " (" + tally.first_problem + ")");
+  }
+
+  struct RawTally {
+    std::size_t tried = 0, unclean = 0;
     std::string first_problem;
-    std::size_t unclean = 0;
+  };
+
+  // Runs the raw kernel at `shapes` and keeps those at which it runs clean.
+  void run_raw(const std::map<std::string, std::string>& types,
+               const std::vector<std::shared_ptr<const Workload>>& shapes, RawTally& tally) {
+    const Clock::time_point deadline = std::min(deadline_, Clock::now() + std::chrono::seconds(20));
     auto trials = run_reference(raw_, is_restrict_, shapes, seed(0), jobs_, deadline);
+    tally.tried += shapes.size();
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       if (trials[i].runs) {
         order_seen_ |= trials[i].runs->depends_on_order;
@@ -139,25 +167,31 @@ private:
           ++raw_races_[{race.place, race.between_blocks}];
         clean_[types].push_back(std::move(trials[i].runs));
       } else if (!trials[i].problem.empty()) {
-        ++unclean;
-        if (first_problem.empty())
-          first_problem = shapes[i]->key() + ": " + trials[i].problem;
+        ++tally.unclean;
+        if (tally.first_problem.empty())
+          tally.first_problem = shapes[i]->key() + ": " + trials[i].problem;
       }
     }
-    if (unclean)
-      findings_.evidence("left out: " + std::to_string(unclean) +
-                         " sizes at which the raw kernel itself does not run clean (" + first_problem + ")");
-    keep_pairs_of_all_sizes(clean_[types]);
-    leave_out_slow(clean_[types]);
-    if (!clean_[types].empty())
-      return;
-    const std::string sizes = std::to_string(shapes.size()) + " sizes";
-    if (shapes.empty())
-      findings_.undecided("no size is small enough to be run on the host executor");
-    else if (first_problem.empty())
-      findings_.undecided("the time limit left no run of the raw kernel at any of " + sizes);
-    else
-      findings_.undecided("the raw kernel runs clean at none of " + sizes + " (" + first_problem + ")");
+  }
+
+  // Where sizes hang together (a stride and what it strides over), few are right but those of the problems
+  // themselves: each problem with one or two of its sizes made small, in as much memory as some of them need.
+  void run_raw_near_problems(const std::map<std::string, std::string>& types, RawTally& tally) {
+    constexpr std::uint64_t GROWTH = 8;
+    constexpr int STEPS = 3;
+    constexpr std::size_t ENOUGH = 4;
+    std::set<std::string> tried;
+    for (int step = 0; step < STEPS && clean_[types].size() < ENOUGH; ++step) {
+      std::vector<std::shared_ptr<const Workload>> shapes;
+      for (const Configuration& usual : subject_.defaults)
+        if (usual.workload->types == types)
+          for (auto& shape : shapes_near_problem(subject_, types, usual, limits_, CANDIDATE_SHAPES))
+            if (tried.insert(shape->key()).second)
+              shapes.push_back(std::move(shape));
+      run_raw(types, shapes, tally);
+      limits_.threads *= GROWTH;
+      limits_.bytes *= GROWTH;
+    }
   }
 
   // A size at which the raw kernel itself takes long costs a dozen of such runs for each configuration.

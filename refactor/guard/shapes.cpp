@@ -105,6 +105,81 @@ bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& lim
   return bytes <= limits.bytes && threads <= static_cast<double>(limits.threads);
 }
 
+namespace {
+
+// Gathers workloads, none twice, that the raw kernel can be launched with within the limits.
+class ShapeList {
+public:
+  ShapeList(const JudgedPair& subject, const std::map<std::string, std::string>& types,
+            const ShapeLimits& limits, std::size_t most, const Configuration* only)
+      : subject_(subject), types_(types), limits_(limits), most_(most), only_(only) {}
+
+  // Whether it was taken.
+  bool consider(const Dimensions& dimensions) {
+    if (shapes.size() >= most_ || !seen_.insert(dimensions).second)
+      return false;
+    Problem problem;
+    problem.dimensions = dimensions;
+    for (const auto& [name, value] : dimensions)
+      problem.label += (problem.label.empty() ? "" : " ") + name + "=" + std::to_string(value);
+    const auto workload = own_workload(subject_.spec, problem, types_, subject_.device);
+    if (!workload)
+      return false;
+    const auto knobs = default_knobs(**workload);
+    if (!knobs || !admitted(**workload, *knobs))
+      return false;
+    const auto launch = bind_launch(subject_.spec.reference.launch, **workload, *knobs);
+    if (!launch || !fits(**workload, *launch, limits_))
+      return false;
+    if (only_) {
+      const auto bound = bind_configuration(*workload, only_->knobs);
+      if (!bound || !admitted(**workload, only_->knobs) || !fits(**workload, bound->template_launch, limits_))
+        return false;
+    }
+    shapes.push_back(*workload);
+    return true;
+  }
+
+  // A problem with one or two of its dimensions small.
+  void consider_near(const Dimensions& own) {
+    const std::int64_t small_sizes[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 32};
+    const auto with = [](Dimensions dimensions, const std::string& name, std::int64_t size) {
+      dimensions[name] = std::min(size, dimensions[name]);
+      return dimensions;
+    };
+    consider(own);
+    for (const std::int64_t size : small_sizes) // each dimension in turn: some of them cannot be made small
+      for (const auto& [name, value] : own)
+        consider(with(own, name, size));
+    for (const auto& [name, value] : own)
+      for (const std::int64_t size : small_sizes)
+        for (const auto& [other, other_value] : own)
+          for (const std::int64_t other_size : small_sizes)
+            if (other != name)
+              consider(with(with(own, name, size), other, other_size));
+  }
+
+  std::vector<std::shared_ptr<const Workload>> shapes;
+
+private:
+  const JudgedPair& subject_;
+  const std::map<std::string, std::string>& types_;
+  const ShapeLimits& limits_;
+  std::size_t most_;
+  const Configuration* only_;
+  std::set<Dimensions> seen_;
+};
+
+} // namespace
+
+std::vector<std::shared_ptr<const Workload>>
+shapes_near_problem(const JudgedPair& subject, const std::map<std::string, std::string>& types,
+                    const Configuration& configuration, const ShapeLimits& limits, std::size_t most) {
+  ShapeList list(subject, types, limits, most, &configuration);
+  list.consider_near(configuration.workload->problem.dimensions);
+  return std::move(list.shapes);
+}
+
 std::vector<std::shared_ptr<const Workload>>
 boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::string>& types,
                 const std::vector<const Configuration*>& configurations, const ShapeLimits& limits,
@@ -117,50 +192,12 @@ boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::stri
   for (const std::string& name : subject.spec.dimensions)
     longest = std::max(longest, (sizes[name] = sizes_of(name, subject, tile_sizes, random)).size());
 
-  std::vector<std::shared_ptr<const Workload>> shapes;
-  std::set<Dimensions> seen;
-  const auto consider = [&](const Dimensions& dimensions) {
-    if (shapes.size() >= most || !seen.insert(dimensions).second)
-      return;
-    Problem problem;
-    problem.dimensions = dimensions;
-    for (const auto& [name, value] : dimensions)
-      problem.label += (problem.label.empty() ? "" : " ") + name + "=" + std::to_string(value);
-    const auto workload = own_workload(subject.spec, problem, types, subject.device);
-    if (!workload)
-      return;
-    const auto knobs = default_knobs(**workload);
-    if (!knobs || !admitted(**workload, *knobs))
-      return;
-    const auto launch = bind_launch(subject.spec.reference.launch, **workload, *knobs);
-    if (!launch || !fits(**workload, *launch, limits))
-      return;
-    if (only) {
-      const auto bound = bind_configuration(*workload, only->knobs);
-      if (!bound || !admitted(**workload, only->knobs) || !fits(**workload, bound->template_launch, limits))
-        return;
-    }
-    shapes.push_back(*workload);
-  };
+  ShapeList list(subject, types, limits, most, only);
+  std::vector<std::shared_ptr<const Workload>>& shapes = list.shapes;
+  const auto consider = [&](const Dimensions& dimensions) { list.consider(dimensions); };
   // One configuration is admitted at its own problem: that with some dimensions small, then next to it.
-  if (only) {
-    const Dimensions& own = only->workload->problem.dimensions;
-    const std::int64_t small_sizes[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 32};
-    for (const auto& [name, value] : own)
-      for (const std::int64_t size : small_sizes) {
-        Dimensions dimensions = own;
-        dimensions[name] = std::min(size, value);
-        consider(dimensions);
-        for (const auto& [other, other_value] : own)
-          for (const std::int64_t other_size : small_sizes)
-            if (other != name) {
-              dimensions = own;
-              dimensions[name] = std::min(size, value);
-              dimensions[other] = std::min(other_size, other_value);
-              consider(dimensions);
-            }
-      }
-  }
+  if (only)
+    list.consider_near(only->workload->problem.dimensions);
   // The problems' own sizes first, with the other dimensions small.
   for (const Problem& problem : subject.spec.problems) {
     consider(problem.dimensions);

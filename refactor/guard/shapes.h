@@ -25,6 +25,11 @@ boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::stri
                 const std::vector<const Configuration*>& configurations, const ShapeLimits& limits,
                 std::size_t most, const Configuration* only = nullptr);
 
+// Workloads of a configuration's own problem with one or two of its dimensions small, within the limits.
+std::vector<std::shared_ptr<const Workload>>
+shapes_near_problem(const JudgedPair& subject, const std::map<std::string, std::string>& types,
+                    const Configuration& configuration, const ShapeLimits& limits, std::size_t most);
+
 // How a size lies to the tiles of a configuration: below, at, next to, above each, or at a number of the
 // template's own text. Two sizes with the same marks tell the same.
 std::set<std::string> size_marks(const JudgedPair& subject, const Configuration& configuration,

@@ -11,8 +11,10 @@ namespace {
 // A unit this close to its peak is what limits a kernel. The vendor's profiler calls 80 % high utilisation
 // and 60 % the point below which latency is the likelier cause (Nsight Compute, Speed Of Light section).
 constexpr double NEAR_PEAK = 0.6;
-// A multiprocessor that is idle for more than a fifth of the launch: blocks, not code, are what lacks.
-constexpr double BUSY_ENOUGH = 0.8;
+// A multiprocessor that is idle for more than a third of the launch: blocks, not code, are what lacks. Active
+// and elapsed cycles are counted in different passes: a launch of eight blocks for each multiprocessor of an
+// H200, each of them waiting for loads, was seen anywhere between 76 and 112 % active.
+constexpr double BUSY_ENOUGH = 2.0 / 3;
 // Repeats beyond this share of the wavefronts are worth naming before the pipe that they fill.
 constexpr double MANY_CONFLICTS = 0.25;
 // A stall reason with less of a warp's time than this explains nothing.
