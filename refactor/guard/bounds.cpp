@@ -5,6 +5,7 @@
 #include "refactor/guard/checks.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 
 namespace lathe::refactor {
 namespace {
@@ -77,9 +78,15 @@ void compare_widths(const FactPair& pair, Findings& findings) {
       findings.fail(factors + " is computed in " + std::to_string(*widths.begin()) +
                     " bits, which the raw kernel does in " + std::to_string(*raw->second.begin()) + where);
   }
-  for (const std::string& truncation : pair.templated->address_truncations)
-    if (!pair.raw->address_truncations.contains(truncation))
-      findings.fail("an address is computed through " + truncation + ", unlike the raw kernel's" + where);
+  // An optimiser may turn the raw kernel's own arithmetic in 32 bits into arithmetic in 64 that is cut down.
+  for (const NarrowIndex& index : pair.templated->narrow_indices) {
+    const auto is_as_narrow = [&](const NarrowIndex& raw) {
+      return raw.bits <= index.bits && std::ranges::includes(raw.factors, index.factors);
+    };
+    if (index.is_cut && std::ranges::none_of(pair.raw->narrow_indices, is_as_narrow))
+      findings.fail("an index made of " + fmt::format("{}", fmt::join(index.factors, ", ")) + " is cut to " +
+                    std::to_string(index.bits) + " bits, which no index of the raw kernel is" + where);
+  }
 }
 
 } // namespace

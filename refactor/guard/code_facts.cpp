@@ -86,7 +86,7 @@ private:
         note(use.common_write_guards, use.stores);
       }
     }
-    note_truncations(pointer);
+    facts_.narrow_indices.merge(kernel_.narrow_indices(pointer));
   }
 
   // What an atomic access does, and for whom it is atomic.
@@ -109,11 +109,6 @@ private:
       if (isa<ConstantPointerNull>(comparison.getOperand(1 - side)))
         if (const auto* argument = dyn_cast<llvm::Argument>(comparison.getOperand(side)->stripPointerCasts()))
           facts_.nullable.insert(static_cast<int>(argument->getArgNo()));
-  }
-
-  void note_truncations(llvm::Value* pointer) {
-    for (const std::string& truncation : kernel_.truncations(pointer))
-      facts_.address_truncations.insert(truncation);
   }
 
   void visit(Instruction& instruction) {

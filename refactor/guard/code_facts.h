@@ -3,6 +3,7 @@
 // has a root.
 #pragma once
 
+#include "refactor/guard/narrow_index.h"
 #include "tuner/base/result.h"
 #include "tuner/spec/spec.h"
 
@@ -50,7 +51,7 @@ struct CodeFacts {
   std::set<int> used_parameters;
   // Products of sizes and block indices, by what is multiplied ("blockIdx.x * parameter 3"): widths in bits.
   std::map<std::string, std::set<unsigned>> products;
-  std::set<std::string> address_truncations; // integer narrowings that feed an address: "i64->i32"
+  std::set<NarrowIndex> narrow_indices; // of all addresses
 };
 
 // What is to be looked at: an instantiated kernel by its mangled name, and the block it is launched with.

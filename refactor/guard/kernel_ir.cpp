@@ -355,17 +355,17 @@ std::string KernelIr::factors(BinaryOperator& product) {
   return names.size() < 2 ? std::string() : text;
 }
 
-std::set<std::string> KernelIr::truncations(llvm::Value* pointer) {
-  std::set<std::string> found;
+std::set<NarrowIndex> KernelIr::narrow_indices(llvm::Value* pointer) {
+  constexpr unsigned WIDE = 64;
+  std::set<NarrowIndex> found;
   walk_back(pointer, [&](llvm::Value* current) {
-    std::set<std::string> names;
-    const auto* truncation = dyn_cast<TruncInst>(current);
-    if (truncation)
-      collect_factors(current, names);
-    if (names.size() >= 2)
-      found.insert(std::string("i") +
-                   std::to_string(truncation->getOperand(0)->getType()->getScalarSizeInBits()) + "->i" +
-                   std::to_string(truncation->getType()->getScalarSizeInBits()));
+    if ((isa<TruncInst>(current) || isa<BinaryOperator>(current)) && current->getType()->isIntegerTy() &&
+        current->getType()->getIntegerBitWidth() < WIDE) {
+      NarrowIndex index{{}, current->getType()->getIntegerBitWidth(), isa<TruncInst>(current)};
+      collect_factors(current, index.factors);
+      if (index.factors.size() >= 2)
+        found.insert(std::move(index));
+    }
     return !isa<LoadInst>(current) && !isa<CallBase>(current);
   });
   return found;

@@ -1,6 +1,7 @@
 // One kernel's optimised LLVM IR and the analyses over it. Used inside the guard only.
 #pragma once
 
+#include "refactor/guard/narrow_index.h"
 #include "tuner/base/result.h"
 
 #include <llvm/IR/Function.h>
@@ -32,8 +33,8 @@ public:
   const std::set<int>& guards(llvm::Instruction& instruction);
   // Whether a branch that may go different ways for threads of one block controls the instruction.
   bool is_divergent(llvm::Instruction& instruction);
-  // Integer truncations ("i64->i32") of sizes or block indices in the computation of an address.
-  std::set<std::string> truncations(llvm::Value* pointer);
+  // Values of fewer than 64 bits on the way to an address that are made of more than one size or block index.
+  std::set<NarrowIndex> narrow_indices(llvm::Value* pointer);
   // Scalar parameters that the value is computed from, without going through memory.
   std::set<int> scalars_in(llvm::Value* value);
   // Which sizes and block indices a product is made of ("blockIdx.x * parameter 3"); nothing when it is a
