@@ -34,7 +34,7 @@ struct CheckResult {
 
 // Who wrote the template; the guard judges all alike.
 struct Authorship {
-  std::string kind = "unknown"; // "rules", "model"
+  std::string kind = "unknown"; // "rules", "model", or in words who did what
   std::string model;            // by its own provider's word
   std::string transcript_hash;  // of the conversation that the template comes from
 };

@@ -159,18 +159,21 @@ __global__ void __launch_bounds__(WARPS * 32)
         p[i] = -1.0f;
   }
   if constexpr (HOLD == 0) {
-    if (renormalise && lane == 0)
+    if (renormalise && lane == 0) {
+      const float inverse = 1.0f / chosen;
       for (int round = 0; round < k; ++round)
-        weights[static_cast<int64_t>(token) * k + round] /= chosen;
+        weights[static_cast<int64_t>(token) * k + round] *= inverse;
+    }
   } else {
+    const float inverse = 1.0f / chosen;
     if (lane < k && lane < HOLD) {
       if (renormalise)
-        held_weight /= chosen;
+        held_weight *= inverse;
       weights[static_cast<int64_t>(token) * k + lane] = held_weight;
       experts[static_cast<int64_t>(token) * k + lane] = held_expert;
     }
     if (renormalise && lane == 0)
       for (int round = HOLD; round < k; ++round)
-        weights[static_cast<int64_t>(token) * k + round] /= chosen;
+        weights[static_cast<int64_t>(token) * k + round] *= inverse;
   }
 }

@@ -113,7 +113,9 @@ __global__ void __launch_bounds__(WARPS * 32)
       if (lane * PER_THREAD + i == expert)
         p[i] = -1.0f;
   }
-  if (renormalise && lane == 0)
+  if (renormalise && lane == 0) {
+    const float inverse = 1.0f / chosen;
     for (int round = 0; round < k; ++round)
-      weights[static_cast<int64_t>(token) * k + round] /= chosen;
+      weights[static_cast<int64_t>(token) * k + round] *= inverse;
+  }
 }

@@ -33,6 +33,27 @@ struct alignas(2) BFloat16 {
   __host__ __device__ operator __nv_bfloat16() const { return __ushort_as_bfloat16(x); }
 };
 
+// The value of an 8-bit number, by arithmetic that compilers fold: kernels compare with numeric_limits of
+// these types for every element, which a conversion instruction would compute anew each time. HAS_INFINITY:
+// the largest exponent is that of infinity and not-a-number; else only its last value is not-a-number.
+template <int EXPONENT_BITS, int MANTISSA_BITS, bool HAS_INFINITY>
+inline __host__ __device__ float small_float(unsigned char bits) {
+  constexpr int BIAS = (1 << (EXPONENT_BITS - 1)) - 1, LARGEST = (1 << EXPONENT_BITS) - 1;
+  constexpr int MANTISSAS = 1 << MANTISSA_BITS;
+  constexpr int FLOAT_BIAS = 127, FLOAT_MANTISSA_BITS = 23;
+  const int exponent = bits >> MANTISSA_BITS & LARGEST, mantissa = bits & (MANTISSAS - 1);
+  union { // as CUDA's own headers look at a number's bits
+    unsigned bits;
+    float value;
+  } power, number;
+  power.bits = (1 - BIAS - MANTISSA_BITS + FLOAT_BIAS) << FLOAT_MANTISSA_BITS; // of the smallest number
+  const bool is_special = exponent == LARGEST && (HAS_INFINITY || mantissa == MANTISSAS - 1);
+  number.bits = (is_special ? 255 : exponent - BIAS + FLOAT_BIAS) << FLOAT_MANTISSA_BITS |
+                mantissa << (FLOAT_MANTISSA_BITS - MANTISSA_BITS);
+  const float value = exponent == 0 ? static_cast<float>(mantissa) * power.value : number.value;
+  return bits >> 7 ? -value : value;
+}
+
 struct alignas(1) Float8_e4m3fn {
   unsigned char x;
   struct from_bits_t {};
@@ -40,9 +61,7 @@ struct alignas(1) Float8_e4m3fn {
   Float8_e4m3fn() = default;
   __host__ __device__ constexpr Float8_e4m3fn(unsigned char bits, from_bits_t) : x(bits) {}
   __host__ __device__ Float8_e4m3fn(float value) : x(__nv_cvt_float_to_fp8(value, __NV_NOSAT, __NV_E4M3)) {}
-  __host__ __device__ operator float() const {
-    return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E4M3)));
-  }
+  __host__ __device__ operator float() const { return small_float<4, 3, false>(x); }
 };
 
 struct alignas(1) Float8_e5m2 {
@@ -52,9 +71,7 @@ struct alignas(1) Float8_e5m2 {
   Float8_e5m2() = default;
   __host__ __device__ constexpr Float8_e5m2(unsigned char bits, from_bits_t) : x(bits) {}
   __host__ __device__ Float8_e5m2(float value) : x(__nv_cvt_float_to_fp8(value, __NV_NOSAT, __NV_E5M2)) {}
-  __host__ __device__ operator float() const {
-    return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E5M2)));
-  }
+  __host__ __device__ operator float() const { return small_float<5, 2, true>(x); }
 };
 
 // AMD's formats: named in sources for both makers, never computed with here.

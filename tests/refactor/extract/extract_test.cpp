@@ -1,4 +1,5 @@
 #include "refactor/extract/extract.h"
+#include "tests/refactor/extract/ptx.h"
 #include "tests/refactor/frontend/sources.h"
 
 #include "tuner/base/files.h"
@@ -160,6 +161,26 @@ template <class T> __global__ void scale(T* x, int n) {
   EXPECT_THAT(extracted->includes, Contains("<cuda_bf16.h>"));
   expect_compiles(extracted->text, "scale<__nv_bfloat16>");
   expect_compiles(extracted->text, "scale<c10::Half>");
+}
+
+// Kernels clamp every element by the limits of these types: computed anew each time they would cost more than
+// the rest.
+TEST(Extract, LimitsOfStandInTypesAreConstants) {
+  auto source = parse_text(R"(
+#include <c10/util/Float8_e4m3fn.h>
+#include <c10/util/Float8_e5m2.h>
+__global__ void clamp(float* x, float* y) {
+  x[threadIdx.x] = fminf(x[threadIdx.x], std::numeric_limits<c10::Float8_e4m3fn>::max());
+  y[threadIdx.x] = fminf(y[threadIdx.x], std::numeric_limits<c10::Float8_e5m2>::max());
+}
+)");
+  ASSERT_TRUE(source);
+  const std::string text = extract(source.get(), "clamp");
+  const auto compiled = ptx_by_nvrtc(text, "clamp");
+  ASSERT_TRUE(compiled.ok()) << compiled.error().sentence();
+  EXPECT_THAT(compiled->text, HasSubstr("0f43E00000")); // 448
+  EXPECT_THAT(compiled->text, HasSubstr("0f47600000")); // 57344
+  EXPECT_THAT(compiled->text, Not(HasSubstr("cvt.")));
 }
 
 TEST(Extract, WhatIsBrokenIsRefusedWithThePlace) {
