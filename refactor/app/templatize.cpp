@@ -4,6 +4,7 @@
 #include "refactor/app/command.h"
 #include "refactor/app/kernel_list.h"
 #include "refactor/app/model_author.h"
+#include "refactor/app/retreat.h"
 #include "refactor/app/subject_options.h"
 #include "tuner/base/files.h"
 #include "tuner/compile/compile.h"
@@ -53,12 +54,8 @@ CommandLine make_command_line() {
   return line;
 }
 
-struct Product {
-  RewriteResult rewritten;
-  TuningSpec spec;
-  Certificate certificate;
+struct Product : JudgedTemplate {
   OutputPaths paths;
-  std::vector<std::string> notes;
 };
 
 void print(const Product& outcome, bool checked) {
@@ -130,38 +127,64 @@ Status write_by_model(const Request& request, const Subject& subject, const std:
   return Done{};
 }
 
-Result<Product> templatize(const Request& request, ParsedSource& source) {
-  LATHE_TRY(const Subject subject, prepare_subject(request.subject, source));
-  Product outcome;
-  outcome.notes = subject.notes;
+// What the rules make of the kernel, written and judged.
+Result<JudgedTemplate> write_by_rules(const Request& request, const Subject& subject, const std::string& name,
+                                      const OutputPaths& paths, const std::vector<std::string>& rules) {
+  JudgedTemplate result;
+  result.notes = subject.notes;
   ParseOptions self_contained;
   self_contained.architecture = subject.architecture;
-  LATHE_TRY(outcome.rewritten, rewrite(subject.raw, request.rules, self_contained));
-  if (outcome.rewritten.candidate.knobs.empty() && !request.model) {
+  LATHE_TRY(result.rewritten, rewrite(subject.raw, rules, self_contained));
+  if (result.rewritten.candidate.knobs.empty()) {
     std::string why;
-    for (const RuleReport& report : outcome.rewritten.reports)
+    for (const RuleReport& report : result.rewritten.reports)
       why += (why.empty() ? "" : "; ") + report.rule + ": " + report.detail;
     return Error{"no knob to expose in " + subject.kernel, why, ""};
   }
+  LATHE_CHECK(keep_buildable_values(result.rewritten.candidate, subject.architecture, result.notes));
+  LATHE_TRY(result.spec, write_template(subject, result.rewritten.candidate, name, paths, result.notes));
+  if (!request.check) {
+    result.certificate.kernel = name;
+    result.certificate.checks.push_back({"all", Verdict::skipped, "left out by --no-check", {}, 0});
+    return result;
+  }
+  GuardOptions guard = request.guard;
+  guard.raw_preconditions = result.rewritten.candidate.raw_preconditions;
+  guard.raw_launch_bounds = result.rewritten.candidate.raw_launch_bounds;
+  LATHE_TRY(result.certificate, judge(result.spec, guard));
+  result.certificate.author.kind = "rules";
+  return result;
+}
+
+Result<Product> templatize(const Request& request, ParsedSource& source) {
+  LATHE_TRY(const Subject subject, prepare_subject(request.subject, source));
   const std::string name = request.name.empty() ? subject.kernel : request.name;
+  Product outcome;
   outcome.paths = OutputPaths::under(fs::absolute(request.output).lexically_normal(), name);
-  if (request.model)
-    LATHE_CHECK(write_by_model(request, subject, name, outcome));
-  else
-    LATHE_CHECK(keep_buildable_values(outcome.rewritten.candidate, subject.architecture, outcome.notes));
-  LATHE_TRY(outcome.spec,
-            write_template(subject, outcome.rewritten.candidate, name, outcome.paths, outcome.notes));
+  JudgedTemplate& result = outcome;
   if (request.model) {
-    // Judged already: no other candidate comes out of the conversation.
-  } else if (request.check) {
-    GuardOptions guard = request.guard;
-    guard.raw_preconditions = outcome.rewritten.candidate.raw_preconditions;
-    guard.raw_launch_bounds = outcome.rewritten.candidate.raw_launch_bounds;
-    LATHE_TRY(outcome.certificate, judge(outcome.spec, guard));
-    outcome.certificate.author.kind = "rules";
+    outcome.notes = subject.notes;
+    ParseOptions self_contained;
+    self_contained.architecture = subject.architecture;
+    LATHE_TRY(outcome.rewritten, rewrite(subject.raw, request.rules, self_contained));
+    LATHE_CHECK(write_by_model(request, subject, name, outcome)); // judged on the way
+    LATHE_TRY(outcome.spec,
+              write_template(subject, outcome.rewritten.candidate, name, outcome.paths, outcome.notes));
   } else {
-    outcome.certificate.kernel = name;
-    outcome.certificate.checks.push_back({"all", Verdict::skipped, "left out by --no-check", {}, 0});
+    const auto attempt = [&](const std::vector<std::string>& rules) {
+      return write_by_rules(request, subject, name, outcome.paths, rules);
+    };
+    LATHE_TRY(result, attempt(request.rules));
+    // Who names the rules wants these and no others.
+    if (request.check && request.rules.empty() && !result.certificate.accepted()) {
+      LATHE_TRY(std::optional<JudgedTemplate> smaller, retreat(result, attempt));
+      if (smaller) {
+        result = std::move(*smaller);
+      } else { // the first's files again
+        LATHE_TRY(result.spec,
+                  write_template(subject, result.rewritten.candidate, name, outcome.paths, result.notes));
+      }
+    }
   }
   LATHE_CHECK(write_file(outcome.paths.certificate_file, to_json(outcome.certificate).dump(2) + "\n"));
   return outcome;

@@ -288,7 +288,7 @@ Result<RewriteResult> rewrite_steps(const Candidate& raw, const std::vector<Rewr
   result.candidate = raw;
   LATHE_TRY(Reading reading, read_candidate(raw, options));
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    RuleReport report{steps[i].rule, false, {}};
+    RuleReport report{steps[i].rule, false, {}, {}};
     auto taken = branch(*rules[i], steps[i], reading.parsed, result.candidate);
     if (const auto* reason = std::get_if<std::string>(&taken)) {
       report.detail = *reason;
@@ -298,6 +298,10 @@ Result<RewriteResult> rewrite_steps(const Candidate& raw, const std::vector<Rewr
       if (again.ok()) {
         report.applied = true;
         report.detail = next.detail;
+        for (const Knob& knob : next.candidate.knobs)
+          if (std::ranges::find(result.candidate.knobs, knob.name, &Knob::name) ==
+              result.candidate.knobs.end())
+            report.knobs.push_back(knob.name);
         result.candidate = std::move(next.candidate);
         reading.parsed = std::move(*again);
       } else {

@@ -66,7 +66,8 @@ const std::vector<std::unique_ptr<Rule>>& all_rules();
 struct RuleReport {
   std::string rule;
   bool applied = false;
-  std::string detail; // the knobs added, or the refusal
+  std::string detail;             // the knobs added, or the refusal
+  std::vector<std::string> knobs; // added, by name
 };
 
 struct RewriteResult {

@@ -1,0 +1,101 @@
+#include "refactor/app/retreat.h"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+namespace lathe::refactor {
+namespace {
+
+// Each attempt is judged in full, which takes seconds.
+constexpr int MOST_ATTEMPTS = 6;
+
+const CheckResult* failure(const Certificate& certificate) {
+  const auto found = std::ranges::find(certificate.checks, Verdict::failed, &CheckResult::verdict);
+  return found == certificate.checks.end() ? nullptr : &*found;
+}
+
+// The knobs that are not at their default in the configuration that the check names ("at BLOCK=64 UNROLL=2").
+std::set<std::string> knobs_of_failure(const CheckResult& check, const TuningSpec& spec) {
+  std::set<std::string> names;
+  std::istringstream words(check.detail);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos)
+      continue;
+    const Knob* knob = spec.find_knob(word.substr(0, equals));
+    std::string value = word.substr(equals + 1);
+    while (!value.empty() && (value.back() == ',' || value.back() == '.' || value.back() == ';'))
+      value.pop_back();
+    if (knob && value != knob->default_value.text())
+      names.insert(knob->name);
+  }
+  return names;
+}
+
+// The rules that were applied, those that gave one of the named knobs first.
+std::vector<std::string> suspects(const RewriteResult& rewritten, const std::set<std::string>& knobs) {
+  std::vector<std::string> rules;
+  for (const bool of_failure : {true, false})
+    for (const RuleReport& report : rewritten.reports) {
+      const bool is_named =
+          std::ranges::any_of(report.knobs, [&](const std::string& knob) { return knobs.contains(knob); });
+      if (report.applied && is_named == of_failure)
+        rules.push_back(report.rule);
+    }
+  return rules;
+}
+
+std::vector<std::string> applied_rules(const RewriteResult& rewritten) {
+  std::vector<std::string> rules;
+  for (const RuleReport& report : rewritten.reports)
+    if (report.applied)
+      rules.push_back(report.rule);
+  return rules;
+}
+
+} // namespace
+
+Result<std::optional<JudgedTemplate>> retreat(const JudgedTemplate& refused, const AttemptByRules& attempt) {
+  const CheckResult* first = failure(refused.certificate);
+  if (!first)
+    return std::optional<JudgedTemplate>();
+  const std::string reason = first->check + ": " + first->detail;
+  std::vector<std::string> rules = applied_rules(refused.rewritten);
+  std::set<std::string> without; // left out whatever else is tried
+  int attempts = 0;
+  JudgedTemplate last = refused;
+  while (rules.size() > 1) {
+    const CheckResult* fault = failure(last.certificate);
+    if (!fault)
+      return std::optional<JudgedTemplate>();
+    const std::vector<std::string> order = suspects(last.rewritten, knobs_of_failure(*fault, last.spec));
+    std::optional<JudgedTemplate> without_first;
+    for (const std::string& suspect : order) {
+      if (++attempts > MOST_ATTEMPTS)
+        return std::optional<JudgedTemplate>();
+      std::vector<std::string> kept = rules;
+      std::erase(kept, suspect);
+      auto tried = attempt(kept);
+      if (!tried.ok()) // without a knob there is no template
+        continue;
+      if (tried->certificate.accepted()) {
+        without.insert(suspect);
+        for (const std::string& rule : without)
+          tried->rewritten.reports.push_back(
+              {rule, false, "left out, as the guard refuses the template with it (" + reason + ")", {}});
+        return std::optional<JudgedTemplate>(std::move(*tried));
+      }
+      if (!without_first)
+        without_first = std::move(*tried);
+    }
+    if (!without_first)
+      return std::optional<JudgedTemplate>();
+    std::erase(rules, order.front());
+    without.insert(order.front());
+    last = std::move(*without_first);
+  }
+  return std::optional<JudgedTemplate>();
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,126 @@
+#include "refactor/app/retreat.h"
+#include "refactor/guard/checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace lathe::refactor {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A guard that refuses whatever one of the wrong rules had a part in, and names the knobs of these.
+class FakeGuard {
+public:
+  explicit FakeGuard(std::vector<std::string> wrong) : wrong_(std::move(wrong)) {}
+
+  Result<JudgedTemplate> judge(const std::vector<std::string>& rules) {
+    attempts.push_back(rules);
+    if (rules.empty())
+      return Error{"no knob to expose in k", "", ""};
+    JudgedTemplate result;
+    std::string configuration;
+    for (const std::string& rule : rules) {
+      const std::string name = "K_" + rule;
+      Knob knob;
+      knob.name = name;
+      knob.default_value = Expression(Value{std::int64_t{0}});
+      result.spec.knobs.push_back(knob);
+      result.rewritten.reports.push_back({rule, true, "", {name}});
+      if (std::ranges::find(wrong_, rule) != wrong_.end())
+        configuration += " " + name + "=2";
+      else
+        configuration += " " + name + "=0";
+    }
+    const bool is_wrong = configuration.find("=2") != std::string::npos;
+    for (const char* check : CHECKS)
+      if (std::string(check) != "differential")
+        result.certificate.checks.push_back({check, Verdict::proved, "", {}, 0});
+    result.certificate.checks.push_back(
+        {"differential",
+         is_wrong ? Verdict::failed : Verdict::tested,
+         "y[0] is 1 where the raw kernel gives 2 at" + configuration + ", n=7",
+         {},
+         0});
+    return result;
+  }
+
+  AttemptByRules attempt() {
+    return [this](const std::vector<std::string>& rules) { return judge(rules); };
+  }
+
+  std::vector<std::vector<std::string>> attempts;
+
+private:
+  std::vector<std::string> wrong_;
+};
+
+std::vector<std::string> applied(const JudgedTemplate& judged) {
+  std::vector<std::string> rules;
+  for (const RuleReport& report : judged.rewritten.reports)
+    if (report.applied)
+      rules.push_back(report.rule);
+  return rules;
+}
+
+TEST(Retreat, LeavesOutTheRuleWhoseKnobFailed) {
+  FakeGuard guard({"c"});
+  const auto refused = guard.judge({"a", "b", "c", "d"});
+  ASSERT_TRUE(refused.ok());
+  const auto smaller = retreat(*refused, guard.attempt());
+  ASSERT_TRUE(smaller.ok());
+  ASSERT_TRUE(smaller->has_value());
+  EXPECT_THAT(applied(**smaller), ElementsAre("a", "b", "d"));
+  EXPECT_EQ(guard.attempts.size(), 2u) << "the rule that the failure names is the first to go";
+  const RuleReport& report = (*smaller)->rewritten.reports.back();
+  EXPECT_EQ(report.rule, "c");
+  EXPECT_FALSE(report.applied);
+  EXPECT_THAT(report.detail, HasSubstr("differential: y[0] is 1 where the raw kernel gives 2"));
+}
+
+TEST(Retreat, LeavesOutTwoWhereOneIsNotEnough) {
+  FakeGuard guard({"a", "c"});
+  const auto refused = guard.judge({"a", "b", "c"});
+  ASSERT_TRUE(refused.ok());
+  const auto smaller = retreat(*refused, guard.attempt());
+  ASSERT_TRUE(smaller.ok());
+  ASSERT_TRUE(smaller->has_value());
+  EXPECT_THAT(applied(**smaller), ElementsAre("b"));
+}
+
+TEST(Retreat, EndsWhereNothingIsLeft) {
+  FakeGuard guard({"a", "b"});
+  const auto refused = guard.judge({"a", "b"});
+  ASSERT_TRUE(refused.ok());
+  const auto smaller = retreat(*refused, guard.attempt());
+  ASSERT_TRUE(smaller.ok());
+  EXPECT_FALSE(smaller->has_value());
+}
+
+TEST(Retreat, ManyWrongRulesEndAfterSomeAttempts) {
+  FakeGuard guard({"a", "b", "c", "d", "e", "f", "g", "h"});
+  const auto refused = guard.judge({"a", "b", "c", "d", "e", "f", "g", "h", "i"});
+  ASSERT_TRUE(refused.ok());
+  const auto smaller = retreat(*refused, guard.attempt());
+  ASSERT_TRUE(smaller.ok());
+  EXPECT_FALSE(smaller->has_value());
+  EXPECT_LE(guard.attempts.size(), 8u);
+}
+
+// What is undecided would be so with fewer knobs too.
+TEST(Retreat, WhatIsUndecidedIsNoRulesFault) {
+  FakeGuard guard({});
+  auto refused = guard.judge({"a", "b"});
+  ASSERT_TRUE(refused.ok());
+  refused->certificate.checks.back().verdict = Verdict::undecided;
+  const auto smaller = retreat(*refused, guard.attempt());
+  ASSERT_TRUE(smaller.ok());
+  EXPECT_FALSE(smaller->has_value());
+  EXPECT_EQ(guard.attempts.size(), 1u);
+}
+
+} // namespace
+} // namespace lathe::refactor
