@@ -145,11 +145,11 @@ Status certify(const Request& request, const std::string& name, Product& outcome
     guard.raw_preconditions = outcome.rewritten.candidate.raw_preconditions;
     guard.raw_launch_bounds = outcome.rewritten.candidate.raw_launch_bounds;
     LATHE_TRY(outcome.certificate, judge(outcome.spec, guard));
-    outcome.certificate.author.kind = "rules";
   } else {
     outcome.certificate.kernel = name;
     outcome.certificate.checks.push_back({"all", Verdict::skipped, "left out by --no-check", {}, 0});
   }
+  outcome.certificate.author.kind = "rules";
   return write_file(outcome.paths.certificate_file, to_json(outcome.certificate).dump(2) + "\n");
 }
 

@@ -31,15 +31,25 @@ std::map<std::uint64_t, int> pattern_literals(const ParsedSide& side) {
   return visitor.literals;
 }
 
-// Of everything that the file declares: a kernel's work may be in a function that it calls.
+// Those of every function's body, not of bounds and types.
+struct BodyVisitor : clang::RecursiveASTVisitor<BodyVisitor> {
+  LiteralVisitor inside;
+  bool VisitFunctionDecl(clang::FunctionDecl* function) {
+    if (function->doesThisDeclarationHaveABody())
+      inside.TraverseStmt(function->getBody());
+    return true;
+  }
+};
+
+// Of all functions of the file: a kernel's work may be in one that it calls.
 std::map<std::uint64_t, int> file_literals(const ParsedSide& side) {
-  LiteralVisitor visitor;
+  BodyVisitor visitor;
   clang::ASTUnit& ast = side.source->ast();
   const clang::SourceManager& manager = ast.getSourceManager();
   for (clang::Decl* declaration : llvm::make_range(ast.top_level_begin(), ast.top_level_end()))
     if (manager.isInMainFile(manager.getExpansionLoc(declaration->getLocation())))
       visitor.TraverseDecl(declaration);
-  return visitor.literals;
+  return visitor.inside.literals;
 }
 
 } // namespace
