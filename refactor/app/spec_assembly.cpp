@@ -200,6 +200,7 @@ std::vector<Problem> usual_problems(const Candidate& raw, const std::string& arc
   const auto device = known_device(architecture);
   if (device.ok()) {
     bool is_smaller = false;
+    std::set<std::string> changes;
     std::vector<Problem> held;
     for (Problem& problem : problems) {
       is_smaller |= fit_to_device(raw, *device, problem);
@@ -207,12 +208,13 @@ std::vector<Problem> usual_problems(const Candidate& raw, const std::string& arc
       if (make_launchable(raw, *device, problem))
         for (const auto& [name, size] : problem.dimensions)
           if (size != guessed.dimensions.at(name))
-            assumptions.push_back(fmt::format("{} = {} in place of {}, at which nothing can be launched",
-                                              name, size, guessed.dimensions.at(name)));
+            changes.insert(fmt::format("{} = {} in place of {}, at which nothing can be launched", name, size,
+                                       guessed.dimensions.at(name)));
       if (std::ranges::find(held, problem.dimensions, &Problem::dimensions) == held.end())
         held.push_back(std::move(problem));
     }
     problems = std::move(held);
+    assumptions.insert(assumptions.end(), changes.begin(), changes.end());
     if (is_smaller)
       assumptions.push_back("sizes at which a block asks for more threads or shared memory than " +
                             architecture + " has are halved until it does not");

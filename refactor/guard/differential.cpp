@@ -219,6 +219,9 @@ private:
         !fits(*shape.workload, bound->template_launch, limits_))
       return false;
     bound->is_default = configuration.is_default;
+    // Of several raw kernels, the one that the launcher takes at that size is the reference.
+    bound->raw_instance = shape.usual.raw_instance;
+    bound->raw_launch = shape.usual.raw_launch;
     wanted.emplace_back(bound->template_instance, bound->macros());
     tasks_.push_back({std::move(*bound), &shape});
     return true;
