@@ -52,9 +52,9 @@ constexpr float FP8_MAX = 448.0f;
 
 // Eight tokens a block of 256 threads: every warp reduces and writes a row by itself.
 template <typename T, int TOKENS_PER_BLOCK, int VEC_SIZE>
-__global__ void per_token_quant_fp8_warp_kernel(const T* __restrict__ input, __nv_fp8_e4m3* __restrict__ output,
-                                                float* __restrict__ scales, const int64_t d,
-                                                const int64_t num_tokens) {
+__global__ void
+per_token_quant_fp8_warp_kernel(const T* __restrict__ input, __nv_fp8_e4m3* __restrict__ output,
+                                float* __restrict__ scales, const int64_t d, const int64_t num_tokens) {
   const int lane = threadIdx.x % 32;
   const int token = blockIdx.x * TOKENS_PER_BLOCK + threadIdx.x / 32;
   if (token >= num_tokens)
