@@ -11,6 +11,13 @@ namespace {
 // In a row, before anything was read: counters are not to be had here.
 constexpr int HOPELESS = 3;
 
+// Without the time while counting: it is what is sought, not what goes with it.
+Counters searchable(const Profile& profile) {
+  Counters counters = profile_counters(profile);
+  counters.erase("DurationMicroseconds");
+  return counters;
+}
+
 } // namespace
 
 Result<CounterReading> record_counters(Backend& backend, Store& store, const StoreKey& key,
@@ -41,6 +48,33 @@ Result<CounterReading> record_counters(Backend& backend, Store& store, const Sto
     ++reading.read;
   }
   return reading;
+}
+
+Status tell_stored_counters(Search& search, const Space& space, Store& store, const StoreKey& key,
+                            const std::vector<std::string>& knob_names) {
+  LATHE_TRY(const std::vector<StoredProfile> stored, store.profiles(key));
+  for (const StoredProfile& profile : stored)
+    if (profile.knobs && profile.knob_names == knob_names)
+      if (const auto point = space.point_of(*profile.knobs); point && space.contains(*point))
+        search.tell_counters(*point, searchable(profile.profile));
+  return Done{};
+}
+
+Status tell_wanted_counters(Search& search, const Space& space, Backend& backend, Store& store,
+                            const StoreKey& key, const std::vector<std::string>& knob_names,
+                            std::string& problem) {
+  while (const std::optional<Point> wanted = search.wants_counters()) {
+    const KnobValues knobs = space.values(*wanted);
+    const Result<Profile> profile = backend.profile(knobs);
+    if (!profile.ok()) {
+      problem = profile.error().sentence();
+      search.tell_counters(*wanted, std::nullopt);
+      continue;
+    }
+    LATHE_CHECK(store.record_profile(key, {knobs, knob_names, *profile, ""}));
+    search.tell_counters(*wanted, searchable(*profile));
+  }
+  return Done{};
 }
 
 } // namespace lathe
