@@ -32,13 +32,47 @@ constexpr std::array<FunctionEntry, 11> functions = {{{"min", Function::minimum,
                                                       {"floor", Function::floor, 1, 1},
                                                       {"ceil", Function::ceil, 1, 1}}};
 
-const FunctionEntry* find_function(std::string_view name) {
-  if (name.starts_with("math."))
-    name.remove_prefix(5);
-  const auto* entry = std::find_if(functions.begin(), functions.end(),
+// Python's own, some of which mean something else in Lathe's dialect.
+constexpr std::array<FunctionEntry, 10> python_functions = {{{"sqrt", Function::square_root, 1, 1},
+                                                             {"log", Function::logarithm, 1, 2},
+                                                             {"log2", Function::log2_real, 1, 1},
+                                                             {"log10", Function::log10, 1, 1},
+                                                             {"exp", Function::exponential, 1, 1},
+                                                             {"round", Function::round, 1, 1},
+                                                             {"lcm", Function::lcm, 2, 2},
+                                                             {"isqrt", Function::integer_root, 1, 1},
+                                                             {"trunc", Function::to_integer, 1, 1},
+                                                             {"fabs", Function::absolute, 1, 1}}};
+
+template <std::size_t Count>
+const FunctionEntry* find_in(const std::array<FunctionEntry, Count>& entries, std::string_view name) {
+  const auto* entry = std::find_if(entries.begin(), entries.end(),
                                    [&](const FunctionEntry& candidate) { return candidate.name == name; });
-  return entry == functions.end() ? nullptr : entry;
+  return entry == entries.end() ? nullptr : entry;
 }
+
+const FunctionEntry* find_function(std::string_view name, Dialect dialect) {
+  name = without_module(name);
+  const FunctionEntry* entry = dialect == Dialect::python ? find_in(python_functions, name) : nullptr;
+  return entry != nullptr ? entry : find_in(functions, name);
+}
+
+std::string known_functions(Dialect dialect) {
+  std::string known;
+  const auto add = [&](std::string_view name) { known += (known.empty() ? "" : ", ") + std::string(name); };
+  for (const FunctionEntry& entry : functions)
+    add(entry.name);
+  if (dialect == Dialect::python)
+    for (const FunctionEntry& entry : python_functions)
+      if (find_in(functions, entry.name) == nullptr)
+        add(entry.name);
+  for (const std::string_view name : {"pow", "bool", "sum", "any", "all", "len", "prod"})
+    add(name);
+  return known;
+}
+
+constexpr std::string_view stray_list = "a list may stand only on the right of in, beside == and !=, and in "
+                                        "sum, any, all, len, prod, min and max";
 
 ExpressionNode constant(Value value) {
   ExpressionNode node;
@@ -68,6 +102,13 @@ private:
 
 } // namespace
 
+std::string_view without_module(std::string_view function) {
+  for (const std::string_view module : {"math.", "np.", "numpy."})
+    if (function.starts_with(module))
+      return function.substr(module.size());
+  return function;
+}
+
 bool Parser::accept_symbol(std::string_view symbol) {
   if (!at_symbol(symbol))
     return false;
@@ -94,24 +135,63 @@ Error Parser::expected(std::string_view what) const {
 
 bool Parser::is_keyword(std::string_view word) const {
   constexpr std::array<std::string_view, 7> keywords = {"and", "or", "not", "in", "if", "else", "for"};
-  return std::find(keywords.begin(), keywords.end(), word) != keywords.end();
+  return std::find(keywords.begin(), keywords.end(), word) != keywords.end() ||
+         (dialect_ == Dialect::python && (word == "is" || word == "lambda"));
 }
 
 Result<ExpressionNode> Parser::make(Operation operation, std::vector<ExpressionNode> children) const {
   ExpressionNode node;
   node.operation = operation;
-  for (const ExpressionNode& child : children)
+  for (const ExpressionNode& child : children) {
     node.height = std::max(node.height, child.height + 1);
+    const bool may_be_list =
+        operation == Operation::list || (operation == Operation::compare && &child != &children[0]);
+    if (child.operation == Operation::list && !may_be_list)
+      return error(std::string(stray_list));
+  }
   if (node.height > maximum_height)
     return error("the expression is too long");
   node.children = std::move(children);
   return node;
 }
 
+Result<ExpressionNode> Parser::whole() {
+  const bool is_lambda = dialect_ == Dialect::python && at_word("lambda");
+  LATHE_TRY(ExpressionNode node, is_lambda ? lambda() : expression());
+  if (!at_end())
+    return expected("an operator or the end");
+  if (node.operation == Operation::list)
+    return error_at(text_, 1, std::string(stray_list));
+  return node;
+}
+
+// "lambda bx, by: bx * by <= 1024": the parameters are names. "lambda p: p['bx'] <= 32": the only one may be
+// what holds the names.
+Result<ExpressionNode> Parser::lambda() {
+  advance();
+  std::size_t count = 0;
+  while (!at_symbol(":")) {
+    const std::string_view parameter = token().text;
+    if (token().kind != TokenKind::name || parameter.find('.') != std::string_view::npos ||
+        is_keyword(parameter))
+      return expected("a parameter of the lambda");
+    advance();
+    record_ = ++count == 1 ? parameter : std::string_view();
+    if (accept_symbol("=")) { // its default: the name of something that is no parameter of the space
+      LATHE_TRY(bindings_[std::string(parameter)], expression());
+    }
+    if (!accept_symbol(",") && !at_symbol(":"))
+      return expected("a comma or : after a parameter of the lambda");
+  }
+  advance();
+  return expression();
+}
+
 Result<ExpressionNode> Parser::expression() {
   const Nested nested(nesting_);
   if (nesting_ > maximum_nesting)
     return error("the expression is nested too deeply");
+  LATHE_CHECK(within_limits());
   LATHE_TRY(ExpressionNode first, disjunction());
   if (accept_symbol("?")) {
     LATHE_TRY(ExpressionNode if_true, expression());
@@ -219,6 +299,8 @@ Result<ExpressionNode> Parser::comparison(Level operand, bool relational, bool e
       return ComparisonOperator::equal;
     if (equal && accept_symbol("!="))
       return ComparisonOperator::not_equal;
+    if (equal && dialect_ == Dialect::python && accept_word("is")) // of values: as == and !=
+      return accept_word("not") ? ComparisonOperator::not_equal : ComparisonOperator::equal;
     if (!relational)
       return std::nullopt;
     for (const auto& [symbol, comparison] : relations)
@@ -235,46 +317,62 @@ Result<ExpressionNode> Parser::comparison(Level operand, bool relational, bool e
   };
 
   LATHE_TRY(ExpressionNode first, (this->*operand)());
-  std::vector<ExpressionNode> children;
-  children.push_back(std::move(first));
+  std::vector<ExpressionNode> children = nodes(std::move(first));
   std::vector<ComparisonOperator> comparisons;
+  std::vector<ExpressionNode> conjuncts; // links of the chain that lists made of
   while (const std::optional<ComparisonOperator> comparison = accept()) {
-    if (!comparisons.empty() && children.back().operation == Operation::list)
+    if (children.empty() || (!comparisons.empty() && children.back().operation == Operation::list))
       return error("a list cannot be compared");
-    const bool membership =
+    const bool is_membership =
         *comparison == ComparisonOperator::in || *comparison == ComparisonOperator::not_in;
-    LATHE_TRY(ExpressionNode next, membership ? list() : (this->*operand)());
-    comparisons.push_back(*comparison);
-    children.push_back(std::move(next));
+    const bool is_equality =
+        *comparison == ComparisonOperator::equal || *comparison == ComparisonOperator::not_equal;
+    const bool wanted = *comparison == ComparisonOperator::in || *comparison == ComparisonOperator::equal;
+    std::optional<ExpressionNode> right;
+    if (is_membership) {
+      LATHE_TRY(right, membership(children.back(), wanted));
+      if (right->operation == Operation::list) {
+        comparisons.push_back(*comparison);
+        children.push_back(*std::move(right));
+        continue;
+      }
+    } else if (is_equality && dialect_ == Dialect::python && accept_word("None")) {
+      // No value is None, and what has no value has no comparison either: as in an empty list.
+      comparisons.push_back(wanted ? ComparisonOperator::in : ComparisonOperator::not_in);
+      LATHE_TRY(ExpressionNode nothing, make(Operation::list, {}));
+      children.push_back(std::move(nothing));
+      continue;
+    } else {
+      LATHE_TRY(right, (this->*operand)());
+      if (children.back().operation != Operation::list && right->operation != Operation::list) {
+        comparisons.push_back(*comparison);
+        children.push_back(*std::move(right));
+        continue;
+      }
+      if (!is_equality)
+        return error("lists have no order here; compare them by == or !=");
+      LATHE_TRY(right, list_equality(children.back(), *right, wanted));
+    }
+    if (!comparisons.empty()) {
+      LATHE_TRY(ExpressionNode chain, make(Operation::compare, std::move(children)));
+      chain.comparisons = std::move(comparisons);
+      conjuncts.push_back(std::move(chain));
+    }
+    conjuncts.push_back(*std::move(right));
+    children.clear();
+    comparisons.clear();
   }
-  if (comparisons.empty()) {
+  if (comparisons.empty() && conjuncts.empty()) {
     if (at_symbol("="))
       return error("a single = is no operator; write == to compare");
     return std::move(children.front());
   }
+  if (comparisons.empty())
+    return conjuncts.size() == 1 ? Result<ExpressionNode>(std::move(conjuncts.front()))
+                                 : make(Operation::logical_and, std::move(conjuncts));
   LATHE_TRY(ExpressionNode node, make(Operation::compare, std::move(children)));
   node.comparisons = std::move(comparisons);
   return node;
-}
-
-Result<ExpressionNode> Parser::list() {
-  const bool parenthesis = at_symbol("(");
-  const std::string_view close = parenthesis ? ")" : at_symbol("{") ? "}" : "]";
-  if (!accept_symbol("(") && !accept_symbol("[") && !accept_symbol("{"))
-    return expected("a list such as [1, 2] after in");
-  std::vector<ExpressionNode> children;
-  bool comma = false;
-  while (!at_symbol(close)) {
-    LATHE_TRY(ExpressionNode element, expression());
-    children.push_back(std::move(element));
-    if (!at_symbol(",") && !at_symbol(close))
-      return expected("a comma or " + std::string(close) + " in a list");
-    comma = accept_symbol(",") || comma;
-  }
-  if (parenthesis && !comma && !children.empty())
-    return error("(x) is no list; write (x,) or [x]");
-  advance();
-  return make(Operation::list, std::move(children));
 }
 
 Result<ExpressionNode> Parser::shift() {
@@ -348,13 +446,17 @@ Result<ExpressionNode> Parser::primary() {
   case TokenKind::name:
     return name();
   case TokenKind::symbol:
+    if (is_list_at(position_)) {
+      LATHE_TRY(ExpressionNode list, list_value());
+      if (at_symbol("["))
+        return error("a member of a list cannot be picked here");
+      return list;
+    }
     if (accept_symbol("(")) {
       LATHE_TRY(ExpressionNode inner, expression());
       LATHE_CHECK(expect_symbol(")", "to close the parenthesis"));
       return inner;
     }
-    if (at_symbol("["))
-      return error("a list may stand only on the right of in");
     break;
   case TokenKind::end:
     break;
@@ -370,39 +472,85 @@ Result<ExpressionNode> Parser::name() {
     advance();
     return constant(word == "true" || word == "True");
   }
-  const FunctionEntry* function = find_function(word);
-  if (next_token().kind == TokenKind::symbol && next_token().text == "(") {
-    if (function == nullptr) {
-      std::string known;
-      for (const FunctionEntry& entry : functions)
-        known += (known.empty() ? "" : ", ") + std::string(entry.name);
-      return error("there is no function " + quoted(word) + " (there are " + known + ")");
-    }
+  if (dialect_ == Dialect::python && word == "None")
+    return error("None can stand only on the right of is, ==, != and in a list");
+  if (const std::optional<std::string_view> function = aggregate_here())
+    return aggregate(*function);
+  if (is_symbol_at(position_ + 1, "("))
+    return call(word);
+  if (dialect_ == Dialect::python && is_symbol_at(position_ + 1, "["))
+    return subscript(word);
+  advance();
+  if (const auto variable = bindings_.find(word); variable != bindings_.end())
+    return bound(variable->second);
+  const bool is_member =
+      !record_.empty() && word.starts_with(record_) && word.substr(record_.size()).starts_with(".");
+  return named(is_member ? word.substr(record_.size() + 1) : word);
+}
+
+// "p['bx']" is the name bx; "pair[0]" a member of what a comprehension's variable stands for.
+Result<ExpressionNode> Parser::subscript(std::string_view word) {
+  advance();
+  advance();
+  const auto variable = bindings_.find(word);
+  const bool is_list = variable != bindings_.end() && variable->second.operation == Operation::list;
+  if (is_list && token().kind == TokenKind::integer && token().integer < variable->second.children.size()) {
+    const std::size_t index = token().integer;
     advance();
-    advance();
-    std::vector<ExpressionNode> arguments;
-    while (!at_symbol(")")) {
-      LATHE_TRY(ExpressionNode argument, expression());
-      arguments.push_back(std::move(argument));
-      if (!accept_symbol(",") && !at_symbol(")"))
-        return expected("a comma or ) in the arguments of " + std::string(word));
-    }
-    if (arguments.size() < function->fewest || arguments.size() > function->most)
-      return error(std::string(word) + " takes " + std::to_string(function->fewest) +
-                   (function->most == any_count ? " or more" : "") + " arguments, not " +
-                   std::to_string(arguments.size()));
-    advance();
-    LATHE_TRY(ExpressionNode node, make(Operation::call, std::move(arguments)));
-    node.function = function->function;
-    return node;
+    LATHE_CHECK(expect_symbol("]", "after the index"));
+    return bound(variable->second.children[index]);
   }
+  if (token().kind != TokenKind::string || is_list)
+    return error(quoted(word) +
+                 " holds nothing of that kind; in brackets stands the name of a parameter, in quotes");
+  const std::string name = token().string;
+  advance();
+  LATHE_CHECK(expect_symbol("]", "after the name"));
+  return named(name);
+}
+
+Result<ExpressionNode> Parser::named(std::string_view word) {
   ExpressionNode node;
   node.operation = Operation::name;
   const auto known = std::find(names_.begin(), names_.end(), word);
   node.slot = static_cast<std::size_t>(known - names_.begin());
   if (known == names_.end())
     names_.emplace_back(word);
+  return node;
+}
+
+Result<ExpressionNode> Parser::call(std::string_view word) {
+  const std::string_view name = without_module(word);
+  const bool is_power = name == "pow", is_truth = name == "bool";
+  const FunctionEntry* function = find_function(word, dialect_);
+  if (function == nullptr && !is_power && !is_truth)
+    return error("there is no function " + quoted(word) + " (there are " + known_functions(dialect_) + ")");
   advance();
+  advance();
+  std::vector<ExpressionNode> arguments;
+  while (!at_symbol(")")) {
+    LATHE_TRY(ExpressionNode argument, expression());
+    arguments.push_back(std::move(argument));
+    if (!accept_symbol(",") && !at_symbol(")"))
+      return expected("a comma or ) in the arguments of " + std::string(word));
+  }
+  const std::size_t fewest = function != nullptr ? function->fewest : is_power ? 2 : 1;
+  const std::size_t most = function != nullptr ? function->most : fewest;
+  if (arguments.size() < fewest || arguments.size() > most)
+    return error(std::string(word) + " takes " + std::to_string(fewest) +
+                 (most == any_count ? " or more"
+                  : most > fewest   ? " to " + std::to_string(most)
+                                    : "") +
+                 " arguments, not " + std::to_string(arguments.size()));
+  advance();
+  if (is_power)
+    return make(Operation::power, std::move(arguments));
+  if (is_truth) {
+    LATHE_TRY(ExpressionNode inverse, make(Operation::logical_not, std::move(arguments)));
+    return make(Operation::logical_not, nodes(std::move(inverse)));
+  }
+  LATHE_TRY(ExpressionNode node, make(Operation::call, std::move(arguments)));
+  node.function = function->function;
   return node;
 }
 
