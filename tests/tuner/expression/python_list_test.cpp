@@ -15,8 +15,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 const std::map<std::string, Value, std::less<>> environment = {
-    {"bx", std::int64_t{32}}, {"by", std::int64_t{8}}, {"bz", std::int64_t{1}},
-    {"N", std::int64_t{4096}}, {"use", "yes"},         {"flag", true}};
+    {"bx", std::int64_t{32}},  {"by", std::int64_t{8}}, {"bz", std::int64_t{1}},
+    {"N", std::int64_t{4096}}, {"use", "yes"},          {"flag", true}};
 
 std::string show(std::string_view text, Dialect dialect = Dialect::python) {
   const Result<Expression> expression = Expression::parse(text, dialect);
@@ -168,8 +168,10 @@ TEST(PythonLists, ReportWhatAndWhere) {
 }
 
 TEST(PythonLists, VariablesAreNoNames) {
-  EXPECT_THAT(Expression::parse("any(bx % i == 0 for i in [by, 3])", Dialect::python)->names(), ElementsAre("by", "bx"));
-  EXPECT_THAT(Expression::parse("lambda p: p['bx'] + p.by", Dialect::python)->names(), ElementsAre("bx", "by"));
+  EXPECT_THAT(Expression::parse("any(bx % i == 0 for i in [by, 3])", Dialect::python)->names(),
+              ElementsAre("by", "bx"));
+  EXPECT_THAT(Expression::parse("lambda p: p['bx'] + p.by", Dialect::python)->names(),
+              ElementsAre("bx", "by"));
   EXPECT_THAT(Expression::parse("sum(i for i in [1, 2]) + i", Dialect::python)->names(), ElementsAre("i"));
 }
 
@@ -183,7 +185,8 @@ TEST(PythonLists, LathesDialectKeepsItsFunctions) {
 TEST(PythonLists, BoundTheirWork) {
   EXPECT_THAT(show("len([1] * 9223372036854775807)"), HasSubstr("too long"));
   EXPECT_THAT(show("len(range(9223372036854775807))"), HasSubstr("too long"));
-  EXPECT_THAT(show("len([i for i in range(9999) for j in range(9999) if j < 0])"), HasSubstr("too many steps"));
+  EXPECT_THAT(show("len([i for i in range(9999) for j in range(9999) if j < 0])"),
+              HasSubstr("too many steps"));
   std::string doubled = "bx";
   for (int i = 0; i < 60; ++i)
     doubled = "sum([x + x for x in [" + doubled + "]])";

@@ -149,7 +149,7 @@ TEST_F(SpecTest, FaultsThatOnlyStopARunAreWarningsInAT1File) {
 TEST_F(SpecTest, SizesThatCannotBeReadAreWarningsInAT1File) {
   json document = json::parse(t1_text);
   document["KernelSpecification"]["Arguments"][0]["Size"] = "args[0].size";
-  document["KernelSpecification"]["LocalSize"]["Y"] = "lambda: 1";
+  document["KernelSpecification"]["LocalSize"]["Y"] = "block_x.size()";
   const TuningSpec spec = parse(document.dump(1));
   EXPECT_THAT(spec.warnings, testing::Contains(HasSubstr("Arguments[0].Size: ")));
   EXPECT_THAT(spec.warnings, testing::Contains(HasSubstr("LocalSize.Y: ")));
