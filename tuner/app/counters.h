@@ -30,10 +30,11 @@ Result<CounterReading> record_counters(Backend& backend, Store& store, const Sto
 Status tell_stored_counters(Search& search, const Space& space, Store& store, const StoreKey& key,
                             const std::vector<std::string>& knob_names);
 
-// Reads, records and tells the counters that the search asks for. What cannot be read is told as such;
-// `problem` gets the reason.
+// Reads, records and tells the counters that the search asks for, until `stop` is set. What cannot be read is
+// told as such; where counters are denied, the search is not asked again. `reading` holds what came of all
+// calls of one search.
 Status tell_wanted_counters(Search& search, const Space& space, Backend& backend, Store& store,
                             const StoreKey& key, const std::vector<std::string>& knob_names,
-                            std::string& problem);
+                            CounterReading& reading, const std::atomic<bool>& stop);
 
 } // namespace lathe

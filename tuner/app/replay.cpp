@@ -264,8 +264,8 @@ int replay_command(const Arguments& arguments) {
       "in-flight", po::value<std::size_t>()->default_value(0),
       "configurations without a result at a time; 0: each batch is finished before the next")(
       "paced", "as many at a time as lathe tune has on a GPU, in place of --batch and --in-flight")(
-      "effort-weight", po::value<double>()->default_value(0),
-      "weigh gains against the seconds that evaluating takes; 1: gain a second")(
+      "effort-weight", po::value<double>()->default_value(SearchOptions{}.effort_weight),
+      "weigh expected gains against the seconds that evaluating takes: 1 is gain a second, 0 gain alone")(
       "counter-seconds", po::value<double>()->default_value(0),
       "what reading the counters of a configuration takes on the simulated clock")(
       "start", po::value<std::string>()->value_name("CONFIGURATION"),

@@ -134,6 +134,7 @@ Status Session::search(Search& search, const Space& space, const std::atomic<boo
   SessionProgress& now = result.progress;
   const bool overlaps = !backend_.device().is_host; // the host executor has nothing to overlap
   const Pace pace = options_.technique == "random" ? Pace::blind(options_.batch) : Pace(options_.batch);
+  CounterReading guiding;      // counters that the techniques asked for
   std::deque<Point> under_way; // asked for, in order; their compilation may have begun
   while (now.evaluated < now.planned && now.seconds < options_.seconds && !stop) {
     if (options_.plateau_confidence > 0 && has_plateaued(observations, options_.plateau_confidence)) {
@@ -160,10 +161,11 @@ Status Session::search(Search& search, const Space& space, const std::atomic<boo
     const std::vector<Point> points(under_way.begin(), under_way.begin() + together);
     under_way.erase(under_way.begin(), under_way.begin() + together);
     LATHE_CHECK(evaluate(search, space, points));
-    LATHE_CHECK(tell_wanted_counters(search, space, backend_, store_, key_, names_, result.profile_problem));
+    LATHE_CHECK(tell_wanted_counters(search, space, backend_, store_, key_, names_, guiding, stop));
     if (progress)
       progress(now);
   }
+  result.profile_problem = guiding.problem;
   return Done{};
 }
 

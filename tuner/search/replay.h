@@ -25,7 +25,7 @@ struct ReplayOptions {
   std::vector<Point> start = {}; // proposed first
   // Of the simulated clock: compile workers beside one device that measures in the order of asking.
   std::size_t workers = 1;
-  double effort_weight = 0; // SearchOptions::effort_weight
+  double effort_weight = SearchOptions{}.effort_weight;
   std::size_t patience = SearchOptions{}.patience;
   std::vector<Observation> prior = {};
   unsigned threads = 0; // 0: one a core

@@ -33,8 +33,8 @@ struct SearchOptions {
   std::vector<Point> start = {};       // proposed first, in this order; the default configuration
   std::vector<Observation> prior = {}; // from another device, problem or template version (transfer)
   // How much the expected gain of a configuration is held against what compiling and measuring it will take,
-  // in powers of the expected seconds: 0 not at all, 1 is gain a second.
-  double effort_weight = 0;
+  // in powers of the expected seconds: 0 not at all, 1 is gain a second (docs/results/effort.md).
+  double effort_weight = 1;
   // Evaluations without a new best after which the first of several techniques shares the proposals.
   std::size_t patience = 200;
 };

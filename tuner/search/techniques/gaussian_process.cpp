@@ -281,7 +281,7 @@ private:
   }
 
   // The logarithm of the seconds that each candidate is expected to take, about their mean; the process of
-  // the cost serves here, too.
+  // the cost serves here, too. Empty where no seconds are known.
   Eigen::VectorXf predicted_effort() const {
     std::vector<std::optional<double>> logarithms;
     double sum = 0, known = 0;
@@ -293,6 +293,8 @@ private:
         ++known;
       }
     }
+    if (known == 0)
+      return {};
     for (std::optional<double>& logarithm : logarithms)
       if (logarithm)
         *logarithm -= sum / known;
