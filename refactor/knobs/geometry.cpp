@@ -85,6 +85,22 @@ std::string_view name_of(Function function) {
     return "floor";
   case Function::ceil:
     return "ceil";
+  case Function::square_root:
+    return "sqrt";
+  case Function::logarithm:
+    return "log";
+  case Function::log2_real:
+    return "log2";
+  case Function::log10:
+    return "log10";
+  case Function::exponential:
+    return "exp";
+  case Function::round:
+    return "round";
+  case Function::lcm:
+    return "lcm";
+  case Function::integer_root:
+    return "isqrt";
   }
   return "";
 }

@@ -150,6 +150,7 @@ def main():
     parser.add_argument("--output", type=Path, required=True, help="the Markdown file to write; its JSON lies beside it")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS,
                         help="measure these sections; take the others from the JSON file")
+    parser.add_argument("--note", default="", help="a sentence on the page, such as which sections are of an earlier day")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--threads", type=int, default=0, help="replays at a time; 0: one a core")
     arguments = parser.parse_args()
@@ -165,7 +166,7 @@ def main():
     if missing := set(SECTIONS) - set(arguments.only) - set(data):
         parser.error(f"{record} has no {', '.join(sorted(missing))}: measure that too")
     data |= {"date": datetime.date.today().isoformat(), "host": f"{platform.machine()}, {platform.system()}",
-             "seeds": arguments.seeds, "peers": KERNEL_TUNER}
+             "seeds": arguments.seeds, "peers": KERNEL_TUNER, "note": arguments.note}
     with tempfile.TemporaryDirectory() as folder:
         measurement = Measurement(arguments, recordings, spaces, folder)
         for section in SECTIONS:

@@ -128,10 +128,44 @@ def engine(rows):
                  [[r["space"], r["evaluations"], r["ms_per_evaluation"], r["ms_at_the_end"]] for r in rows])
 
 
+def aims(data):
+    """What the search is meant to reach, and what was measured."""
+    default, strategies = data["default"], data["kernel_tuner_search"]
+    rows = []
+
+    def aim(text, found, met):
+        rows.append([text, found, "yes" if met else "**no**"])
+
+    speed_ups = [row["kernel_tuner"]["milliseconds"] / (row["construction_ms"] + row["listing_ms"])
+                 for row in data["construction"] if row["kernel_tuner"]]
+    if speed_ups:
+        aim("every space built and listed 10 times as fast as by Kernel Tuner", f"{min(speed_ups):.0f} times and more",
+            min(speed_ups) >= 10)
+    for mark, points in ((50, 3), (100, 2), (200, 0)):
+        if strategies:
+            lead = 100 * (mean_at(default, mark) - max(means[MARKS.index(mark)] for means in strategies.values()))
+            aim(f"{points} points ahead of Kernel Tuner's best strategy at {mark} evaluations", f"{lead:+.1f} points",
+                lead >= points)
+    least = min((at(space, mark) - at(space, mark, "random"), space["file"], mark) for space in default for mark in MARKS)
+    aim("never below random search on any space", f"{100 * least[0]:+.1f} points at the least ({least[1]}, {least[2]})",
+        least[0] >= 0)
+    pairs = [row for row in data["transfer"] if row["kind"] == "same vendor"]
+    if pairs:
+        cold = {space["file"]: space for space in default}
+        with_prior = sum(float(row["fractions"]["25"]) for row in pairs) / len(pairs)
+        without = sum(at(cold[row["space"]], 100) for row in pairs) / len(pairs)
+        aim("with a prior of the same vendor, at 25 evaluations what the cold search reaches at 100",
+            f"{with_prior:.3f} against {without:.3f}", with_prior >= without)
+    longest = max(row["ms_per_evaluation"] for row in data["engine"] if row["evaluations"] == 10000)
+    aim("under 1 ms of the engine's own time an evaluation at 10000 evaluations", f"{longest:.2f} ms", longest < 1)
+    return table(["aim", "measured", "met"], rows)
+
+
 def render(data):
     default = data["default"]
     sections = {
         "date": data["date"], "host": data["host"], "seeds": str(data["seeds"]), "peers": " with ".join(data["peers"]),
+        "note": f"\n{data['note']}\n" if data.get("note") else "", "aims": aims(data),
         "construction": construction(data["construction"]), "memory": memory(data["large_spaces"]),
         "search": search(default, data["kernel_tuner_search"]), "recorded_peers": recorded_peers(default),
         "spaces": spaces(default), "singles": singles(data["single_techniques"]),

@@ -1,7 +1,9 @@
-// The GPU's counters of many configurations, for studies of what the knobs do to them.
+// The GPU's counters of configurations: for a search that asks for them, and for studies of what the knobs
+// do.
 #pragma once
 
 #include "tuner/measure/measure.h"
+#include "tuner/search/search.h"
 #include "tuner/store/store.h"
 
 #include <atomic>
@@ -23,5 +25,16 @@ Result<CounterReading> record_counters(Backend& backend, Store& store, const Sto
                                        const std::vector<std::string>& knob_names,
                                        std::vector<KnobValues> configurations, double seconds,
                                        std::uint64_t seed, const std::atomic<bool>& stop);
+
+// Tells the search the counters that the store holds of its space.
+Status tell_stored_counters(Search& search, const Space& space, Store& store, const StoreKey& key,
+                            const std::vector<std::string>& knob_names);
+
+// Reads, records and tells the counters that the search asks for, until `stop` is set. What cannot be read is
+// told as such; where counters are denied, the search is not asked again. `reading` holds what came of all
+// calls of one search.
+Status tell_wanted_counters(Search& search, const Space& space, Backend& backend, Store& store,
+                            const StoreKey& key, const std::vector<std::string>& knob_names,
+                            CounterReading& reading, const std::atomic<bool>& stop);
 
 } // namespace lathe

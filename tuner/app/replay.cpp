@@ -264,6 +264,10 @@ int replay_command(const Arguments& arguments) {
       "in-flight", po::value<std::size_t>()->default_value(0),
       "configurations without a result at a time; 0: each batch is finished before the next")(
       "paced", "as many at a time as lathe tune has on a GPU, in place of --batch and --in-flight")(
+      "effort-weight", po::value<double>()->default_value(SearchOptions{}.effort_weight),
+      "weigh expected gains against the seconds that evaluating takes: 1 is gain a second, 0 gain alone")(
+      "counter-seconds", po::value<double>()->default_value(0),
+      "what reading the counters of a configuration takes on the simulated clock")(
       "start", po::value<std::string>()->value_name("CONFIGURATION"),
       "proposed first, such as block_size_x=32,tile=1")("workers", po::value<std::size_t>()->default_value(1),
                                                         "compile workers of the simulated clock")(
@@ -284,6 +288,8 @@ int replay_command(const Arguments& arguments) {
   options.seeds = line.get<std::size_t>("seeds");
   options.batch = line.get<std::size_t>("batch");
   options.in_flight = line.get<std::size_t>("in-flight");
+  options.effort_weight = line.get<double>("effort-weight");
+  options.counter_seconds = line.get<double>("counter-seconds");
   options.paced = line.has("paced");
   options.workers = line.get<std::size_t>("workers");
   options.patience = line.get<std::size_t>("patience");

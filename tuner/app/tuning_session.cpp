@@ -102,10 +102,11 @@ Status Session::start(Search& search, const Space& space) {
     if (!point || !space.contains(*point))
       continue;
     tell(search,
-         {*point, evaluation.measurement.outcome == Outcome::ok, evaluation.measurement.timing.median_us});
+         {*point, evaluation.measurement.outcome == Outcome::ok, evaluation.measurement.timing.median_us,
+          evaluation.measurement.compile_seconds + evaluation.measurement.run_seconds});
     observe(evaluation.measurement, *knobs);
   }
-  return Done{};
+  return tell_stored_counters(search, space, store_, key_, names_);
 }
 
 Status Session::evaluate(Search& search, const Space& space, const std::vector<Point>& points) {
@@ -117,7 +118,8 @@ Status Session::evaluate(Search& search, const Space& space, const std::vector<P
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const std::string author(search.author(points[i]));
     LATHE_CHECK(store_.record(key_, names_, {configurations[i], measured[i], author, present(), names_}));
-    tell(search, {points[i], measured[i].outcome == Outcome::ok, measured[i].timing.median_us});
+    tell(search, {points[i], measured[i].outcome == Outcome::ok, measured[i].timing.median_us,
+                  measured[i].compile_seconds + measured[i].run_seconds});
     observe(measured[i], configurations[i]);
     ++result.progress.fresh;
   }
@@ -132,6 +134,7 @@ Status Session::search(Search& search, const Space& space, const std::atomic<boo
   SessionProgress& now = result.progress;
   const bool overlaps = !backend_.device().is_host; // the host executor has nothing to overlap
   const Pace pace = options_.technique == "random" ? Pace::blind(options_.batch) : Pace(options_.batch);
+  CounterReading guiding;      // counters that the techniques asked for
   std::deque<Point> under_way; // asked for, in order; their compilation may have begun
   while (now.evaluated < now.planned && now.seconds < options_.seconds && !stop) {
     if (options_.plateau_confidence > 0 && has_plateaued(observations, options_.plateau_confidence)) {
@@ -158,9 +161,11 @@ Status Session::search(Search& search, const Space& space, const std::atomic<boo
     const std::vector<Point> points(under_way.begin(), under_way.begin() + together);
     under_way.erase(under_way.begin(), under_way.begin() + together);
     LATHE_CHECK(evaluate(search, space, points));
+    LATHE_CHECK(tell_wanted_counters(search, space, backend_, store_, key_, names_, guiding, stop));
     if (progress)
       progress(now);
   }
+  result.profile_problem = guiding.problem;
   return Done{};
 }
 

@@ -138,6 +138,15 @@ private:
       return print(node.children[0]); // of an integer: itself
     case Function::to_real:
       return unsupported("it converts to a real number");
+    case Function::square_root:
+    case Function::logarithm:
+    case Function::log2_real:
+    case Function::log10:
+    case Function::exponential:
+    case Function::round:
+    case Function::lcm:
+    case Function::integer_root:
+      return unsupported("it uses a function of Python's");
     }
     // minimum and maximum take any number of arguments: nested calls of two.
     LATHE_TRY(std::string text, print(node.children[0]));

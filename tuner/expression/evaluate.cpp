@@ -222,6 +222,16 @@ Result<Value> real_to_integer(double real) {
   return Value{static_cast<std::int64_t>(real)};
 }
 
+// The largest integer whose square is not above a non-negative one.
+std::int64_t integer_root(std::int64_t value) {
+  auto root = static_cast<std::int64_t>(std::sqrt(static_cast<long double>(value)));
+  while (root > 0 && root > value / root)
+    --root;
+  while (root + 1 <= value / (root + 1))
+    ++root;
+  return root;
+}
+
 Result<Value> integer_call(Function function, const std::vector<Value>& arguments) {
   std::vector<std::int64_t> integers;
   for (const Value& argument : arguments) {
@@ -241,12 +251,58 @@ Result<Value> integer_call(Function function, const std::vector<Value>& argument
         integers.end())
       return overflow();
     return Value{std::gcd(integers[0], integers[1])};
+  case Function::lcm: {
+    LATHE_TRY(const Value divisor, integer_call(Function::gcd, arguments));
+    const std::int64_t common = std::get<std::int64_t>(divisor);
+    if (common == 0)
+      return Value{std::int64_t{0}};
+    std::int64_t multiple = 0;
+    if (__builtin_mul_overflow(integers[0] / common, integers[1], &multiple) ||
+        multiple == std::numeric_limits<std::int64_t>::min())
+      return overflow();
+    return Value{std::abs(multiple)};
+  }
+  case Function::integer_root:
+    if (integers[0] < 0)
+      return reason("the square root of " + std::to_string(integers[0]));
+    return Value{integer_root(integers[0])};
   case Function::is_pow2:
     return Value{integers[0] > 0 && std::has_single_bit(static_cast<std::uint64_t>(integers[0]))};
   default: // log2
     if (integers[0] <= 0 || !std::has_single_bit(static_cast<std::uint64_t>(integers[0])))
       return reason("log2 of " + std::to_string(integers[0]) + ", which is no power of two");
     return Value{std::int64_t{std::countr_zero(static_cast<std::uint64_t>(integers[0]))}};
+  }
+}
+
+// Python's functions of real numbers; round gives an integer.
+Result<Value> real_call(Function function, const std::vector<Value>& arguments) {
+  const double x = as_real(arguments[0]);
+  const bool is_logarithm =
+      function == Function::logarithm || function == Function::log2_real || function == Function::log10;
+  if (is_logarithm && !(x > 0))
+    return reason("the logarithm of " + to_string(arguments[0]));
+  switch (function) {
+  case Function::square_root:
+    if (x < 0)
+      return reason("the square root of " + to_string(arguments[0]));
+    return finite(std::sqrt(x));
+  case Function::logarithm: {
+    if (arguments.size() == 1)
+      return finite(std::log(x));
+    const double base = as_real(arguments[1]);
+    if (!(base > 0) || base == 1)
+      return reason("a logarithm to the base " + to_string(arguments[1]));
+    return finite(base == 2 ? std::log2(x) : base == 10 ? std::log10(x) : std::log(x) / std::log(base));
+  }
+  case Function::log2_real:
+    return finite(std::log2(x));
+  case Function::log10:
+    return finite(std::log10(x));
+  case Function::exponential:
+    return finite(std::exp(x));
+  default: // round
+    return as_integer(arguments[0]) ? Value{*as_integer(arguments[0])} : real_to_integer(std::nearbyint(x));
   }
 }
 
@@ -267,6 +323,13 @@ Result<Value> call(Function function, std::vector<Value> arguments) {
     if (*integer == std::numeric_limits<std::int64_t>::min())
       return overflow();
     return Value{std::abs(*integer)};
+  case Function::square_root:
+  case Function::logarithm:
+  case Function::log2_real:
+  case Function::log10:
+  case Function::exponential:
+  case Function::round:
+    return real_call(function, arguments);
   case Function::to_real:
     return Value{as_real(arguments[0])};
   case Function::to_integer:

@@ -51,9 +51,7 @@ Expression::Expression(Value value) : text_(to_string(value)) {
 Result<Expression> Expression::parse(std::string_view text, Dialect dialect) {
   LATHE_TRY(std::vector<expression::Token> tokens, expression::tokenize(text));
   expression::Parser parser(text, std::move(tokens), dialect);
-  LATHE_TRY(ExpressionNode root, parser.expression());
-  if (!parser.at_end())
-    return parser.expected("an operator or the end");
+  LATHE_TRY(ExpressionNode root, parser.whole());
   Expression result;
   result.text_ = text;
   result.names_ = std::move(parser.names());

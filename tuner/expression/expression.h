@@ -1,10 +1,10 @@
 // The one expression language of Lathe: conditions, launch geometry, shapes and cost models.
 //
 // C operators (?: || && == != < <= > >= + - * / % ! unary-minus, parentheses, bit operators & | ^ << >> ~),
-// the words `and or not in`, chained comparisons (a < b < c means a < b and b < c), list and tuple literals
-// on the right of `in`, string literals, true/false, and the functions min, max, abs, ceil_div(a, b), gcd,
-// log2 (of a power of two) and is_pow2. Integers are 64-bit and checked: overflow and division by zero are
-// errors, never a value. Names may contain dots (`device.max_threads_per_block`).
+// the words `and or not in`, chained comparisons (a < b < c means a < b and b < c), lists in memberships and
+// as what sum, any, all and their like are of, string literals, true/false, and functions;
+// docs/expressions.md lists all, and what Python's dialect adds. Integers are 64-bit and checked: overflow
+// and division by zero are errors, never a value. Names may contain dots (`device.max_threads_per_block`).
 #pragma once
 
 #include "tuner/base/result.h"

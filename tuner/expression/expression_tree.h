@@ -54,8 +54,22 @@ enum class Function {
   to_integer,
   to_real,
   floor,
-  ceil
+  ceil,
+  // Python's, real but for the last three; not what the solver of spaces or C++ output knows.
+  square_root,
+  logarithm,
+  log2_real,
+  log10,
+  exponential,
+  round, // half to even
+  lcm,
+  integer_root
 };
+
+// Whether tuner/space has an operator of its own for the function.
+constexpr bool is_basic(Function function) {
+  return function < Function::square_root;
+}
 
 struct ExpressionNode {
   Operation operation = Operation::constant;

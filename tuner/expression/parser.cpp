@@ -1,4 +1,5 @@
 #include "tuner/expression/parser.h"
+#include "tuner/expression/trees.h"
 
 #include <algorithm>
 #include <array>
@@ -13,46 +14,8 @@ namespace {
 constexpr std::size_t maximum_nesting = 200;
 constexpr std::size_t maximum_height = 1000;
 
-struct FunctionEntry {
-  std::string_view name;
-  Function function;
-  std::size_t fewest, most;
-};
-
-constexpr std::size_t any_count = 1000;
-constexpr std::array<FunctionEntry, 11> functions = {{{"min", Function::minimum, 1, any_count},
-                                                      {"max", Function::maximum, 1, any_count},
-                                                      {"abs", Function::absolute, 1, 1},
-                                                      {"ceil_div", Function::ceil_div, 2, 2},
-                                                      {"gcd", Function::gcd, 2, 2},
-                                                      {"log2", Function::log2, 1, 1},
-                                                      {"is_pow2", Function::is_pow2, 1, 1},
-                                                      {"int", Function::to_integer, 1, 1},
-                                                      {"float", Function::to_real, 1, 1},
-                                                      {"floor", Function::floor, 1, 1},
-                                                      {"ceil", Function::ceil, 1, 1}}};
-
-const FunctionEntry* find_function(std::string_view name) {
-  if (name.starts_with("math."))
-    name.remove_prefix(5);
-  const auto* entry = std::find_if(functions.begin(), functions.end(),
-                                   [&](const FunctionEntry& candidate) { return candidate.name == name; });
-  return entry == functions.end() ? nullptr : entry;
-}
-
-ExpressionNode constant(Value value) {
-  ExpressionNode node;
-  node.value = std::move(value);
-  return node;
-}
-
-// An initializer list would copy the trees.
-template <class... Nodes> std::vector<ExpressionNode> nodes(Nodes... node) {
-  std::vector<ExpressionNode> result;
-  result.reserve(sizeof...(node));
-  (result.push_back(std::move(node)), ...);
-  return result;
-}
+constexpr std::string_view stray_list = "a list may stand only on the right of in, beside == and !=, and in "
+                                        "sum, any, all, len, prod, min and max";
 
 // Counts the levels of recursion for as long as it lives.
 class Nested {
@@ -94,17 +57,33 @@ Error Parser::expected(std::string_view what) const {
 
 bool Parser::is_keyword(std::string_view word) const {
   constexpr std::array<std::string_view, 7> keywords = {"and", "or", "not", "in", "if", "else", "for"};
-  return std::find(keywords.begin(), keywords.end(), word) != keywords.end();
+  return std::find(keywords.begin(), keywords.end(), word) != keywords.end() ||
+         (dialect_ == Dialect::python && (word == "is" || word == "lambda"));
 }
 
 Result<ExpressionNode> Parser::make(Operation operation, std::vector<ExpressionNode> children) const {
   ExpressionNode node;
   node.operation = operation;
-  for (const ExpressionNode& child : children)
+  for (const ExpressionNode& child : children) {
     node.height = std::max(node.height, child.height + 1);
+    const bool may_be_list =
+        operation == Operation::list || (operation == Operation::compare && &child != &children[0]);
+    if (child.operation == Operation::list && !may_be_list)
+      return error(std::string(stray_list));
+  }
   if (node.height > maximum_height)
     return error("the expression is too long");
   node.children = std::move(children);
+  return node;
+}
+
+Result<ExpressionNode> Parser::whole() {
+  const bool is_lambda = dialect_ == Dialect::python && at_word("lambda");
+  LATHE_TRY(ExpressionNode node, is_lambda ? lambda() : expression());
+  if (!at_end())
+    return expected("an operator or the end");
+  if (node.operation == Operation::list)
+    return error_at(text_, 1, std::string(stray_list));
   return node;
 }
 
@@ -112,6 +91,7 @@ Result<ExpressionNode> Parser::expression() {
   const Nested nested(nesting_);
   if (nesting_ > maximum_nesting)
     return error("the expression is nested too deeply");
+  LATHE_CHECK(within_limits());
   LATHE_TRY(ExpressionNode first, disjunction());
   if (accept_symbol("?")) {
     LATHE_TRY(ExpressionNode if_true, expression());
@@ -219,6 +199,8 @@ Result<ExpressionNode> Parser::comparison(Level operand, bool relational, bool e
       return ComparisonOperator::equal;
     if (equal && accept_symbol("!="))
       return ComparisonOperator::not_equal;
+    if (equal && dialect_ == Dialect::python && accept_word("is")) // of values: as == and !=
+      return accept_word("not") ? ComparisonOperator::not_equal : ComparisonOperator::equal;
     if (!relational)
       return std::nullopt;
     for (const auto& [symbol, comparison] : relations)
@@ -235,46 +217,62 @@ Result<ExpressionNode> Parser::comparison(Level operand, bool relational, bool e
   };
 
   LATHE_TRY(ExpressionNode first, (this->*operand)());
-  std::vector<ExpressionNode> children;
-  children.push_back(std::move(first));
+  std::vector<ExpressionNode> children = nodes(std::move(first));
   std::vector<ComparisonOperator> comparisons;
+  std::vector<ExpressionNode> conjuncts; // links of the chain that lists made of
   while (const std::optional<ComparisonOperator> comparison = accept()) {
-    if (!comparisons.empty() && children.back().operation == Operation::list)
+    if (children.empty() || (!comparisons.empty() && children.back().operation == Operation::list))
       return error("a list cannot be compared");
-    const bool membership =
+    const bool is_membership =
         *comparison == ComparisonOperator::in || *comparison == ComparisonOperator::not_in;
-    LATHE_TRY(ExpressionNode next, membership ? list() : (this->*operand)());
-    comparisons.push_back(*comparison);
-    children.push_back(std::move(next));
+    const bool is_equality =
+        *comparison == ComparisonOperator::equal || *comparison == ComparisonOperator::not_equal;
+    const bool wanted = *comparison == ComparisonOperator::in || *comparison == ComparisonOperator::equal;
+    std::optional<ExpressionNode> right;
+    if (is_membership) {
+      LATHE_TRY(right, membership(children.back(), wanted));
+      if (right->operation == Operation::list) {
+        comparisons.push_back(*comparison);
+        children.push_back(*std::move(right));
+        continue;
+      }
+    } else if (is_equality && dialect_ == Dialect::python && accept_word("None")) {
+      // No value is None, and what has no value has no comparison either: as in an empty list.
+      comparisons.push_back(wanted ? ComparisonOperator::in : ComparisonOperator::not_in);
+      LATHE_TRY(ExpressionNode nothing, make(Operation::list, {}));
+      children.push_back(std::move(nothing));
+      continue;
+    } else {
+      LATHE_TRY(right, (this->*operand)());
+      if (children.back().operation != Operation::list && right->operation != Operation::list) {
+        comparisons.push_back(*comparison);
+        children.push_back(*std::move(right));
+        continue;
+      }
+      if (!is_equality)
+        return error("lists have no order here; compare them by == or !=");
+      LATHE_TRY(right, list_equality(children.back(), *right, wanted));
+    }
+    if (!comparisons.empty()) {
+      LATHE_TRY(ExpressionNode chain, make(Operation::compare, std::move(children)));
+      chain.comparisons = std::move(comparisons);
+      conjuncts.push_back(std::move(chain));
+    }
+    conjuncts.push_back(*std::move(right));
+    children.clear();
+    comparisons.clear();
   }
-  if (comparisons.empty()) {
+  if (comparisons.empty() && conjuncts.empty()) {
     if (at_symbol("="))
       return error("a single = is no operator; write == to compare");
     return std::move(children.front());
   }
+  if (comparisons.empty())
+    return conjuncts.size() == 1 ? Result<ExpressionNode>(std::move(conjuncts.front()))
+                                 : make(Operation::logical_and, std::move(conjuncts));
   LATHE_TRY(ExpressionNode node, make(Operation::compare, std::move(children)));
   node.comparisons = std::move(comparisons);
   return node;
-}
-
-Result<ExpressionNode> Parser::list() {
-  const bool parenthesis = at_symbol("(");
-  const std::string_view close = parenthesis ? ")" : at_symbol("{") ? "}" : "]";
-  if (!accept_symbol("(") && !accept_symbol("[") && !accept_symbol("{"))
-    return expected("a list such as [1, 2] after in");
-  std::vector<ExpressionNode> children;
-  bool comma = false;
-  while (!at_symbol(close)) {
-    LATHE_TRY(ExpressionNode element, expression());
-    children.push_back(std::move(element));
-    if (!at_symbol(",") && !at_symbol(close))
-      return expected("a comma or " + std::string(close) + " in a list");
-    comma = accept_symbol(",") || comma;
-  }
-  if (parenthesis && !comma && !children.empty())
-    return error("(x) is no list; write (x,) or [x]");
-  advance();
-  return make(Operation::list, std::move(children));
 }
 
 Result<ExpressionNode> Parser::shift() {
@@ -348,62 +346,22 @@ Result<ExpressionNode> Parser::primary() {
   case TokenKind::name:
     return name();
   case TokenKind::symbol:
+    if (is_list_at(position_)) {
+      LATHE_TRY(ExpressionNode list, list_value());
+      if (at_symbol("["))
+        return error("a member of a list cannot be picked here");
+      return list;
+    }
     if (accept_symbol("(")) {
       LATHE_TRY(ExpressionNode inner, expression());
       LATHE_CHECK(expect_symbol(")", "to close the parenthesis"));
       return inner;
     }
-    if (at_symbol("["))
-      return error("a list may stand only on the right of in");
     break;
   case TokenKind::end:
     break;
   }
   return expected("a value");
-}
-
-Result<ExpressionNode> Parser::name() {
-  const std::string_view word = token().text;
-  if (is_keyword(word))
-    return expected("a value");
-  if (word == "true" || word == "True" || word == "false" || word == "False") {
-    advance();
-    return constant(word == "true" || word == "True");
-  }
-  const FunctionEntry* function = find_function(word);
-  if (next_token().kind == TokenKind::symbol && next_token().text == "(") {
-    if (function == nullptr) {
-      std::string known;
-      for (const FunctionEntry& entry : functions)
-        known += (known.empty() ? "" : ", ") + std::string(entry.name);
-      return error("there is no function " + quoted(word) + " (there are " + known + ")");
-    }
-    advance();
-    advance();
-    std::vector<ExpressionNode> arguments;
-    while (!at_symbol(")")) {
-      LATHE_TRY(ExpressionNode argument, expression());
-      arguments.push_back(std::move(argument));
-      if (!accept_symbol(",") && !at_symbol(")"))
-        return expected("a comma or ) in the arguments of " + std::string(word));
-    }
-    if (arguments.size() < function->fewest || arguments.size() > function->most)
-      return error(std::string(word) + " takes " + std::to_string(function->fewest) +
-                   (function->most == any_count ? " or more" : "") + " arguments, not " +
-                   std::to_string(arguments.size()));
-    advance();
-    LATHE_TRY(ExpressionNode node, make(Operation::call, std::move(arguments)));
-    node.function = function->function;
-    return node;
-  }
-  ExpressionNode node;
-  node.operation = Operation::name;
-  const auto known = std::find(names_.begin(), names_.end(), word);
-  node.slot = static_cast<std::size_t>(known - names_.begin());
-  if (known == names_.end())
-    names_.emplace_back(word);
-  advance();
-  return node;
 }
 
 } // namespace lathe::expression

@@ -34,6 +34,11 @@ bool History::observe(const Observation& observation) {
   return true;
 }
 
+void History::observe_counters(const Point& point, std::optional<Counters> counters) {
+  if (asked_.insert(point).second && counters)
+    profiles_.emplace(point, std::move(*counters));
+}
+
 std::string_view History::author(const Point& point) const {
   auto entry = entries_.find(point);
   return entry == entries_.end() ? std::string_view{"default"} : entry->second.author;

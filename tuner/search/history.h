@@ -4,10 +4,12 @@
 #include "tuner/search/domain.h"
 #include "tuner/search/search.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace lathe::search {
@@ -31,6 +33,12 @@ public:
   const Observation* best() const { return best_ ? &observations_[*best_] : nullptr; }
   std::string_view author(const Point& point) const;
 
+  // Counters of observed points; nothing: they cannot be read of this one.
+  void observe_counters(const Point& point, std::optional<Counters> counters);
+  bool counters_were_asked(const Point& point) const { return asked_.contains(point); }
+  std::size_t counters_asked() const { return asked_.size(); }
+  const std::map<Point, Counters>& profiles() const { return profiles_; }
+
 private:
   struct Entry {
     std::string_view author;
@@ -41,6 +49,8 @@ private:
   std::optional<std::size_t> best_;
   std::vector<Point> pending_;
   std::size_t failures_ = 0;
+  std::map<Point, Counters> profiles_;
+  std::unordered_set<Point, PointHash> asked_;
 };
 
 } // namespace lathe::search

@@ -23,6 +23,10 @@ Error bad(const std::string& name, std::string why, std::string remedy) {
   return usage_error("recorded space \"" + name + "\"", std::move(why), std::move(remedy));
 }
 
+constexpr std::string_view counter_prefix = "counter:"; // of T4 measurements that are counters
+// The time while counting: what is sought, not what goes with it.
+constexpr std::string_view counted_time = "counter:DurationMicroseconds";
+
 const char* const expected_formats = "give a Kernel Tuner cache file or a T4 results file, plain or gzip";
 
 Result<std::string> inflate(const std::string& compressed, const std::string& name) {
@@ -117,8 +121,10 @@ public:
     return point;
   }
 
-  void add(Point point, const Json* objective, bool failed, double seconds, double compile_seconds) {
-    RecordedSpace::Record record{std::move(point), false, 0, std::isfinite(seconds) ? seconds : 0, 0};
+  void add(Point point, const Json* objective, bool failed, double seconds, double compile_seconds,
+           std::optional<Counters> counters = {}) {
+    RecordedSpace::Record record{std::move(point),   false, 0, std::isfinite(seconds) ? seconds : 0, 0,
+                                 std::move(counters)};
     if (std::isfinite(compile_seconds))
       record.compile_seconds = std::clamp(compile_seconds, 0.0, record.seconds);
     if (!failed && objective && objective->is_number()) {
@@ -249,12 +255,18 @@ Result<RecordedSpace> from_t4(const Json& json, const std::string& name) {
   for (const Json& result : results) {
     auto point = builder.point(result["configuration"]);
     const Json* objective = nullptr;
+    Counters counters;
     if (auto measurements = result.find("measurements");
         measurements != result.end() && measurements->is_array())
       for (const Json& measurement : *measurements)
-        if (measurement.is_object() && text_or(measurement, "name", "") == space.objective &&
-            measurement.contains("value"))
-          objective = &measurement["value"];
+        if (measurement.is_object() && measurement.contains("value")) {
+          const std::string called = text_or(measurement, "name", "");
+          if (called == space.objective)
+            objective = &measurement["value"];
+          else if (called.starts_with(counter_prefix) && called != counted_time &&
+                   measurement["value"].is_number())
+            counters[called.substr(counter_prefix.size())] = measurement["value"].get<double>();
+        }
     double milliseconds = 0, compile_milliseconds = 0;
     if (auto times = result.find("times"); times != result.end() && times->is_object()) {
       compile_milliseconds = number_or(*times, "compilation", 0);
@@ -265,7 +277,8 @@ Result<RecordedSpace> from_t4(const Json& json, const std::string& name) {
           milliseconds += run.is_number() ? std::max(0.0, run.get<double>()) : 0;
     }
     builder.add(std::move(*point), objective, text_or(result, "invalidity", "correct") != "correct",
-                milliseconds / 1000, compile_milliseconds / 1000);
+                milliseconds / 1000, compile_milliseconds / 1000,
+                counters.empty() ? std::nullopt : std::optional(std::move(counters)));
   }
   return space;
 }

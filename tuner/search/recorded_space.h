@@ -5,6 +5,7 @@
 #include "tuner/search/search.h"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,6 +19,7 @@ struct RecordedSpace {
     double cost = 0;            // the objective, lower is better; for an objective to maximise its reciprocal
     double seconds = 0;         // what evaluating it took: compiling, checking, timing; 0 when not recorded
     double compile_seconds = 0; // of these, what compiling took
+    std::optional<Counters> counters = {}; // where they were recorded
   };
   std::string kernel, device, objective;
   std::vector<Parameter> parameters;

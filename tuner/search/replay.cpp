@@ -42,6 +42,11 @@ public:
     device_ = std::max(device_, *worker) + (record.seconds - record.compile_seconds);
     return device_;
   }
+  // Something else runs on the device.
+  void occupy_device(double seconds) {
+    device_ = std::max(device_, now_) + seconds;
+    now_ = std::max(now_, device_);
+  }
   void advance(double time) { now_ = std::max(now_, time); }
 
 private:
@@ -97,11 +102,18 @@ ReplayRun run_once(Search& engine, const Records& records, const ReplayOptions& 
     run.best.push_back(best);
     run.seconds.push_back(seconds);
     run.clock.push_back(pipeline.now());
-    run.observations.push_back({next.point, record.succeeded, record.cost});
+    run.observations.push_back({next.point, record.succeeded, record.cost, record.seconds});
     timed([&] {
       engine.tell(run.observations.back());
       return 0;
     });
+    if (untold == 0)
+      while (const std::optional<Point> wanted = timed([&] { return engine.wants_counters(); })) {
+        const std::optional<Counters>& counters = records.at(*wanted)->counters;
+        if (counters)
+          pipeline.occupy_device(options.counter_seconds);
+        engine.tell_counters(*wanted, counters);
+      }
   }
   return run;
 }
@@ -230,9 +242,9 @@ Result<ReplayResult> replay(const RecordedSpace& space, const ReplayOptions& opt
   const auto work = [&] {
     for (std::size_t i = next++; i < options.seeds; i = next++) {
       const std::uint64_t seed = i + 1;
-      auto engine =
-          search::make_search(search::domain_of(space.parameters, points),
-                              {options.technique, seed, options.start, options.prior, options.patience});
+      auto engine = search::make_search(
+          search::domain_of(space.parameters, points),
+          {options.technique, seed, options.start, options.prior, options.effort_weight, options.patience});
       if (!engine.ok()) {
         const std::scoped_lock lock(mutex);
         failure = engine.error();

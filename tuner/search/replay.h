@@ -19,10 +19,13 @@ struct ReplayOptions {
   // Configurations whose results may be outstanding when others are asked for; results are told in the order
   // of asking, as `lathe tune` does. 0: as many as the batch, told before the next batch is asked for.
   std::size_t in_flight = 0;
-  bool paced = false;            // in place of both: at the pace of `lathe tune`
+  double counter_seconds =
+      0;              // device time of reading the counters of one configuration, on the simulated clock
+  bool paced = false; // in place of both: at the pace of `lathe tune`
   std::vector<Point> start = {}; // proposed first
   // Of the simulated clock: compile workers beside one device that measures in the order of asking.
   std::size_t workers = 1;
+  double effort_weight = SearchOptions{}.effort_weight;
   std::size_t patience = SearchOptions{}.patience;
   std::vector<Observation> prior = {};
   unsigned threads = 0; // 0: one a core

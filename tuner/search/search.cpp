@@ -28,8 +28,8 @@ public:
       prior_.emplace(domain_->parameters(), options.prior);
     for (const TechniqueKind* kind : kinds) {
       names_.push_back(kind->name);
-      arms_.push_back(
-          kind->make(Context{*domain_, history_, prior_ ? &*prior_ : nullptr, Random(random_())}));
+      arms_.push_back(kind->make(Context{*domain_, history_, prior_ ? &*prior_ : nullptr, Random(random_()),
+                                         options.effort_weight}));
     }
   }
 
@@ -55,6 +55,17 @@ public:
         bandit_.report(arm, is_new_best);
     for (auto& arm : arms_)
       arm->observe(observation, is_new_best);
+  }
+
+  std::optional<Point> wants_counters() override {
+    for (auto& arm : arms_)
+      if (std::optional<Point> point = arm->wants_counters())
+        return point;
+    return {};
+  }
+
+  void tell_counters(const Point& point, std::optional<Counters> counters) override {
+    history_.observe_counters(point, std::move(counters));
   }
 
   std::string_view author(const Point& point) const override { return history_.author(point); }

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,8 +17,13 @@ namespace lathe {
 struct Observation {
   Point point;
   bool succeeded = false;
-  double cost = 0; // the objective, lower is better; meaningless when !succeeded
+  double cost = 0;    // the objective, lower is better; meaningless when !succeeded
+  double seconds = 0; // what compiling and measuring took; 0: not known
 };
+
+// What a device counted while a configuration ran, by name. Any names, as long as they mean the same within a
+// search.
+using Counters = std::map<std::string, double>;
 
 struct SearchOptions {
   // One of technique_names(), or several joined by "+": the first proposes while it makes progress; when it
@@ -26,6 +32,9 @@ struct SearchOptions {
   std::uint64_t seed = 1;
   std::vector<Point> start = {};       // proposed first, in this order; the default configuration
   std::vector<Observation> prior = {}; // from another device, problem or template version (transfer)
+  // How much the expected gain of a configuration is held against what compiling and measuring it will take,
+  // in powers of the expected seconds: 0 not at all, 1 is gain a second (docs/results/effort.md).
+  double effort_weight = 1;
   // Evaluations without a new best after which the first of several techniques shares the proposals.
   std::size_t patience = 200;
 };
@@ -37,6 +46,10 @@ public:
   virtual ~Search() = default;
   virtual std::vector<Point> ask(std::size_t count) = 0;
   virtual void tell(const Observation& observation) = 0;
+  // A point that was told and whose counters a technique would pay for now; nothing where none uses counters.
+  virtual std::optional<Point> wants_counters() = 0;
+  // The answer to that; nothing: they cannot be read of this point.
+  virtual void tell_counters(const Point& point, std::optional<Counters> counters) = 0;
   // The technique that proposed a point ("prior", "default" for foreign ones).
   virtual std::string_view author(const Point& point) const = 0;
 };

@@ -22,6 +22,7 @@ const std::vector<TechniqueKind>& technique_kinds() {
       {"simulated_annealing", make_simulated_annealing},
       {"tree_ensemble", make_tree_ensemble},
       {"gaussian_process", make_gaussian_process},
+      {"profile_guided", make_profile_guided},
       {"direct_l", make_direct_l},
       {"crs2", make_crs2},
       {"isres", make_isres},

@@ -18,8 +18,9 @@ namespace lathe::search {
 struct Context {
   const Domain& domain;
   const History& history;
-  const Prior* prior; // earlier results, or null
-  Random random;      // the technique's own stream
+  const Prior* prior;       // earlier results, or null
+  Random random;            // the technique's own stream
+  double effort_weight = 0; // SearchOptions::effort_weight
 };
 
 class Technique {
@@ -34,11 +35,14 @@ public:
     (void)observation;
     (void)is_new_best;
   }
+  // An observed point whose counters are worth their price now; nothing for techniques that use none.
+  virtual std::optional<Point> wants_counters() { return {}; }
 
 protected:
   const Domain& domain() const { return context_.domain; }
   const History& history() const { return context_.history; }
   const Prior* prior() const { return context_.prior; }
+  double effort_weight() const { return context_.effort_weight; }
   Random& random() { return context_.random; }
   // Uniform in [0, 1).
   double uniform() { return std::uniform_real_distribution<double>(0, 1)(context_.random); }
@@ -70,6 +74,7 @@ std::unique_ptr<Technique> make_differential_evolution(Context context);
 std::unique_ptr<Technique> make_simulated_annealing(Context context);
 std::unique_ptr<Technique> make_tree_ensemble(Context context);
 std::unique_ptr<Technique> make_gaussian_process(Context context);
+std::unique_ptr<Technique> make_profile_guided(Context context);
 std::unique_ptr<Technique> make_direct_l(Context context);
 std::unique_ptr<Technique> make_crs2(Context context);
 std::unique_ptr<Technique> make_isres(Context context);

@@ -322,6 +322,8 @@ private:
   }
 
   TermId call(const ExpressionNode& node) {
+    if (!is_basic(node.function))
+      return tree();
     std::vector<TermId> arguments;
     bool real = false;
     for (const ExpressionNode& child : node.children) {

@@ -1,6 +1,7 @@
 // The sections of the community's T1 format.
 #include "tuner/spec/fields.h"
 #include "tuner/spec/names.h"
+#include "tuner/spec/python_lambda.h"
 #include "tuner/spec/python_text.h"
 
 #include <algorithm>
@@ -327,9 +328,11 @@ Status read_t1_conditions(Reading& reading) {
       reading.warn(path, "is not the T1 form of any of Lathe.Conditions, and holds as well",
                    "correct or remove it if it is a leftover");
     Condition condition;
+    const std::vector<std::string> listed = texts_at(document, path / "Parameters");
     LATHE_TRY(condition.expression,
-              parse_at(document, path / "Expression", rewrite_t1(reading.spec, text), Dialect::python));
-    for (std::size_t j = 0; const std::string& name : texts_at(document, path / "Parameters")) {
+              parse_at(document, path / "Expression",
+                       rewrite_t1(reading.spec, with_knob_names(text, listed, knobs)), Dialect::python));
+    for (std::size_t j = 0; const std::string& name : listed) {
       if (std::find(knobs.begin(), knobs.end(), name) == knobs.end())
         reading.warn(path / "Parameters" / j, "there is no knob " + name, suggestion(name, knobs));
       ++j;

@@ -60,5 +60,49 @@ TEST_F(Counters, EndWithTheTimeAndWithTheStop) {
   EXPECT_EQ(read(backend).read, 0);
 }
 
+class WantedCounters : public Counters {
+protected:
+  // What a profile-guided search of five configurations gets.
+  CounterReading guide(Backend& backend) {
+    const auto space =
+        Space::build({{"BLOCK",
+                       {Value{std::int64_t{32}}, Value{std::int64_t{64}}, Value{std::int64_t{128}},
+                        Value{std::int64_t{256}}, Value{std::int64_t{512}}}}},
+                     {}, {});
+    SearchOptions options;
+    options.technique = "profile_guided";
+    const auto search = make_search(*space, options);
+    CounterReading reading;
+    double cost = 10;
+    for (const Point& point : (*search)->ask(5)) {
+      (*search)->tell({point, true, --cost});
+      EXPECT_TRUE(
+          tell_wanted_counters(**search, *space, backend, *store_, key_, {"BLOCK"}, reading, stop_).ok());
+    }
+    return reading;
+  }
+};
+
+TEST_F(WantedCounters, AreReadToldAndRecorded) {
+  ScriptedBackend backend;
+  EXPECT_EQ(guide(backend).read, 5);
+  EXPECT_EQ(store_->profiles(key_)->size(), 5u);
+}
+
+TEST_F(WantedCounters, DeniedOnesLetTheSearchGoOn) {
+  ScriptedBackend backend;
+  backend.counters_denied = true;
+  const CounterReading reading = guide(backend);
+  EXPECT_EQ(reading.read, 0);
+  EXPECT_EQ(reading.failed, 3);
+  EXPECT_NE(reading.problem.find("administrators"), std::string::npos);
+}
+
+TEST_F(WantedCounters, EndWithTheStop) {
+  ScriptedBackend backend;
+  stop_ = true;
+  EXPECT_EQ(guide(backend).read, 0);
+}
+
 } // namespace
 } // namespace lathe

@@ -57,6 +57,21 @@ TEST(RecordedSpace, WhatIsNoNumberIsAFailure) {
   EXPECT_DOUBLE_EQ(space->best_cost(), 2.5);
 }
 
+TEST(RecordedSpace, ReadsCountersButNotTheTimeWhileCounting) {
+  const auto space = parse_recorded_space(
+      R"({"metadata": {}, "results": [
+        {"configuration": {"a": 1}, "invalidity": "correct", "objectives": ["time"],
+         "measurements": [{"name": "time", "value": 2}, {"name": "counter:Dram", "value": 0.5},
+                          {"name": "counter:DurationMicroseconds", "value": 2000}, {"name": "counter:L2", "value": "x"}]},
+        {"configuration": {"a": 2}, "invalidity": "correct", "objectives": ["time"],
+         "measurements": [{"name": "time", "value": 3}]}]})",
+      "test");
+  ASSERT_TRUE(space.ok()) << space.error().sentence();
+  ASSERT_TRUE(space->records[0].counters.has_value());
+  EXPECT_EQ(*space->records[0].counters, (Counters{{"Dram", 0.5}}));
+  EXPECT_FALSE(space->records[1].counters.has_value());
+}
+
 TEST(RecordedSpace, ReadsT4Results) {
   auto space = parse_recorded_space(t4, "t");
   ASSERT_TRUE(space.ok()) << space.error().sentence();

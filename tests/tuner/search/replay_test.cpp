@@ -86,5 +86,34 @@ TEST(Replay, ThePlotEscapesItsTitles) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
+// The synthetic space, with a knob that only makes evaluating take ten times as long.
+TEST(Replay, WhatTakesLongIsEvaluatedLessOften) {
+  const RecordedSpace plain = synthetic_space();
+  RecordedSpace space = plain;
+  space.parameters.push_back(integers("slow", {0, 1}));
+  space.records.clear();
+  for (const std::uint16_t slow : std::initializer_list<std::uint16_t>{0, 1})
+    for (RecordedSpace::Record record : plain.records) {
+      record.point.push_back(slow);
+      record.seconds = slow ? 10 : 1;
+      space.records.push_back(std::move(record));
+    }
+  const auto seconds = [&](double weight) {
+    double sum = 0;
+    const auto result = replay(space, {.budget = 60, .seeds = 6, .effort_weight = weight});
+    for (const ReplayRun& run : result->runs)
+      sum += run.seconds.back();
+    return sum;
+  };
+  EXPECT_LT(seconds(1), 0.7 * seconds(0));
+  // Nothing is known of the seconds: the search is the one that does not ask for them.
+  for (RecordedSpace::Record& record : space.records)
+    record.seconds = 0;
+  const auto with = replay(space, {.budget = 40, .seeds = 2, .effort_weight = 1});
+  const auto without = replay(space, {.budget = 40, .seeds = 2, .effort_weight = 0});
+  for (std::size_t run = 0; run < 2; ++run)
+    EXPECT_EQ(with->runs[run].best, without->runs[run].best);
+}
+
 } // namespace
 } // namespace lathe

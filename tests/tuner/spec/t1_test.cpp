@@ -68,6 +68,41 @@ TEST_F(SpecTest, ReadsAT1File) {
                           HasSubstr("blur.cu does not exist")));
 }
 
+// A T1 file with this one condition, over the integers bx and by.
+std::string with_condition(const std::string& expression, const std::vector<std::string>& parameters) {
+  json file = json::parse(t1_text);
+  file["ConfigurationSpace"]["TuningParameters"] = json::parse(
+      R"([{"Name": "bx", "Type": "int", "Values": "[1, 2, 4]"}, {"Name": "by", "Type": "int", "Values": "[1, 2, 4]"}])");
+  file["ConfigurationSpace"]["Conditions"] = {{{"Expression", expression}, {"Parameters", parameters}}};
+  file["KernelSpecification"]["LocalSize"]["X"] = "bx";
+  file["KernelSpecification"].erase("GridDivX");
+  file["KernelSpecification"].erase("Arguments");
+  return file.dump();
+}
+
+TEST_F(SpecTest, LambdasOfAT1FileTakeItsParameters) {
+  for (const auto& [expression, parameters] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"lambda bx, by: bx * 2 <= by", {"bx", "by"}},
+           {"lambda by, bx: bx * 2 <= by", {}},
+           {"lambda a, b: a * 2 <= b", {"bx", "by"}},
+           {"lambda v: v[0] * 2 <= v[1]", {"bx", "by"}},
+           {"lambda p: p['bx'] * 2 <= p[\"by\"]", {"bx", "by"}},
+           {"lambda p: p.bx * 2 <= p.by", {"bx"}},
+           {"p['bx'] * 2 <= p['by']", {"bx", "by"}}}) {
+    const TuningSpec spec = parse(with_condition(expression, parameters));
+    ASSERT_EQ(spec.conditions.size(), 1u) << expression;
+    for (std::int64_t bx : {1, 2, 4})
+      for (std::int64_t by : {1, 2, 4}) {
+        const auto holds = spec.conditions[0].expression.evaluate_condition(
+            [&](std::string_view name) { return std::optional<Value>(name == "bx" ? bx : by); });
+        ASSERT_TRUE(holds.ok()) << expression;
+        EXPECT_EQ(*holds, bx * 2 <= by) << expression;
+      }
+  }
+  EXPECT_THAT(error_of(with_condition("lambda v: v[2] > 1", {"bx", "by"})),
+              HasSubstr("column 13: \"v\" holds nothing"));
+}
+
 TEST_F(SpecTest, AT1FileCanBeBound) {
   const TuningSpec spec = parse(t1_text);
   const auto workload = bind_workload(spec, spec.problems[0], {}, {});
@@ -114,7 +149,7 @@ TEST_F(SpecTest, FaultsThatOnlyStopARunAreWarningsInAT1File) {
 TEST_F(SpecTest, SizesThatCannotBeReadAreWarningsInAT1File) {
   json document = json::parse(t1_text);
   document["KernelSpecification"]["Arguments"][0]["Size"] = "args[0].size";
-  document["KernelSpecification"]["LocalSize"]["Y"] = "lambda: 1";
+  document["KernelSpecification"]["LocalSize"]["Y"] = "block_x.size()";
   const TuningSpec spec = parse(document.dump(1));
   EXPECT_THAT(spec.warnings, testing::Contains(HasSubstr("Arguments[0].Size: ")));
   EXPECT_THAT(spec.warnings, testing::Contains(HasSubstr("LocalSize.Y: ")));

@@ -45,8 +45,8 @@ public:
     if (!prior() || !prior()->is_usable())
       return;
     prior_ = prior();
-    cold_ =
-        std::make_unique<GaussianProcessSearch>(Context{domain(), history(), nullptr, Random(random()())});
+    cold_ = std::make_unique<GaussianProcessSearch>(
+        Context{domain(), history(), nullptr, Random(random()()), effort_weight()});
   }
 
   std::optional<Point> propose() override {
@@ -280,6 +280,27 @@ private:
       prior_ = nullptr;
   }
 
+  // The logarithm of the seconds that each candidate is expected to take, about their mean; the process of
+  // the cost serves here, too. Empty where no seconds are known.
+  Eigen::VectorXf predicted_effort() const {
+    std::vector<std::optional<double>> logarithms;
+    double sum = 0, known = 0;
+    for (const Training& item : training_) {
+      const Observation* seen = history().find(item.point);
+      logarithms.push_back(seen && seen->seconds > 0 ? std::optional(std::log(seen->seconds)) : std::nullopt);
+      if (logarithms.back()) {
+        sum += *logarithms.back();
+        ++known;
+      }
+    }
+    if (known == 0)
+      return {};
+    for (std::optional<double>& logarithm : logarithms)
+      if (logarithm)
+        *logarithm -= sum / known;
+    return posterior_.predict(logarithms);
+  }
+
   std::optional<Point> best_candidate() {
     std::vector<std::optional<double>> targets, failures;
     double incumbent = std::numeric_limits<double>::infinity();
@@ -296,6 +317,7 @@ private:
     Eigen::VectorXf failure;
     if (history().failures() > 0)
       failure = posterior_.predict(failures);
+    const Eigen::VectorXf effort = effort_weight() > 0 ? predicted_effort() : Eigen::VectorXf();
     std::vector<std::pair<double, std::size_t>> scored;
     for (std::size_t c = 0; c < pool_.size(); ++c) {
       if (is_done_[c])
@@ -306,6 +328,8 @@ private:
                                               : -static_cast<double>(mean[row]);
       if (failure.size() > 0)
         score += std::log(std::clamp(1.0 - static_cast<double>(failure[row]), 0.02, 1.0));
+      if (effort.size() > 0)
+        score -= effort_weight() * static_cast<double>(effort[row]);
       if (std::isfinite(score))
         scored.emplace_back(-score, c);
     }
