@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Judges mutants of the shipped templates and writes docs/results/guard.json and the tables of guard.md.
+"""Judges mutants of the shipped templates and writes docs/results/guard_newest.json and the tables of guard.md.
 
   guard_results.py run LATHE FOLDER [--mutants N] [--seed S] [KERNEL ...]
       `LATHE check KERNEL.json --mutants=N --seed S --json` for each kernel, one after the other, with the next
       seed each; each answer goes to FOLDER/KERNEL.json, and a kernel whose answer is there is not judged again.
   guard_results.py tables FOLDER
-      The answers of the folder as docs/results/guard.json, and its tables on standard output. What stands around
+      The answers of the folder as docs/results/guard_newest.json, and its tables on standard output. What stands around
       the tables in docs/results/guard.md, and what survivors are, is written by hand.
 """
 
@@ -80,7 +80,7 @@ def tables(arguments):
         "Honest": {name: {"Accepted": c["Accepted"], "Identity": c["Identity"], "Seconds": c["Seconds"]} for name, c in certificates.items()},
         "Mutants": mutants,
     }
-    (ROOT / "docs/results/guard.json").write_text(json.dumps(out, indent=1) + "\n")
+    (ROOT / "docs/results/guard_newest.json").write_text(json.dumps(out, indent=1) + "\n")
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

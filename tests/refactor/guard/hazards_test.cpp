@@ -19,8 +19,8 @@ struct Kernel {
   std::string before, parameters, body; // in front of the kernel; within its parentheses; within its braces
   json dimensions;                      // names
   json arguments, problems;
-  std::string grid;      // of the raw kernel, over BLOCK
-  json conditions = {};  // of the specification
+  std::string grid;                                        // of the raw kernel, over BLOCK
+  json conditions = {};                                    // of the specification
   std::string extra_parameters = {}, extra_arguments = {}; // of the template, in front of BLOCK
 };
 
@@ -42,17 +42,19 @@ Certificate judged(const Kernel& kernel, const std::string& from = {}, const std
   const auto folder = TemporaryFolder::create("hazards");
   EXPECT_TRUE(folder.ok());
   const std::string signature = "__global__ void k(" + kernel.parameters + ") {\n" + kernel.body + "}\n";
-  const std::string extra = kernel.extra_parameters.empty() ? "" : "template <" + kernel.extra_parameters + ">\n";
+  const std::string extra =
+      kernel.extra_parameters.empty() ? "" : "template <" + kernel.extra_parameters + ">\n";
   const std::string raw = kernel.before + "constexpr int BLOCK = 64;\n" + extra + signature;
   std::string templated = kernel.before + "template <" +
-                          (kernel.extra_parameters.empty() ? "" : kernel.extra_parameters + ", ") + "int BLOCK>\n" +
-                          signature;
+                          (kernel.extra_parameters.empty() ? "" : kernel.extra_parameters + ", ") +
+                          "int BLOCK>\n" + signature;
   if (!from.empty())
     templated = replaced(templated, from, to);
   const json spec = {
       {"General", {{"BenchmarkName", "k"}}},
       {"ConfigurationSpace",
-       {{"TuningParameters", {{{"Name", "BLOCK"}, {"Type", "int"}, {"Values", {32, 64, 128, 256}}, {"Default", 64}}}}}},
+       {{"TuningParameters",
+         {{{"Name", "BLOCK"}, {"Type", "int"}, {"Values", {32, 64, 128, 256}}, {"Default", 64}}}}}},
       {"KernelSpecification", {{"Language", "CUDA"}, {"KernelName", "k"}, {"KernelFile", "template.cu"}}},
       {"Lathe",
        {{"Version", 1},
@@ -60,8 +62,8 @@ Certificate judged(const Kernel& kernel, const std::string& from = {}, const std
         {"Dimensions", kernel.dimensions},
         {"Knobs", {{"BLOCK", {{"Kind", "block"}, {"Type", "int"}}}}},
         {"Conditions", kernel.conditions.is_null() ? json::array() : kernel.conditions},
-        {"Instance",
-         "k<" + (kernel.extra_arguments.empty() ? "" : kernel.extra_arguments + ", ") + std::string("{BLOCK}>")},
+        {"Instance", "k<" + (kernel.extra_arguments.empty() ? "" : kernel.extra_arguments + ", ") +
+                         std::string("{BLOCK}>")},
         {"Launch", {{"Grid", {kernel.grid}}, {"Block", {"BLOCK"}}}},
         {"Arguments", kernel.arguments},
         {"Problems", kernel.problems},
@@ -69,8 +71,9 @@ Certificate judged(const Kernel& kernel, const std::string& from = {}, const std
          {{"File", "raw.cu"},
           {"Instance", kernel.extra_arguments.empty() ? "k" : "k<" + kernel.extra_arguments + ">"},
           {"Launch",
-           {{"Grid", {kernel.grid.find("BLOCK") == std::string::npos ? kernel.grid
-                                                                    : replaced(kernel.grid, "BLOCK", "64")}},
+           {{"Grid",
+             {kernel.grid.find("BLOCK") == std::string::npos ? kernel.grid
+                                                             : replaced(kernel.grid, "BLOCK", "64")}},
             {"Block", {64}}}}}}}}};
   EXPECT_TRUE(write_file(folder->path() / "raw.cu", raw).ok());
   EXPECT_TRUE(write_file(folder->path() / "template.cu", templated).ok());
@@ -111,7 +114,8 @@ Kernel elementwise(const std::string& parameters, const std::string& statement) 
           parameters,
           "  const int i = blockIdx.x * BLOCK + threadIdx.x;\n  if (i < count)\n    " + statement + "\n",
           {"count"},
-          {buffer("out", "f32", "out", "count"), buffer("in", "f32", "in", "count"), scalar("count", "i32", "count")},
+          {buffer("out", "f32", "out", "count"), buffer("in", "f32", "in", "count"),
+           scalar("count", "i32", "count")},
           json::array({{{"Dimensions", {{"count", 1000}}}}}),
           "ceil_div(count, BLOCK)"};
 }
@@ -141,7 +145,8 @@ TEST(Hazards, AllWarpsWriteOneValueAndReadItWithoutABarrier) {
                 "rows"};
   const Certificate certificate = judged(kernel);
   EXPECT_TRUE(certificate.accepted()) << everything(certificate);
-  EXPECT_THAT(said(certificate, "differential"), HasSubstr("the raw kernel itself has a race in shared memory"));
+  EXPECT_THAT(said(certificate, "differential"),
+              HasSubstr("the raw kernel itself has a race in shared memory"));
 }
 
 TEST(Hazards, ThreadsReturnBeforeABarrier) {
@@ -181,8 +186,9 @@ TEST(Hazards, ColumnsThatAFastPathLeavesOut) {
 }
 
 TEST(Hazards, AtomicsDecideAnOrder) {
-  Kernel kernel = elementwise("int* __restrict__ out, int* __restrict__ used, const float* __restrict__ in, const int count",
-                              "if (in[i] > 0.f) out[atomicAdd(used, 1)] = i;");
+  Kernel kernel = elementwise(
+      "int* __restrict__ out, int* __restrict__ used, const float* __restrict__ in, const int count",
+      "if (in[i] > 0.f) out[atomicAdd(used, 1)] = i;");
   json used = buffer("used", "i32", "inout", "1");
   used["Fill"] = {{"Kind", "zero"}};
   kernel.arguments = {buffer("out", "i32", "out", "count"), used, buffer("in", "f32", "in", "count"),
@@ -193,8 +199,9 @@ TEST(Hazards, AtomicsDecideAnOrder) {
 }
 
 TEST(Hazards, AReciprocalIsNoQuotient) {
-  Kernel kernel = elementwise("float* __restrict__ out, const float* __restrict__ in, const float scale, const int count",
-                              "out[i] = in[i] / scale;");
+  Kernel kernel =
+      elementwise("float* __restrict__ out, const float* __restrict__ in, const float scale, const int count",
+                  "out[i] = in[i] / scale;");
   kernel.arguments.insert(kernel.arguments.begin() + 2, scalar("scale", "f32", "3.7"));
   EXPECT_TRUE(judged(kernel).accepted());
   const Certificate certificate = judged(kernel, "in[i] / scale", "in[i] * (1.f / scale)");
@@ -206,7 +213,8 @@ TEST(Hazards, AResultInPlaceOfItsInput) {
   const Certificate certificate =
       judged(elementwise("float* out, const float* in, const int count", "out[i] = 2.f * in[i];"));
   EXPECT_TRUE(certificate.accepted()) << everything(certificate);
-  EXPECT_THAT(said(certificate, "differential"), HasSubstr("the raw kernel accepts 'out' in the place of 'in'"));
+  EXPECT_THAT(said(certificate, "differential"),
+              HasSubstr("the raw kernel accepts 'out' in the place of 'in'"));
 }
 
 TEST(Hazards, TextForOtherArchitectures) {
@@ -224,9 +232,10 @@ TEST(Hazards, DependentLaunches) {
   EXPECT_TRUE(certificate.accepted()) << everything(certificate);
   EXPECT_THAT(said(certificate, "effects"), HasSubstr("unless it is launched as a dependent of another"));
   // The input may not be there yet.
-  const Certificate early = judged(kernel, "  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
-                                           "  const int i = blockIdx.x * BLOCK + threadIdx.x;\n  if (i < count)\n"
-                                           "    out[i] = in[i];\n",
+  const Certificate early = judged(kernel,
+                                   "  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
+                                   "  const int i = blockIdx.x * BLOCK + threadIdx.x;\n  if (i < count)\n"
+                                   "    out[i] = in[i];\n",
                                    "  const int i = blockIdx.x * BLOCK + threadIdx.x;\n"
                                    "  const float value = i < count ? in[i] : 0.f;\n"
                                    "  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
