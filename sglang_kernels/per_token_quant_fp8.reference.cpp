@@ -1,5 +1,6 @@
 // per_token_quant_fp8 in double precision. Buffers in parameter order: input [num_tokens, d], output
-// [num_tokens, d], scales [num_tokens].
+// [num_tokens, d], scales [num_tokens]. A row of zeros is 448 with scale 0, as the block kernel has it; the
+// warp kernel writes 0 there, and the operator promises neither.
 #include <cmath>
 #include <cstdint>
 

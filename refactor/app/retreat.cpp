@@ -1,6 +1,7 @@
 #include "refactor/app/retreat.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <sstream>
 
@@ -9,6 +10,7 @@ namespace {
 
 // Each attempt is judged in full, which takes seconds.
 constexpr int MOST_ATTEMPTS = 6;
+constexpr std::chrono::seconds PATIENCE{60}; // nothing is begun later
 
 const CheckResult* failure(const Certificate& certificate) {
   const auto found = std::ranges::find(certificate.checks, Verdict::failed, &CheckResult::verdict);
@@ -64,6 +66,7 @@ Result<std::optional<JudgedTemplate>> retreat(const JudgedTemplate& refused, con
   std::vector<std::string> rules = applied_rules(refused.rewritten);
   std::set<std::string> without; // left out whatever else is tried
   int attempts = 0;
+  const auto start = std::chrono::steady_clock::now();
   JudgedTemplate last = refused;
   while (rules.size() > 1) {
     const CheckResult* fault = failure(last.certificate);
@@ -72,7 +75,7 @@ Result<std::optional<JudgedTemplate>> retreat(const JudgedTemplate& refused, con
     const std::vector<std::string> order = suspects(last.rewritten, knobs_of_failure(*fault, last.spec));
     std::optional<JudgedTemplate> without_first;
     for (const std::string& suspect : order) {
-      if (++attempts > MOST_ATTEMPTS)
+      if (++attempts > MOST_ATTEMPTS || std::chrono::steady_clock::now() - start > PATIENCE)
         return std::optional<JudgedTemplate>();
       std::vector<std::string> kept = rules;
       std::erase(kept, suspect);

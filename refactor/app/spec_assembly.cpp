@@ -4,7 +4,11 @@
 #include "tuner/device/device.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <set>
 
 namespace lathe::refactor {
 namespace {
@@ -90,6 +94,66 @@ bool fit_to_device(const Candidate& raw, const DeviceInfo& device, Problem& prob
   return is_smaller;
 }
 
+// How many parts of the raw launch no device takes at these sizes.
+int broken_limits(const Candidate& raw, const DeviceInfo& device, const Problem& problem) {
+  constexpr std::array<std::int64_t, 3> MOST_BLOCKS{(std::int64_t{1} << 31) - 1, 65535, 65535}; // by axis
+  int broken = 0;
+  std::int64_t threads = 1;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::int64_t blocks = launch_value(raw, &device, problem, raw.launch.grid[axis]).value_or(0);
+    const std::int64_t size = launch_value(raw, &device, problem, raw.launch.block[axis]).value_or(0);
+    broken += blocks < 1 || blocks > MOST_BLOCKS[axis];
+    broken += size < 1;
+    threads *= std::clamp<std::int64_t>(size, 1, 1 << 20);
+  }
+  broken += threads > device.max_threads_per_block;
+  broken += launch_value(raw, &device, problem, raw.launch.shared_bytes).value_or(0) >
+            device.shared_per_block_optin;
+  return broken;
+}
+
+// Where nothing can be launched at the guessed sizes (a quotient of two of them is 0, a product too many
+// blocks), one or two of them are changed, as little as will do. True where that was needed and helped.
+bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& problem) {
+  if (broken_limits(raw, device, problem) == 0)
+    return false;
+  std::set<std::string> names;
+  for (const auto* axes : {&raw.launch.grid, &raw.launch.block})
+    for (const Expression& size : *axes)
+      for (const std::string& name : size.names())
+        if (problem.dimensions.contains(name))
+          names.insert(name);
+  constexpr int DOUBLINGS = 12;
+  std::optional<Problem> best;
+  int least_change = 0;
+  const auto consider = [&](const Problem& changed, int change) {
+    if ((!best || change < least_change) && broken_limits(raw, device, changed) == 0) {
+      best = changed;
+      least_change = change;
+    }
+  };
+  const auto change_of = [&](const std::string& name, int doublings) {
+    const auto now =
+        static_cast<int>(std::bit_width(static_cast<std::uint64_t>(problem.dimensions.at(name)))) - 1;
+    return std::abs(doublings - now);
+  };
+  for (const std::string& name : names)
+    for (int size = 0; size <= DOUBLINGS; ++size) {
+      Problem one = problem;
+      one.dimensions[name] = std::int64_t{1} << size;
+      consider(one, change_of(name, size));
+      for (const std::string& other : names)
+        for (int other_size = 0; other > name && other_size <= DOUBLINGS; ++other_size) {
+          Problem two = one;
+          two.dimensions[other] = std::int64_t{1} << other_size;
+          consider(two, change_of(name, size) + change_of(other, other_size));
+        }
+    }
+  if (best)
+    problem = *best;
+  return best.has_value();
+}
+
 } // namespace
 
 OutputPaths OutputPaths::under(const std::filesystem::path& folder, const std::string& name) {
@@ -136,13 +200,21 @@ std::vector<Problem> usual_problems(const Candidate& raw, const std::string& arc
   const auto device = known_device(architecture);
   if (device.ok()) {
     bool is_smaller = false;
+    std::set<std::string> changes;
     std::vector<Problem> held;
     for (Problem& problem : problems) {
       is_smaller |= fit_to_device(raw, *device, problem);
+      const Problem guessed = problem;
+      if (make_launchable(raw, *device, problem))
+        for (const auto& [name, size] : problem.dimensions)
+          if (size != guessed.dimensions.at(name))
+            changes.insert(fmt::format("{} = {} in place of {}, at which nothing can be launched", name, size,
+                                       guessed.dimensions.at(name)));
       if (std::ranges::find(held, problem.dimensions, &Problem::dimensions) == held.end())
         held.push_back(std::move(problem));
     }
     problems = std::move(held);
+    assumptions.insert(assumptions.end(), changes.begin(), changes.end());
     if (is_smaller)
       assumptions.push_back("sizes at which a block asks for more threads or shared memory than " +
                             architecture + " has are halved until it does not");

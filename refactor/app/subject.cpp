@@ -1,6 +1,7 @@
 #include "refactor/app/subject.h"
 
 #include "refactor/app/buffer_inference.h"
+#include "refactor/app/launched_kernel.h"
 #include "refactor/app/launcher_search.h"
 #include "refactor/extract/flatten.h"
 #include "tuner/app/options.h"
@@ -155,13 +156,19 @@ Status find_launches(const SubjectRequest& request, KernelInfo& kernel, std::vec
 
 } // namespace
 
-Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& source) {
+Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& source,
+                                   std::vector<std::string>& notes) {
   LATHE_TRY(KernelInfo kernel, find_kernel(source, request.kernel));
   if (!kernel.is_whole())
     return Error{"cannot templatize " + kernel.name, "its body is not whole: " + kernel.unresolved.front(),
                  what_is_missing(source)};
+  LATHE_CHECK(find_launches(request, kernel, notes));
+  return kernel;
+}
+
+Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& source) {
   Subject subject;
-  LATHE_CHECK(find_launches(request, kernel, subject.notes));
+  LATHE_TRY(KernelInfo kernel, launched_kernel(request, source, subject.notes));
   subject.kernel = kernel.name;
   subject.architecture = request.architecture;
   LATHE_TRY(subject.facts, gather_facts(request));

@@ -2,14 +2,19 @@
 #include "refactor/app/buildable_values.h"
 #include "refactor/app/certificate_file.h"
 #include "refactor/app/command.h"
+#include "refactor/app/kernel_choice.h"
 #include "refactor/app/kernel_list.h"
+#include "refactor/app/launched_kernel.h"
 #include "refactor/app/model_author.h"
 #include "refactor/app/retreat.h"
 #include "refactor/app/subject_options.h"
+#include "refactor/rewrite/joined_kernels.h"
 #include "tuner/base/files.h"
 #include "tuner/compile/compile.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <fmt/format.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -22,6 +27,7 @@ namespace po = boost::program_options;
 
 struct Request {
   SubjectRequest subject;
+  std::string other; // a second kernel, which the launcher takes at other sizes
   std::string name;
   fs::path output;
   std::vector<std::string> rules;
@@ -45,6 +51,8 @@ CommandLine make_command_line() {
       "name", po::value<std::string>(), "name of the template (default: the kernel's)")(
       "output,o", po::value<std::string>()->value_name("FOLDER")->default_value("."),
       "folder for templates/ and search_spaces/")(
+      "or", po::value<std::vector<std::string>>()->value_name("KERNEL"),
+      "a second kernel, between which and --kernel the launcher chooses: the choice becomes a knob")(
       "rules", po::value<std::string>(), "only these rules, such as expose-block-size,expose-unroll")(
       "seed", po::value<std::uint64_t>()->default_value(0),
       "seed of the guard (default: drawn, and written down)")(
@@ -127,6 +135,83 @@ Status write_by_model(const Request& request, const Subject& subject, const std:
   return Done{};
 }
 
+// Judges what the rules wrote, unless that was not asked for.
+Status certify(const Request& request, const std::string& name, JudgedTemplate& result) {
+  if (request.check) {
+    GuardOptions guard = request.guard;
+    guard.raw_preconditions = result.rewritten.candidate.raw_preconditions;
+    guard.raw_launch_bounds = result.rewritten.candidate.raw_launch_bounds;
+    LATHE_TRY(result.certificate, judge(result.spec, guard));
+  } else {
+    result.certificate.kernel = name;
+    result.certificate.checks.push_back({"all", Verdict::skipped, "left out by --no-check", {}, 0});
+  }
+  result.certificate.author.kind = "rules";
+  return Done{};
+}
+
+Status write_certificate(const Product& outcome) {
+  return write_file(outcome.paths.certificate_file, to_json(outcome.certificate).dump(2) + "\n");
+}
+
+// "rows-per-block" as it is for a name of C++: "rows_per_block".
+std::string identifier_of(std::string name) {
+  for (char& letter : name)
+    if (!std::isalnum(static_cast<unsigned char>(letter)))
+      letter = '_';
+  return std::isdigit(static_cast<unsigned char>(name.front())) ? "_" + name : name;
+}
+
+// Each kernel by the rules, as if it were the only one, then both as one template.
+Result<Product> templatize_choice(const Request& request, ParsedSource& source) {
+  Product outcome;
+  std::array<SubjectRequest, 2> requests{request.subject, request.subject};
+  requests[1].kernel = request.other;
+  std::array<KernelInfo, 2> kernels;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    LATHE_TRY(kernels[i], launched_kernel(requests[i], source, outcome.notes));
+  }
+  LATHE_TRY(const KernelChoice choice, find_choice(kernels[0], kernels[1]));
+  outcome.notes.clear(); // preparing the subjects says it again
+  std::array<Subject, 2> subjects;
+  std::array<Candidate, 2> rewritten;
+  ParseOptions self_contained;
+  self_contained.architecture = request.subject.architecture;
+  for (std::size_t i = 0; i < subjects.size(); ++i) {
+    requests[i].launch.site = choice.sites[i];
+    LATHE_TRY(subjects[i], prepare_subject(requests[i], source));
+    for (const std::string& note : subjects[i].notes)
+      if (std::ranges::find(outcome.notes, note) == outcome.notes.end())
+        outcome.notes.push_back(note);
+    LATHE_TRY(RewriteResult result, rewrite(subjects[i].raw, request.rules, self_contained));
+    for (RuleReport& report : result.reports) {
+      report.detail = subjects[i].kernel + ": " + report.detail;
+      outcome.rewritten.reports.push_back(std::move(report));
+    }
+    rewritten[i] = std::move(result.candidate);
+    LATHE_CHECK(keep_buildable_values(rewritten[i], subjects[i].architecture, outcome.notes));
+  }
+  const std::string name = request.name.empty() ? subjects[0].kernel : request.name;
+  outcome.paths = OutputPaths::under(fs::absolute(request.output).lexically_normal(), name);
+  const std::array<const Candidate*, 2> raw{&subjects[0].raw, &subjects[1].raw};
+  const std::array<const Candidate*, 2> templates{&rewritten[0], &rewritten[1]};
+  LATHE_TRY(const Expression taken, Expression::parse(choice.condition));
+  const KernelKnob knob{
+      kernel_knob_name(templates), taken,
+      fmt::format("1 is {} and 2 is {}, between which the launcher decides ({}); what differs "
+                  "between their results is this knob's",
+                  subjects[0].kernel, subjects[1].kernel, fs::path(choice.location).filename().string())};
+  Subject joined = subjects[0];
+  LATHE_TRY(joined.raw, join_raw(raw, knob));
+  LATHE_TRY(outcome.rewritten.candidate,
+            join_templates(templates, knob, identifier_of(name) + "_choice", self_contained));
+  LATHE_TRY(outcome.spec,
+            write_template(joined, outcome.rewritten.candidate, name, outcome.paths, outcome.notes));
+  LATHE_CHECK(certify(request, name, outcome));
+  LATHE_CHECK(write_certificate(outcome));
+  return outcome;
+}
+
 // What the rules make of the kernel, written and judged.
 Result<JudgedTemplate> write_by_rules(const Request& request, const Subject& subject, const std::string& name,
                                       const OutputPaths& paths, const std::vector<std::string>& rules) {
@@ -143,20 +228,13 @@ Result<JudgedTemplate> write_by_rules(const Request& request, const Subject& sub
   }
   LATHE_CHECK(keep_buildable_values(result.rewritten.candidate, subject.architecture, result.notes));
   LATHE_TRY(result.spec, write_template(subject, result.rewritten.candidate, name, paths, result.notes));
-  if (!request.check) {
-    result.certificate.kernel = name;
-    result.certificate.checks.push_back({"all", Verdict::skipped, "left out by --no-check", {}, 0});
-    return result;
-  }
-  GuardOptions guard = request.guard;
-  guard.raw_preconditions = result.rewritten.candidate.raw_preconditions;
-  guard.raw_launch_bounds = result.rewritten.candidate.raw_launch_bounds;
-  LATHE_TRY(result.certificate, judge(result.spec, guard));
-  result.certificate.author.kind = "rules";
+  LATHE_CHECK(certify(request, name, result));
   return result;
 }
 
 Result<Product> templatize(const Request& request, ParsedSource& source) {
+  if (!request.other.empty())
+    return templatize_choice(request, source);
   LATHE_TRY(const Subject subject, prepare_subject(request.subject, source));
   const std::string name = request.name.empty() ? subject.kernel : request.name;
   Product outcome;
@@ -186,7 +264,7 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
       }
     }
   }
-  LATHE_CHECK(write_file(outcome.paths.certificate_file, to_json(outcome.certificate).dump(2) + "\n"));
+  LATHE_CHECK(write_certificate(outcome));
   return outcome;
 }
 
@@ -229,6 +307,19 @@ int templatize_command(const Arguments& arguments) {
   request.model = std::move(*model);
   if (request.model && !request.check)
     return fail(usage_error("--no-check", "what a model writes is always checked"));
+  if (line.has("or")) {
+    const auto others = line.get<std::vector<std::string>>("or");
+    if (others.size() != 1)
+      return fail(usage_error("--or was given " + std::to_string(others.size()) + " times",
+                              "a knob chooses between two kernels", "name one second kernel"));
+    if (request.model)
+      return fail(
+          usage_error("--or with --model", "a model rewrites one kernel", "leave one of the two out"));
+    if (request.subject.kernel.empty())
+      return fail(
+          usage_error("--or without --kernel", "the first kernel is not known", "name it with --kernel"));
+    request.other = others.front();
+  }
   if (line.has("name"))
     request.name = line.get<std::string>("name");
   if (line.has("rules"))

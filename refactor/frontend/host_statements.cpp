@@ -46,6 +46,12 @@ private:
   }
 };
 
+// A truth value that is known.
+bool is_constant(const HostValue& condition) {
+  return condition.text == "true" || condition.text == "false" || condition.text == "0" ||
+         condition.text == "1";
+}
+
 } // namespace
 
 void HostReader::read(const FunctionDecl* launcher) {
@@ -297,9 +303,13 @@ void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
       (repeated && unroll_loop(repeated->getCond(), nullptr, body)))
     return;
   const std::string why = "a value changes in the loop of " + line(loop->getBeginLoc());
+  const std::size_t path = frame_.path.size();
+  // What its first round asks for holds in every round of values that do not change.
+  if (const Expr* again = counted ? counted->getCond() : repeated ? repeated->getCond() : nullptr)
+    if (const HostValue condition = evaluate(again); condition.is_number() && !is_constant(condition))
+      frame_.path.push_back(condition);
   const Frame before = frame_;
   forget(loop, why);
-  const std::size_t path = frame_.path.size();
   const std::size_t returned = frame_.returned.size();
   const std::size_t recorded = launches.size();
   execute(body);
@@ -336,9 +346,7 @@ HostReader::Flow HostReader::execute_if(const IfStmt* statement) {
   execute(statement->getInit());
   const HostValue condition = evaluate(statement->getCond());
   const std::string why = "it depends on the condition in " + line(statement->getIfLoc());
-  const bool known =
-      condition.text == "true" || condition.text == "false" || condition.text == "0" || condition.text == "1";
-  if (condition.is_number() && known) {
+  if (condition.is_number() && is_constant(condition)) {
     // A constant condition leaves one way; the other one is still read for its launches when it is ordinary
     // code.
     const bool taken = condition.text == "true" || condition.text == "1";

@@ -1,6 +1,7 @@
 // Interface: the same parameters in the same order with the same qualifiers; what is new among the template
 // parameters is a knob of the specification, and is used.
 #include "refactor/guard/checks.h"
+#include "refactor/guard/raw_kernels.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Attr.h>
@@ -93,8 +94,10 @@ CheckResult check_interface(JudgedPair& subject) {
   if (templated.declaration && templated.declaration->hasBody(definition))
     uses.TraverseDecl(const_cast<clang::FunctionDecl*>(definition));
   std::set<std::string> raw_names, template_names;
-  for (const TemplateParameter& parameter : raw.template_parameters)
-    raw_names.insert(parameter.name);
+  if (const auto kernels = kernels_of(subject.raw, spec.reference); kernels.ok())
+    for (const KernelInfo& kernel : *kernels)
+      for (const TemplateParameter& parameter : kernel.template_parameters)
+        raw_names.insert(parameter.name);
   std::size_t added = 0;
   for (const TemplateParameter& parameter : templated.template_parameters) {
     template_names.insert(parameter.name);

@@ -31,6 +31,28 @@ std::map<std::uint64_t, int> pattern_literals(const ParsedSide& side) {
   return visitor.literals;
 }
 
+// Those of every function's body, not of bounds and types.
+struct BodyVisitor : clang::RecursiveASTVisitor<BodyVisitor> {
+  LiteralVisitor inside;
+  bool VisitFunctionDecl(clang::FunctionDecl* function) {
+    // Clang lists instances beside what the file says; their numbers are knobs' values.
+    if (function->doesThisDeclarationHaveABody() && !function->isTemplateInstantiation())
+      inside.TraverseStmt(function->getBody());
+    return true;
+  }
+};
+
+// Of all functions of the file: a kernel's work may be in one that it calls.
+std::map<std::uint64_t, int> file_literals(const ParsedSide& side) {
+  BodyVisitor visitor;
+  clang::ASTUnit& ast = side.source->ast();
+  const clang::SourceManager& manager = ast.getSourceManager();
+  for (clang::Decl* declaration : llvm::make_range(ast.top_level_begin(), ast.top_level_end()))
+    if (manager.isInMainFile(manager.getExpansionLoc(declaration->getLocation())))
+      visitor.TraverseDecl(declaration);
+  return visitor.inside.literals;
+}
+
 } // namespace
 
 CheckResult check_literals(const JudgedPair& subject) {
@@ -56,16 +78,15 @@ CheckResult check_literals(const JudgedPair& subject) {
     }
   }
 
-  const std::map<std::uint64_t, int> raw = pattern_literals(subject.raw),
+  const std::map<std::uint64_t, int> raw = file_literals(subject.raw),
                                      templated = pattern_literals(subject.templated);
   std::set<std::int64_t> sizes;
   for (const Problem& problem : subject.spec.problems)
     for (const auto& [name, value] : problem.dimensions)
       if (value > 32)
         sizes.insert(value);
-  for (const auto& [value, count] : templated) {
-    const auto known = raw.find(value);
-    if (known == raw.end() && sizes.contains(static_cast<std::int64_t>(value)))
+  for (const auto& [value, count] : file_literals(subject.templated)) {
+    if (!raw.contains(value) && sizes.contains(static_cast<std::int64_t>(value)))
       findings.fail("the number " + std::to_string(value) +
                     " is a problem size and is not in the raw kernel");
   }

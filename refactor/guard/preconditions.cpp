@@ -1,5 +1,7 @@
 #include "refactor/guard/preconditions.h"
 
+#include "refactor/guard/raw_kernels.h"
+
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Attr.h>
 #include <clang/AST/DeclTemplate.h>
@@ -33,11 +35,13 @@ std::optional<std::size_t> same_place(llvm::StringRef read, std::size_t offset, 
   return before ? std::optional(at) : std::nullopt;
 }
 
-std::optional<Places> find_places(const ParsedSide& side, const std::string& text) {
+std::optional<Places> find_places(const ParsedSide& side, const std::string& instance,
+                                  const std::string& text) {
   const clang::ASTContext& context = side.source->ast().getASTContext();
   const clang::SourceManager& manager = context.getSourceManager();
   const clang::FunctionDecl* definition = nullptr;
-  if (!side.kernel.declaration || !side.kernel.declaration->hasBody(definition))
+  const auto kernel = find_kernel(*side.source, kernel_name(instance));
+  if (!kernel.ok() || !kernel->declaration || !kernel->declaration->hasBody(definition))
     return std::nullopt;
   const auto* body = llvm::dyn_cast_or_null<clang::CompoundStmt>(definition->getBody());
   const auto* global = definition->getAttr<clang::CUDAGlobalAttr>();
@@ -104,7 +108,7 @@ std::string bounds_text(std::pair<int, int> bounds) {
 std::vector<RawVariant> raw_variants(const JudgedPair& subject, const Configuration& configuration,
                                      std::vector<std::string>& refused) {
   std::vector<RawVariant> variants{{subject.raw_text, {}}};
-  const auto places = find_places(subject.raw, subject.raw_text);
+  const auto places = find_places(subject.raw, configuration.raw_instance, subject.raw_text);
   if (!places)
     return variants;
   const Launch& launch = configuration.raw_launch;

@@ -44,6 +44,9 @@ bool RunPlan::add(const Configuration& configuration, const ReferenceRuns& shape
       !has_blocks(bound->template_launch, limits.fewest_blocks))
     return false;
   bound->is_default = configuration.is_default;
+  // Of several raw kernels, the one that the launcher takes at that size is the reference.
+  bound->raw_instance = shape.usual.raw_instance;
+  bound->raw_launch = shape.usual.raw_launch;
   tasks_.push_back({std::move(*bound), &shape});
   return true;
 }

@@ -1,6 +1,7 @@
 #include "refactor/guard/subject.h"
 
 #include "refactor/guard/knob_conditions.h"
+#include "refactor/guard/raw_kernels.h"
 #include "tuner/base/files.h"
 
 #include <clang/Basic/SourceManager.h>
@@ -72,11 +73,6 @@ ParseOptions parse_options(const JudgedPair& subject, const KernelSource& source
   return options;
 }
 
-// Name of the kernel in an instance: "ns::scale" of "ns::scale<float, 8>".
-std::string kernel_name(const std::string& instance) {
-  return instance.substr(0, instance.find('<'));
-}
-
 Status parse_side(const JudgedPair& subject, const KernelSource& source, const std::string& text,
                   const std::vector<std::pair<std::string, const Launch*>>& wanted, ParsedSide& side) {
   std::vector<std::string> instances;
@@ -85,13 +81,15 @@ Status parse_side(const JudgedPair& subject, const KernelSource& source, const s
       instances.push_back(instance);
   const std::string pinned = with_instances(text, instances);
   LATHE_TRY(side.source, ParsedSource::parse(source.file, parse_options(subject, source, pinned)));
-  LATHE_TRY(side.kernel, find_kernel(*side.source, kernel_name(source.instance)));
+  LATHE_TRY(const std::vector<KernelInfo> kernels, kernels_of(side, source));
+  side.kernel = kernels.front();
   if (!side.source->errors().empty())
     return Error{source.file.filename().string() + " does not compile", "clang: " + side.source->errors()[0],
                  ""};
-  if (!side.kernel.is_whole())
-    return Error{"the kernel in " + source.file.filename().string() + " is not whole",
-                 "unresolved: " + side.kernel.unresolved[0], ""};
+  for (const KernelInfo& kernel : kernels)
+    if (!kernel.is_whole())
+      return Error{"the kernel in " + source.file.filename().string() + " is not whole",
+                   "unresolved: " + kernel.unresolved[0], ""};
   std::vector<CodeRequest> requests;
   for (std::size_t i = 0; i < instances.size(); ++i) {
     LATHE_TRY(SourceFacts facts, source_facts(*side.source, i));

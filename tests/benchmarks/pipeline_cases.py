@@ -63,7 +63,7 @@ def write_part(root, case, folder):
     for knob in content["ConfigurationSpace"]["TuningParameters"]:
         if knob["Name"] in case.values:
             knob["Values"] = str(case.values[knob["Name"]])
-            if knob["Default"] not in case.values[knob["Name"]]:
+            if knob.get("Default") not in case.values[knob["Name"]]:
                 knob["Default"] = case.values[knob["Name"]][0]
     for name, knob in content["Lathe"]["Knobs"].items():
         if name in case.values and "Default" in knob:

@@ -81,14 +81,18 @@ struct TemplateCase {
   const char* kernel;
   std::size_t knobs;
   const char* identity;
+  const char* other = nullptr; // the second kernel of a choice
 };
 
 class Templatized : public CommandTest, public ::testing::WithParamInterface<TemplateCase> {};
 
 TEST_P(Templatized, IsAccepted) {
   const auto source = source_folder() / "sglang_kernels" / (std::string(GetParam().name) + ".cu");
-  const auto made = lathe(
-      {"templatize", source.string(), "--kernel", GetParam().kernel, "--name", GetParam().name, "--json"});
+  std::vector<std::string> command{"templatize", source.string(), "--kernel", GetParam().kernel,
+                                   "--name",     GetParam().name, "--json"};
+  if (GetParam().other)
+    command.insert(command.end(), {"--or", GetParam().other});
+  const auto made = lathe(command);
   ASSERT_EQ(made.exit_code, 0) << made.errors << made.output;
   const Json product = Json::parse(made.output);
   EXPECT_TRUE(product["Accepted"].get<bool>()) << product;
@@ -100,7 +104,8 @@ INSTANTIATE_TEST_SUITE_P(
     ShippedKernels, Templatized,
     ::testing::Values(TemplateCase{"gelu_and_mul", "act_and_mul_kernel", 8, "L0"},
                       TemplateCase{"rmsnorm", "rmsnorm_kernel", 7, "L0"},
-                      TemplateCase{"per_token_quant_fp8", "per_token_quant_fp8_kernel", 7, "L0"},
+                      TemplateCase{"per_token_quant_fp8", "per_token_quant_fp8_warp_kernel", 12, "L0",
+                                   "per_token_quant_fp8_kernel"},
                       TemplateCase{"per_token_group_quant_fp8", "per_token_group_quant_fp8_kernel", 6, "L0"},
                       TemplateCase{"per_tensor_quant_fp8", "per_tensor_quant_fp8_kernel", 6, "L0"},
                       TemplateCase{"rotary_embedding", "rotary_embedding_kernel", 6, "L0"},

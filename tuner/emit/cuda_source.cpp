@@ -106,11 +106,12 @@ Result<CudaSource> emit_cuda(const TuningSpec& spec, const StoredWinner& winner,
   LATHE_TRY(const std::string instance, bind_instance(fixed.source, workload, winner.knobs));
   LATHE_TRY(const std::string condition, admission(spec, {winner.types, winner.knobs, winner.architecture}));
   LATHE_TRY(const std::string function,
-            launcher(spec, "launch", "::" + instance, spec.kernel.launch, winner.types, winner.knobs));
+            launcher(spec, "launch", {spec.kernel.file, "::" + instance, {}, spec.kernel.launch},
+                     winner.types, winner.knobs, winner.problem));
   std::string text = comment(spec, winner, instance, options) + fixed.text;
   text += fmt::format(
       "\n#if defined(__NVCC__) || defined(__CUDA__) // the launch, for nvcc and Clang\n"
-      "#include <cuda_runtime.h>\n#include <type_traits>\n\n"
+      "#include <atomic>\n#include <cuda_runtime.h>\n#include <type_traits>\n\n"
       "namespace lathe_tuned {{\nnamespace {} {{\nnamespace {{\n\n{}\n"
       "// Whether the configuration may run the problem; it was measured for {} alone.\n"
       "[[maybe_unused]] inline bool admits([[maybe_unused]] const problem& p) {{\n  return {};\n}}\n"

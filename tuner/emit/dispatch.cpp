@@ -1,15 +1,46 @@
 #include "tuner/emit/dispatch.h"
 
 #include "tuner/emit/launcher.h"
+#include "tuner/expression/expression_tree.h"
+#include "tuner/spec/instance.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <set>
 
 namespace lathe {
 namespace {
 
+std::size_t mentions(const ExpressionNode& node) {
+  std::size_t count = node.operation == Operation::name ? 1 : 0;
+  for (const ExpressionNode& child : node.children)
+    count += mentions(child);
+  return count;
+}
+
+// Comparisons with bounds, and arithmetic that grows or falls with each of its operands.
+bool is_monotone(const ExpressionNode& node) {
+  static const std::set<Operation> monotone{
+      Operation::constant,   Operation::name,     Operation::choose,   Operation::compare,
+      Operation::add,        Operation::multiply, Operation::subtract, Operation::divide_truncate,
+      Operation::logical_not};
+  const auto is_bound = [](ComparisonOperator sign) {
+    return sign == ComparisonOperator::less || sign == ComparisonOperator::less_equal ||
+           sign == ComparisonOperator::greater || sign == ComparisonOperator::greater_equal;
+  };
+  return monotone.contains(node.operation) && node.comparisons.size() <= 1 &&
+         std::ranges::all_of(node.comparisons, is_bound) && std::ranges::all_of(node.children, is_monotone);
+}
+
+// Whether it has one value below some bound of each dimension and another above: no name is mentioned twice.
+bool is_threshold(const Expression& expression) {
+  return mentions(expression.root()) == expression.names().size() && is_monotone(expression.root());
+}
+
 // Dimensions that decide how many blocks the raw kernel has and nothing else about its launch: a
 // configuration that is good for some blocks is good for about as many. All others change what a block does.
+// The threshold between two raw kernels is no such change: a configuration that beat the raw side on either
+// side of a size was compared with each kernel that the raw launcher may take there.
 std::set<std::string> counting_dimensions(const TuningSpec& spec) {
   const auto add_names = [](const Expression& expression, std::set<std::string>& names) {
     for (const std::string& name : expression.names())
@@ -23,8 +54,14 @@ std::set<std::string> counting_dimensions(const TuningSpec& spec) {
       add_names(axis, others);
     add_names(source->launch.shared_bytes, others);
   }
+  std::set<std::string> choices;
+  if (const auto cases = spec::instance_cases(spec.reference.instance); cases.ok())
+    for (const spec::InstanceCase& one : *cases)
+      if (one.when)
+        add_names(*one.when, choices);
   for (const Knob& knob : spec.knobs)
-    add_names(knob.default_value, others);
+    if (!choices.contains(knob.name) || !is_threshold(knob.default_value))
+      add_names(knob.default_value, others);
   for (const std::string& name : others)
     counts.erase(name);
   return counts;

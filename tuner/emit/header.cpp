@@ -67,10 +67,8 @@ Result<std::string> launchers(const TuningSpec& spec, const WinningTable& table,
   for (std::size_t i = 0; i < count; ++i) {
     const Types& types = is_raw ? table.types[i] : table.configurations[i].types;
     const KnobValues knobs = is_raw ? KnobValues{} : table.configurations[i].knobs;
-    LATHE_TRY(const Workload workload, bind_workload(spec, problem, types, {}));
-    LATHE_TRY(const std::string instance, bind_instance(source, workload, knobs));
     LATHE_TRY(const std::string one,
-              launcher(spec, fmt::format("launch_{}", i), instance, source.launch, types, knobs));
+              launcher(spec, fmt::format("launch_{}", i), source, types, knobs, problem));
     text += one;
   }
   return text;

@@ -1,6 +1,7 @@
 #include "tuner/emit/launcher.h"
 
 #include "tuner/device/device.h"
+#include "tuner/spec/instance.h"
 
 #include <cctype>
 #include <fmt/format.h>
@@ -16,6 +17,48 @@ std::string identifier(std::string text) {
     text = "_" + text;
   return text;
 }
+
+namespace {
+
+// Limits that the CUDA runtime tells, as its header's users ask for them: "device.multiprocessors".
+std::string asked_limit(std::string_view name) {
+  static const std::map<std::string_view, const char*> attributes{
+      {"device.multiprocessors", "cudaDevAttrMultiProcessorCount"},
+      {"device.max_threads_per_block", "cudaDevAttrMaxThreadsPerBlock"},
+      {"device.max_threads_per_sm", "cudaDevAttrMaxThreadsPerMultiProcessor"},
+      {"device.max_blocks_per_sm", "cudaDevAttrMaxBlocksPerMultiprocessor"},
+      {"device.warp_size", "cudaDevAttrWarpSize"},
+      {"device.registers_per_block", "cudaDevAttrMaxRegistersPerBlock"},
+      {"device.registers_per_sm", "cudaDevAttrMaxRegistersPerMultiprocessor"},
+      {"device.shared_per_block", "cudaDevAttrMaxSharedMemoryPerBlock"},
+      {"device.shared_per_block_optin", "cudaDevAttrMaxSharedMemoryPerBlockOptin"},
+      {"device.shared_per_sm", "cudaDevAttrMaxSharedMemoryPerMultiprocessor"}};
+  const auto found = attributes.find(name);
+  return found == attributes.end() ? "" : fmt::format("device_limit<{}>()", found->second);
+}
+
+// The names of a launch: those of the problem, limits of the device that runs it, and, where no configuration
+// is given, the knobs' defaults.
+CxxName launch_names(const TuningSpec& spec, const Types& types, const KnobValues& knobs) {
+  const CxxName known = cxx_names(spec, types, knobs, {});
+  const CxxName outside = [known](std::string_view name) -> std::optional<std::string> {
+    if (const auto spelled = known(name))
+      return spelled;
+    const std::string asked = asked_limit(name);
+    return asked.empty() ? std::nullopt : std::optional(asked);
+  };
+  if (!knobs.empty())
+    return outside;
+  return [&spec, outside](std::string_view name) -> std::optional<std::string> {
+    const Knob* knob = spec.find_knob(name);
+    if (!knob)
+      return outside(name);
+    const auto usual = cxx_expression(knob->default_value, outside);
+    return usual.ok() ? std::optional(*usual) : std::nullopt;
+  };
+}
+
+} // namespace
 
 CxxName cxx_names(const TuningSpec& spec, const Types& types, const KnobValues& knobs,
                   const std::map<std::string, Value>& limits) {
@@ -81,6 +124,20 @@ inline constexpr long long shared_bytes_without_opt_in = 48 << 10;
 [[maybe_unused]] inline constexpr long long logarithm2(long long a) {{ return a <= 1 ? 0 : 1 + logarithm2(a / 2); }}
 [[maybe_unused]] inline constexpr bool power_of_two(long long a) {{ return a > 0 && (a & (a - 1)) == 0; }}
 
+// A number of the current device, asked of the driver once a device and remembered.
+template <cudaDeviceAttr ATTRIBUTE> inline long long device_limit() {{
+  constexpr int remembered = 64;
+  static std::atomic<int> known[remembered] = {{}}; // 0: not asked yet
+  int ordinal = 0, value = 0;
+  if (cudaGetDevice(&ordinal) != cudaSuccess)
+    return 0;
+  if (ordinal < remembered)
+    value = known[ordinal].load(std::memory_order_relaxed);
+  if (value == 0 && cudaDeviceGetAttribute(&value, ATTRIBUTE, ordinal) == cudaSuccess && ordinal < remembered)
+    known[ordinal].store(value, std::memory_order_relaxed);
+  return value;
+}}
+
 // int64_t is `long` to a kernel and `long long` to a table of types: the same bytes under another name.
 template <typename Expected, typename Actual> inline Expected passed(Actual argument) {{
   if constexpr (std::is_pointer_v<Expected> && !std::is_convertible_v<Actual, Expected>) {{
@@ -132,9 +189,11 @@ std::vector<std::string> type_includes(const std::vector<Types>& choices, const 
   return lines;
 }
 
-Result<std::string> launcher(const TuningSpec& spec, const std::string& name, const std::string& instance,
-                             const LaunchGeometry& launch, const Types& types, const KnobValues& knobs) {
-  const CxxName names = cxx_names(spec, types, knobs, {});
+Result<std::string> launcher(const TuningSpec& spec, const std::string& name, const KernelSource& source,
+                             const Types& types, const KnobValues& knobs, const Problem& problem) {
+  const LaunchGeometry& launch = source.launch;
+  const CxxName names = launch_names(spec, types, knobs);
+  LATHE_TRY(const Workload any_workload, bind_workload(spec, problem, types, {}));
   std::string geometry[7];
   for (int i = 0; i < 3; ++i) {
     LATHE_TRY(geometry[i], cxx_expression(launch.grid[static_cast<std::size_t>(i)], names));
@@ -151,16 +210,30 @@ Result<std::string> launcher(const TuningSpec& spec, const std::string& name, co
     else
       arguments += ", " + argument.name;
   }
-  return fmt::format(R"(
-[[maybe_unused]] inline cudaError_t {}([[maybe_unused]] const problem& p, cudaStream_t stream{}) {{
-  return launch_kernel({},
+  std::string text =
+      fmt::format("\n[[maybe_unused]] inline cudaError_t {}([[maybe_unused]] const problem& p, "
+                  "cudaStream_t stream{}) {{\n",
+                  name, parameters(spec, types));
+  const auto call = [&](const std::string& instance) {
+    return fmt::format(R"(return launch_kernel({},
                        {}, {}, {},
                        {}, {}, {},
                        {}, stream{});
-}}
 )",
-                     name, parameters(spec, types), instance, geometry[0], geometry[1], geometry[2],
-                     geometry[3], geometry[4], geometry[5], geometry[6], arguments);
+                       instance, geometry[0], geometry[1], geometry[2], geometry[3], geometry[4], geometry[5],
+                       geometry[6], arguments);
+  };
+  LATHE_TRY(const std::vector<spec::InstanceCase> cases, spec::instance_cases(source.instance));
+  for (const spec::InstanceCase& one : cases) {
+    if (one.when) {
+      LATHE_TRY(const std::string condition, cxx_expression(*one.when, names));
+      text += fmt::format("  if ({})\n  ", condition);
+    }
+    LATHE_TRY(const std::string instance,
+              bind_instance({source.file, one.instance, {}, {}}, any_workload, knobs));
+    text += "  " + call(instance);
+  }
+  return text + "}\n";
 }
 
 Result<std::string> admission(const TuningSpec& spec, const TableConfiguration& configuration) {

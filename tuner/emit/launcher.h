@@ -31,9 +31,12 @@ std::string launch_helpers(const TuningSpec& spec);
 // "#include <...>" lines for the element types that the launches mention.
 std::vector<std::string> type_includes(const std::vector<Types>& choices, const TuningSpec& spec);
 
-// A function `name(const problem& p, cudaStream_t stream, <arguments>)` that launches `instance`.
-Result<std::string> launcher(const TuningSpec& spec, const std::string& name, const std::string& instance,
-                             const LaunchGeometry& geometry, const Types& types, const KnobValues& knobs);
+// A function `name(const problem& p, cudaStream_t stream, <arguments>)` that launches the kernel; of several,
+// the one whose condition holds when it is called. Limits of the device that the launch or a condition
+// mentions are asked of the driver by the running program. Without `knobs`, a knob that is mentioned is its
+// default. `problem`: any of the specification, for sizes that an instance mentions; the launch is over `p`.
+Result<std::string> launcher(const TuningSpec& spec, const std::string& name, const KernelSource& source,
+                             const Types& types, const KnobValues& knobs, const Problem& problem);
 
 // The conjunction of the specification's conditions over `p` for one configuration.
 Result<std::string> admission(const TuningSpec& spec, const TableConfiguration& configuration);

@@ -1,4 +1,5 @@
 #include "tuner/spec/fields.h"
+#include "tuner/spec/instance.h"
 #include "tuner/spec/names.h"
 
 #include <algorithm>
@@ -18,15 +19,38 @@ Lookup lookup_in(const Workload& workload) {
   return [&workload](std::string_view name) { return workload.lookup(name); };
 }
 
-// The environment and the knobs' values.
+// The environment and the knobs' values; without values, their defaults.
 Lookup lookup_in(const Workload& workload, const KnobValues& knobs) {
   return [&workload, &knobs](std::string_view name) -> std::optional<Value> {
     const auto& known = workload.spec->knobs;
-    for (std::size_t i = 0; i < known.size() && i < knobs.size(); ++i)
-      if (known[i].name == name)
+    for (std::size_t i = 0; i < known.size() && (knobs.empty() || i < knobs.size()); ++i) {
+      if (known[i].name != name)
+        continue;
+      if (!knobs.empty())
         return knobs[i];
+      const auto usual = known[i].default_value.evaluate(lookup_in(workload));
+      return usual.ok() ? std::optional(*usual) : std::nullopt;
+    }
     return workload.lookup(name);
   };
+}
+
+// The text of the instance, of several that which is called for.
+Result<std::string> chosen_instance(const KernelSource& source, const Workload& workload,
+                                    const KnobValues& knobs) {
+  const Lookup lookup = lookup_in(workload, knobs);
+  LATHE_TRY(const std::vector<spec::InstanceCase> cases, spec::instance_cases(source.instance));
+  for (const spec::InstanceCase& one : cases) {
+    if (!one.when)
+      return one.instance;
+    const auto holds = one.when->evaluate_condition(lookup);
+    if (!holds.ok())
+      return about(workload.spec->name + " " + workload.key() + ": which of its kernels is meant",
+                   holds.error());
+    if (*holds)
+      return one.instance;
+  }
+  return source.instance;
 }
 
 Status check_knob_count(const Workload& workload, const KnobValues& knobs) {
@@ -269,15 +293,15 @@ Result<std::string> bind_instance(const KernelSource& source, const Workload& wo
     texts[name] = dtype_cxx(dtype);
   for (std::size_t i = 0; i < knobs.size(); ++i)
     texts[spec.knobs[i].name] = literal(spec.knobs[i], knobs[i]);
-  std::string instance = source.instance;
+  LATHE_TRY(std::string instance, chosen_instance(source, workload, knobs));
   std::size_t from = 0;
-  for (const std::string& name : spec::placeholders(source.instance)) {
+  for (const std::string& name : spec::placeholders(instance)) {
     const auto text = texts.find(name);
     if (text == texts.end()) {
       std::vector<std::string> known;
       for (const auto& entry : texts)
         known.push_back(entry.first);
-      return usage_error(spec.name + ": " + source.instance, "the name {" + name + "} is unknown",
+      return usage_error(spec.name + ": " + instance, "the name {" + name + "} is unknown",
                          suggestion(name, known));
     }
     const std::size_t at = instance.find("{" + name + "}", from);

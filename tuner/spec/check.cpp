@@ -1,6 +1,7 @@
 #include "tuner/device/device.h"
 #include "tuner/expression/expression_tree.h"
 #include "tuner/spec/fields.h"
+#include "tuner/spec/instance.h"
 #include "tuner/spec/names.h"
 
 #include <algorithm>
@@ -43,6 +44,7 @@ public:
   explicit Checker(Reading& reading) : reading_(reading), spec_(reading.spec) {}
 
   Status check() {
+    LATHE_CHECK(read_choices());
     LATHE_CHECK(check_unique_names());
     LATHE_CHECK(check_arguments());
     LATHE_CHECK(check_problems());
@@ -59,12 +61,14 @@ public:
   }
 
 private:
-  enum class Role { condition, extent, bytes, count, any, knob_default };
+  enum class Role { condition, choice, extent, bytes, count, any, knob_default };
+  enum class Over { no_knob, flags, knobs }; // the raw side's choice between kernels is a flag's
   struct Entry {
     std::string key; // into the origins
     const Expression* expression;
     Role role;
-    bool over_knobs = false, over_device = false;
+    Over over_knobs = Over::no_knob;
+    bool over_device = false;
     std::size_t index = 0; // of the argument or knob
   };
 
@@ -79,6 +83,18 @@ private:
   Path origin(const std::string& key) const {
     const auto found = reading_.origins.find(key);
     return found == reading_.origins.end() ? Path{} : found->second;
+  }
+
+  // Between which of several raw kernels the reference's instance chooses, and by what.
+  Status read_choices() {
+    const auto cases = instance_cases(spec_.reference.instance);
+    if (!cases.ok())
+      return reading_.error(origin("reference instance"), cases.error().what + ": " + cases.error().why,
+                            cases.error().remedy);
+    for (const InstanceCase& one : *cases)
+      if (one.when)
+        choices_.push_back(*one.when);
+    return Done{};
   }
 
   Status check_unique_names() {
@@ -144,7 +160,7 @@ private:
     return Done{};
   }
 
-  void collect_launch(const LaunchGeometry& launch, const std::string& key, bool over_knobs) {
+  void collect_launch(const LaunchGeometry& launch, const std::string& key, Over over_knobs) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const std::string number = " " + std::to_string(axis);
       entries_.push_back({key + " grid" + number, &launch.grid[axis], Role::extent, over_knobs, true});
@@ -157,21 +173,23 @@ private:
   void collect() {
     for (std::size_t i = 0; i < spec_.knobs.size(); ++i)
       entries_.push_back({"default " + spec_.knobs[i].name, &spec_.knobs[i].default_value, Role::knob_default,
-                          false, false, i});
+                          Over::no_knob, true, i});
     for (std::size_t i = 0; i < spec_.conditions.size(); ++i)
-      entries_.push_back(
-          {"condition " + std::to_string(i), &spec_.conditions[i].expression, Role::condition, true, true});
-    collect_launch(spec_.kernel.launch, "kernel", true);
+      entries_.push_back({"condition " + std::to_string(i), &spec_.conditions[i].expression, Role::condition,
+                          Over::knobs, true});
+    collect_launch(spec_.kernel.launch, "kernel", Over::knobs);
     if (!spec_.reference.file.empty())
-      collect_launch(spec_.reference.launch, "reference", false);
+      collect_launch(spec_.reference.launch, "reference", choices_.empty() ? Over::no_knob : Over::flags);
+    for (const Expression& choice : choices_)
+      entries_.push_back({"reference instance", &choice, Role::choice, Over::flags, true});
     for (std::size_t i = 0; i < spec_.arguments.size(); ++i) {
       const std::string key = "argument " + std::to_string(i);
       const Argument& argument = spec_.arguments[i];
       if (!argument.is_buffer) {
-        entries_.push_back({key + " value", &argument.value, Role::any, false, false, i});
+        entries_.push_back({key + " value", &argument.value, Role::any, Over::no_knob, false, i});
         continue;
       }
-      entries_.push_back({key + " count", &argument.count, Role::count, false, false, i});
+      entries_.push_back({key + " count", &argument.count, Role::count, Over::no_knob, false, i});
       entries_.push_back({key + " low", &argument.fill.integer_low, Role::any});
       entries_.push_back({key + " high", &argument.fill.integer_high, Role::any});
     }
@@ -184,8 +202,9 @@ private:
     std::vector<std::string> names = spec_.dimensions;
     for (const TypeParameter& type : spec_.types)
       names.push_back("sizeof_" + type.name);
-    if (entry.over_knobs)
-      std::ranges::copy(spec_.knob_names(), std::back_inserter(names));
+    for (const Knob& knob : spec_.knobs)
+      if (entry.over_knobs == Over::knobs || (entry.over_knobs == Over::flags && knob.kind == KnobKind::flag))
+        names.push_back(knob.name);
     return names;
   }
 
@@ -259,6 +278,10 @@ private:
     switch (entry.role) {
     case Role::any:
       return Done{};
+    case Role::choice:
+      if (!Expression(value).evaluate_condition({}).ok())
+        return fault(path, text, "write a condition that is true or false");
+      return Done{};
     case Role::knob_default: {
       const Knob& knob = spec_.knobs[entry.index];
       if (find_value(knob.values, value))
@@ -317,6 +340,7 @@ private:
   Reading& reading_;
   TuningSpec& spec_;
   std::vector<Entry> entries_;
+  std::vector<Expression> choices_; // conditions of the reference's instance
 };
 
 } // namespace

@@ -26,7 +26,7 @@ protected:
     auto source = ParsedSource::parse(request.source, request.parse);
     ASSERT_TRUE(source.ok()) << source.error().sentence();
     const auto kernels = find_kernels(**source);
-    ASSERT_EQ(kernels.size(), 1u);
+    ASSERT_FALSE(kernels.empty()); // of two between which a launcher chooses, the first
     request.kernel = kernels.front().qualified_name;
     auto subject = prepare_subject(request, **source);
     ASSERT_TRUE(subject.ok()) << subject.error().sentence();

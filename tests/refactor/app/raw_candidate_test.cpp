@@ -195,5 +195,26 @@ void launch(float* out, const float* in, int width, int depth) {
   EXPECT_THAT(assumptions, testing::Contains(HasSubstr("halved")));
 }
 
+// A quotient of two guesses is 0, a product of two is more blocks than an axis takes.
+TEST(UsualProblems, SomethingCanBeLaunched) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, int hidden, int head_size, int width, int channels) {
+  out[threadIdx.x] = hidden / head_size + width + channels;
+}
+void launch(float* out, int hidden, int head_size, int width, int channels) {
+  k<<<dim3(1, 1, width * channels), hidden / head_size / 64>>>(out, hidden, head_size, width, channels);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, "sm_90", assumptions);
+  ASSERT_EQ(problems.size(), 1u);
+  const auto& sizes = problems.front().dimensions;
+  EXPECT_GE(sizes.at("hidden") / sizes.at("head_size") / 64, 1);
+  EXPECT_LE(sizes.at("hidden") / sizes.at("head_size") / 64, 1024);
+  EXPECT_LE(sizes.at("width") * sizes.at("channels"), 65535);
+  EXPECT_THAT(assumptions, testing::Contains(HasSubstr("at which nothing can be launched")));
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -45,7 +45,7 @@ AuthorTask task() {
   task.raw.dimensions = {"n"};
   task.raw.launch.grid[0] = *Expression::parse("ceil_div(n, 128)");
   task.raw.launch.block[0] = *Expression::parse("128");
-  task.reports = {{"rows-per-block", false, "it has no rows"}};
+  task.reports = {{"rows-per-block", false, "it has no rows", {}}};
   Problem problem;
   problem.dimensions["n"] = 4711;
   task.problems = {problem};

@@ -126,6 +126,40 @@ TEST_F(Emit, SelectionNeverCrossesSizesThatShapeABlock) {
             0);
 }
 
+// Where the raw launcher chooses between two kernels, so does the header's fallback when it runs, and a
+// configuration that beat the raw side below and above the threshold is taken between.
+TEST_F(Emit, FallbackChoosesBetweenRawKernels) {
+  const std::string other = "template <typename T> __global__ void scale_many(T* out, const T* in, int n) {\n"
+                            "  for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = in[i];\n}\n";
+  ASSERT_TRUE(write_file(path("scale.raw.cuh"), raw_text + other).ok());
+  Knob choice;
+  choice.name = "KERNEL";
+  choice.values = {Value{std::int64_t{1}}, Value{std::int64_t{2}}};
+  choice.default_value = parse("n >= 16 * device.multiprocessors ? 1 : 2");
+  spec_.knobs.push_back(choice);
+  spec_.reference.instance = "KERNEL == 1 ? scale_many<{T}> : scale<{T}>";
+  spec_.reference.launch.grid[0] = parse("KERNEL == 1 ? ceil_div(n, 2048) : ceil_div(n, 256)");
+  std::vector<StoredWinner> winners{winner(1024, 128, 1.4), winner(4096, 256, 1.5)};
+  for (StoredWinner& one : winners) {
+    one.knobs.push_back(Value{std::int64_t{2}});
+    one.knob_names.push_back("KERNEL");
+  }
+  auto header = emit_header(spec_, winners, {});
+  ASSERT_TRUE(header.ok()) << header.error().sentence();
+  EXPECT_NE(header->find("device_limit<cudaDevAttrMultiProcessorCount>()"), std::string::npos) << *header;
+  EXPECT_NE(header->find("launch_kernel(scale_many<__nv_bfloat16>"), std::string::npos) << *header;
+  EXPECT_EQ(first_failing(*header, {"select(0, 0, {1024}) == 0", "select(0, 0, {1536}) == 0",
+                                    "select(0, 0, {3072}) == 1",
+                                    "launch_raw({0}, nullptr, (__nv_bfloat16*)nullptr, (const "
+                                    "__nv_bfloat16*)nullptr, 0) == cudaSuccess"}),
+            0);
+  // A choice that is no threshold says nothing of the sizes between.
+  spec_.knobs.back().default_value = parse("n % 3 == 0 ? 1 : 2");
+  header = emit_header(spec_, winners, {});
+  ASSERT_TRUE(header.ok()) << header.error().sentence();
+  EXPECT_EQ(first_failing(*header, {"select(0, 0, {1024}) == 0", "select(0, 0, {1536}) == -1"}), 0);
+}
+
 TEST_F(Emit, T4HoldsEveryEvaluationWithItsFailure) {
   StoredEvaluation good;
   good.knobs = {Value{std::int64_t{128}}};

@@ -172,6 +172,51 @@ TEST_F(BindTest, InstancesAreNamesOfCxx) {
   EXPECT_FALSE(bind_instance(spec_.kernel, bind(), {Value{true}}).ok()); // too few values
 }
 
+// A raw side of two kernels: the launcher's choice where nothing is configured, else the knob's.
+TEST_F(BindTest, TheRawSideMayBeSeveralKernels) {
+  Knob choice;
+  choice.name = "KERNEL";
+  choice.values = {Value{std::int64_t{1}}, Value{std::int64_t{2}}};
+  choice.default_value = parsed("n >= device.multiprocessors * 2 ? 1 : 2");
+  spec_.knobs.push_back(choice);
+  spec_.reference.instance = "KERNEL == 1 ? many<{T}> : few<{T}>";
+  spec_.reference.launch.grid[0] = parsed("KERNEL == 1 ? ceil_div(n, 8) : n");
+  limits_ = {{"device.multiprocessors", Value{std::int64_t{32}}}};
+  Problem problem = spec_.problems[0];
+  const auto raw = [&](std::int64_t n, const KnobValues& knobs) {
+    problem.dimensions["n"] = n;
+    const auto workload = bind_workload(spec_, problem, {}, limits_);
+    const auto instance = bind_instance(spec_.reference, *workload, knobs);
+    const auto launch = bind_launch(spec_.reference.launch, *workload, knobs);
+    return instance.ok() && launch.ok() ? *instance + " " + std::to_string(launch->grid[0])
+                                        : std::string("fails");
+  };
+  EXPECT_EQ(raw(63, {}), "few<__nv_bfloat16> 63");
+  EXPECT_EQ(raw(64, {}), "many<__nv_bfloat16> 8");
+  KnobValues knobs{Value{std::int64_t{128}}, Value{std::int64_t{4}}, Value{false}, Value{std::int64_t{1}},
+                   Value{std::int64_t{1}}};
+  EXPECT_EQ(raw(63, knobs), "many<__nv_bfloat16> 8");
+  knobs.back() = Value{std::int64_t{2}};
+  EXPECT_EQ(raw(64, knobs), "few<__nv_bfloat16> 64");
+  limits_.clear(); // of a device that is not known, the launcher's choice is not known
+  EXPECT_EQ(raw(64, {}), "fails");
+  EXPECT_EQ(raw(64, knobs), "few<__nv_bfloat16> 64");
+
+  const auto back = parse_spec(format_spec(spec_, path_), path_, {.check_template = false});
+  ASSERT_TRUE(back.ok()) << back.error().sentence();
+  EXPECT_EQ(back->reference.instance, spec_.reference.instance);
+  EXPECT_EQ(back->reference.launch.grid[0].text(), spec_.reference.launch.grid[0].text());
+  // Which raw kernel runs is a flag's to say, not a vector's.
+  spec_.reference.instance = "VEC == 1 ? many<{T}> : few<{T}>";
+  const auto refused = parse_spec(format_spec(spec_, path_), path_, {.check_template = false});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().sentence(), HasSubstr("Reference.Instance: the knob VEC has no value there"));
+  spec_.reference.instance = "KERNEL == 1 ? many<{T}>";
+  const auto missing = parse_spec(format_spec(spec_, path_), path_, {.check_template = false});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_THAT(missing.error().sentence(), HasSubstr("a choice has no second kernel"));
+}
+
 TEST(Dtypes, HaveSizesAndNames) {
   const std::map<std::string, std::pair<int, std::string>> expected{
       {"f64", {8, "double"}},         {"f32", {4, "float"}},          {"f16", {2, "__half"}},

@@ -309,13 +309,13 @@ private:
       if (std::isfinite(score))
         scored.emplace_back(-score, c);
     }
-    const std::size_t kept = std::min(scored.size(), promising_points + training_limit / 16);
-    for (;;) {
+    for (;;) { // each turn leaves out what turned out to be taken
+      const std::size_t kept = std::min(scored.size(), promising_points + training_limit / 16);
       std::ranges::partial_sort(scored, scored.begin() + static_cast<std::ptrdiff_t>(kept));
       std::optional<Point> chosen;
       promising_.clear();
       std::size_t dropped = 0;
-      for (std::size_t i = 0; i < std::min(kept, scored.size()); ++i) {
+      for (std::size_t i = 0; i < kept; ++i) {
         Point point = pool_.point(scored[i].second);
         if (history().is_taken(point)) {
           is_done_[scored[i].second] = 1;
