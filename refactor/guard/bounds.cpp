@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <set>
 
 namespace lathe::refactor {
 namespace {
@@ -89,6 +90,57 @@ void compare_widths(const FactPair& pair, Findings& findings) {
   }
 }
 
+// Indices that come from memory: an index of which half the bits or fewer arrive addresses something else as
+// soon as it is large.
+void compare_index_bits(const JudgedPair& subject, const FactPair& pair, Findings& findings) {
+  for (const auto& [root, raw] : pair.raw->memory) {
+    const auto found = pair.templated->memory.find(root);
+    if (found == pair.templated->memory.end())
+      continue;
+    const std::map<Root, unsigned>& templated = found->second.index_bits;
+    for (const auto& [from, bits] : raw.index_bits) {
+      // One that is kept on its way may arrive through shared memory or a thread's own.
+      unsigned arriving = 0;
+      for (const auto& [other, other_bits] : templated)
+        if (other == from || other == "shared" || other == "local")
+          arriving = std::max(arriving, other_bits);
+      if (arriving > 0 && 2 * arriving <= bits)
+        findings.fail(std::to_string(arriving) + " bits of an index from " + parameter_name(subject, from) +
+                      " arrive at an address in " + parameter_name(subject, root) + ", of the raw kernel's " +
+                      std::to_string(bits) + ", at " + pair.configuration->text());
+    }
+  }
+}
+
+// Products of sizes and block indices that the raw kernel computes in 32 bits: told, and reported where one
+// of the specification's own problems comes near.
+void report_narrow_products(const JudgedPair& subject, const std::vector<FactPair>& pairs,
+                            Findings& findings) {
+  std::set<std::string> narrow;
+  for (const FactPair& pair : pairs)
+    if (pair.raw)
+      for (const auto& [factors, widths] : pair.raw->products)
+        if (*widths.begin() <= 32)
+          narrow.insert(factors);
+  if (narrow.empty())
+    return;
+  for (const std::string& factors : narrow)
+    findings.evidence("the raw kernel computes " + factors + " in 32 bits");
+  std::uint64_t largest = 0;
+  std::string where;
+  for (const Problem& problem : subject.spec.problems)
+    if (const auto workload =
+            own_workload(subject.spec, problem, subject.type_choices.front(), subject.device))
+      for (const Workload::Buffer& buffer : (*workload)->buffers)
+        if (buffer.count > largest) {
+          largest = buffer.count;
+          where = "'" + buffer.name + "' at " + (*workload)->key();
+        }
+  if (largest > std::uint64_t{1} << 31)
+    findings.report("the raw kernel computes " + *narrow.begin() + " in 32 bits, and " + where + " has " +
+                    std::to_string(largest) + " elements: such a product wraps around from 2^31 or 2^32 on");
+}
+
 } // namespace
 
 CheckResult check_bounds(const JudgedPair& subject) {
@@ -112,7 +164,9 @@ CheckResult check_bounds(const JudgedPair& subject) {
     }
     compare_parameters(subject, pair, findings);
     compare_widths(pair, findings);
+    compare_index_bits(subject, pair, findings);
   }
+  report_narrow_products(subject, fact_pairs(subject), findings);
   if (judged == 0)
     findings.undecided("there is no LLVM IR to look at");
   return findings.conclude(Verdict::proved,

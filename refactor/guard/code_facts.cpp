@@ -1,6 +1,7 @@
 #include "refactor/guard/code_facts.h"
 
 #include "refactor/frontend/precompiled.h"
+#include "refactor/guard/address_facts.h"
 #include "refactor/guard/kernel_ir.h"
 #include "tuner/base/files.h"
 #include "tuner/base/hash.h"
@@ -51,14 +52,19 @@ std::string type_name(Type* type) {
 
 class FactReader {
 public:
-  FactReader(KernelIr& kernel, CodeFacts& facts) : kernel_(kernel), facts_(facts) {}
+  FactReader(KernelIr& kernel, CodeFacts& facts)
+      : kernel_(kernel), waits_(kernel.function()), facts_(facts) {}
 
   void read() {
     for (Instruction& instruction : instructions(kernel_.function()))
       visit(instruction);
     for (const llvm::Argument& argument : kernel_.function().args())
-      if (!argument.use_empty())
-        facts_.used_parameters.insert(static_cast<int>(argument.getArgNo()));
+      if (!argument.use_empty()) {
+        const int index = static_cast<int>(argument.getArgNo());
+        facts_.used_parameters.insert(index);
+        if (is_stride(argument))
+          facts_.strides.insert(index);
+      }
     facts_.ir = kernel_.normal_text();
   }
 
@@ -70,6 +76,9 @@ private:
       if (atomic)
         use.atomic_operations.insert(operation_of(instruction));
       use.address_parameters.merge(kernel_.scalars_in(pointer));
+      for (const auto& [from, bits] : index_bits(kernel_, pointer))
+        use.index_bits[from] = std::max(use.index_bits[from], bits);
+      use.before_wait |= !waits_.before(instruction);
       const std::set<int> guards = kernel_.guards(instruction);
       const auto note = [&](std::set<int>& common, std::size_t& count) {
         if (count++ == 0)
@@ -215,6 +224,7 @@ private:
   }
 
   KernelIr& kernel_;
+  LaunchWaits waits_;
   CodeFacts& facts_;
 };
 

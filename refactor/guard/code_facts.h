@@ -26,7 +26,10 @@ struct MemoryUse {
   // all of them have in common.
   std::set<int> common_write_guards, common_read_guards;
   std::size_t stores = 0, loads = 0;
-  std::set<int> address_parameters;        // scalar parameters that its addresses are computed from
+  std::set<int> address_parameters; // scalar parameters that its addresses are computed from
+  // Of indices that its addresses are computed from: where they were read, and how many of their bits arrive.
+  std::map<Root, unsigned> index_bits;
+  bool before_wait = false; // accessed where no `griddepcontrol.wait` has been executed in every case
   std::set<std::string> atomic_operations; // with their scope: "add system", "llvm.nvvm.atomic.add.gen.i.cta"
 };
 
@@ -49,6 +52,7 @@ struct CodeFacts {
   std::set<int> nullable;            // pointer parameters (their index) that the kernel compares with null
   std::map<std::string, int> fences; // __threadfence() and its like, by scope: occurrences
   std::set<int> used_parameters;
+  std::set<int> strides; // scalar parameters that do nothing but scale addresses
   // Products of sizes and block indices, by what is multiplied ("blockIdx.x * parameter 3"): widths in bits.
   std::map<std::string, std::set<unsigned>> products;
   std::set<NarrowIndex> narrow_indices; // of all addresses

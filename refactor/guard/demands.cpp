@@ -38,6 +38,10 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&*shape.nans, " on data with NaN").data = Data::nans;
   if (shape.other_scalars)
     demand(&*shape.other_scalars, " with other real numbers as arguments").other_scalars = true;
+  if (shape.with_strides_apart)
+    demand(&*shape.with_strides_apart,
+           " with strides that are not the widths of rows, which the raw kernel accepts")
+        .strides_apart = true;
   for (const auto& [buffers, result] : shape.in_place)
     demand(&result, " with its result in place of an input, which the raw kernel accepts").shared_buffers =
         buffers;

@@ -7,8 +7,8 @@
 #include "refactor/guard/demands.h"
 #include "refactor/guard/parallel.h"
 #include "refactor/guard/reach.h"
-#include "refactor/guard/reference_runs.h"
-#include "refactor/guard/shapes.h"
+#include "refactor/guard/run_plan.h"
+#include "refactor/guard/tolerance.h"
 #include "tuner/measure/fill.h"
 #include "tuner/measure/verify.h"
 
@@ -21,8 +21,8 @@
 #include <cstdio>
 #include <functional>
 #include <future>
-#include <iterator>
 #include <mutex>
+#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -33,39 +33,41 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t CANDIDATE_SHAPES = 42; // over all choices of types, tried with the raw kernel
 constexpr std::size_t FEWEST_SHAPES = 12;    // of them for each choice
-constexpr std::size_t SHAPES_PER_CONFIGURATION = 5;
 constexpr std::size_t TASKS_PER_CHILD = 4;
+constexpr double WORK_PER_SECOND = 1e7; // of a core, in checked runs
+constexpr double PATIENCE = 10;         // times the limit, by the clock
+constexpr double RUNS_PER_TASK = 12;
 // Reassociated sums round another way in few of a small format's elements; another rounding on the way shows
 // in many.
 constexpr double MOST_ROUNDED_ANEW = 0.04;
 constexpr std::uint64_t FEWEST_ROUNDED = 64; // elements from which on a share says something
-
-// One configuration at one size.
-struct Task {
-  Configuration configuration;
-  const ReferenceRuns* shape = nullptr;
-};
 
 class Differential {
 public:
   Differential(const JudgedPair& subject, bool same_code)
       : subject_(subject), same_code_(same_code), findings_("differential"),
         raw_(subject, subject.raw_text, subject.spec.reference),
-        templated_(subject, subject.template_text, subject.spec.kernel) {
+        templated_(subject, subject.template_text, subject.spec.kernel),
+        plan_(subject, clean_, limits_,
+              [this](const auto& workloads, bool brief) { return run_more(workloads, brief, clean_); }) {
     for (const auto& [instance, facts] : subject.raw.code_facts)
       for (const int parameter : facts.nullable)
         nullable_.insert(static_cast<std::size_t>(parameter));
+    parameters_.strides = strides_of(subject.raw);
+    std::vector<bool>& is_restrict = parameters_.is_restrict;
     for (const auto& [instance, facts] : subject.raw.source_facts)
       for (std::size_t p = 0; p < facts.function->getNumParams(); ++p) {
-        is_restrict_.resize(std::max(is_restrict_.size(), p + 1), false);
-        is_restrict_[p] =
-            is_restrict_[p] ||
+        is_restrict.resize(std::max(is_restrict.size(), p + 1), false);
+        is_restrict[p] =
+            is_restrict[p] ||
             facts.function->getParamDecl(static_cast<unsigned>(p))->getType().isRestrictQualified();
       }
     jobs_ = subject.options.jobs > 0 ? subject.options.jobs
                                      : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    deadline_ =
-        Clock::now() + std::chrono::milliseconds(static_cast<long long>(subject.options.time_limit_s * 1000));
+    // What is run is decided by what it costs on any machine; the clock only ends what a busy one cannot do.
+    budget_ = subject.options.time_limit_s * WORK_PER_SECOND;
+    deadline_ = Clock::now() + std::chrono::milliseconds(
+                                   static_cast<long long>(PATIENCE * subject.options.time_limit_s * 1000));
   }
 
   CheckResult run() {
@@ -132,8 +134,9 @@ private:
       findings_.evidence("left out: " + std::to_string(tally.unclean) +
                          " sizes at which the raw kernel itself does not run clean (" + tally.first_problem +
                          ")");
+    if (const std::size_t slow = slow_[types].size())
+      findings_.evidence("left out: " + std::to_string(slow) + " sizes at which a run takes long");
     keep_pairs_of_all_sizes(clean_[types]);
-    leave_out_slow(clean_[types]);
     if (!clean_[types].empty())
       return;
     const std::string sizes = std::to_string(tally.tried) + " sizes";
@@ -153,16 +156,20 @@ private:
   // Runs the raw kernel at `shapes` and keeps those at which it runs clean.
   void run_raw(const std::map<std::string, std::string>& types,
                const std::vector<std::shared_ptr<const Workload>>& shapes, RawTally& tally) {
-    const Clock::time_point deadline = std::min(deadline_, Clock::now() + std::chrono::seconds(20));
-    auto trials = run_reference(raw_, is_restrict_, shapes, seed(0), jobs_, deadline);
+    auto trials = run_reference(raw_, parameters_, shapes, seed(0), false, jobs_, deadline_);
     tally.tried += shapes.size();
     for (std::size_t i = 0; i < shapes.size(); ++i) {
+      if (trials[i].takes_long)
+        slow_[types].push_back(shapes[i]);
       if (trials[i].runs) {
         order_seen_ |= trials[i].runs->depends_on_order;
         if (const HostKernel* kernel =
                 raw_.find(trials[i].runs->usual.raw_instance, trials[i].runs->usual.macros()))
           raw_reach_.note(*kernel, trials[i].runs->raw[1]);
         race_seen_ |= !trials[i].runs->accepts_warps_in_turn;
+        note_unwritten(*trials[i].runs);
+        for (const auto& [buffers, result] : trials[i].runs->in_place)
+          in_place_.insert({shapes[i]->buffers[buffers.first].name, shapes[i]->buffers[buffers.second].name});
         for (const HostRace& race : trials[i].runs->races)
           ++raw_races_[{race.place, race.between_blocks}];
         clean_[types].push_back(std::move(trials[i].runs));
@@ -194,136 +201,58 @@ private:
     }
   }
 
-  // A size at which the raw kernel itself takes long costs a dozen of such runs for each configuration.
-  void leave_out_slow(std::vector<std::unique_ptr<ReferenceRuns>>& shapes) {
-    constexpr double SLOW_S = 0.1;
-    constexpr std::size_t ENOUGH = 10;
-    const auto is_slow = [](const auto& shape) { return shape->raw[1].seconds > SLOW_S; };
-    const auto slow = static_cast<std::size_t>(std::ranges::count_if(shapes, is_slow));
-    if (slow == 0 || shapes.size() - slow < ENOUGH)
-      return;
-    const auto kept = std::stable_partition(shapes.begin(), shapes.end(), std::not_fn(is_slow));
-    std::move(kept, shapes.end(), std::back_inserter(further_[shapes.front()->workload->types]));
-    shapes.erase(kept, shapes.end());
-    findings_.evidence("left out: " + std::to_string(slow) + " sizes at which a run takes long");
+  // Elements of outputs that the raw kernel leaves as they were: nothing that a caller may read.
+  void note_unwritten(const ReferenceRuns& runs) {
+    const Workload& workload = *runs.workload;
+    for (const BufferAccess& access : runs.raw[0].accesses) {
+      if (access.argument >= workload.parameters.size() || !workload.parameters[access.argument].is_buffer)
+        continue;
+      const Workload::Buffer& buffer = workload.buffers[workload.parameters[access.argument].buffer];
+      if (buffer.direction != Direction::out)
+        continue;
+      std::uint64_t written = 0;
+      for (const ByteRange& range : access.written)
+        written += static_cast<std::uint64_t>(range.end - range.begin);
+      const std::uint64_t bytes = buffer.count * static_cast<std::uint64_t>(dtype_size(buffer.dtype));
+      if (written < bytes)
+        unwritten_[buffer.name].push_back(std::to_string(bytes - written) + " of " + std::to_string(bytes) +
+                                          " bytes at " + workload.key());
+    }
   }
 
-  // Appends a task where the configuration is admitted at the size and was not planned for it; whether it
-  // did.
-  bool add_task(const Configuration& configuration, const ReferenceRuns& shape, HostKernels::Wanted& wanted) {
-    const bool known = std::ranges::any_of(tasks_, [&](const Task& task) {
-      return task.shape == &shape && task.configuration.knobs == configuration.knobs;
-    });
-    auto bound = bind_configuration(shape.workload, configuration.knobs);
-    if (known || !bound || !admitted(*shape.workload, configuration.knobs) ||
-        !fits(*shape.workload, bound->template_launch, limits_))
-      return false;
-    bound->is_default = configuration.is_default;
-    // Of several raw kernels, the one that the launcher takes at that size is the reference.
-    bound->raw_instance = shape.usual.raw_instance;
-    bound->raw_launch = shape.usual.raw_launch;
-    wanted.emplace_back(bound->template_instance, bound->macros());
-    tasks_.push_back({std::move(*bound), &shape});
-    return true;
+  // Runs the raw kernel at more sizes and keeps those at which it runs clean; which they are.
+  std::vector<const ReferenceRuns*> run_more(const std::vector<std::shared_ptr<const Workload>>& workloads,
+                                             bool brief, RunPlan::Shapes& kept) {
+    std::vector<const ReferenceRuns*> found;
+    for (ReferenceTrial& trial :
+         run_reference(raw_, parameters_, workloads, seed(0), brief, jobs_, deadline_)) {
+      if (!trial.runs)
+        continue;
+      const auto& types = trial.runs->workload->types;
+      if (const auto known = clean_.find(types); known != clean_.end() && !known->second.empty())
+        keep_pairs_of(*known->second.front(), *trial.runs);
+      found.push_back(trial.runs.get());
+      kept[types].push_back(std::move(trial.runs));
+    }
+    return found;
   }
 
   // Pairs of configurations and sizes. For each configuration the sizes that its conditions admit.
   void plan() {
-    HostKernels::Wanted more;
-    const auto add = [&](const Configuration& configuration, const ReferenceRuns& shape) {
-      return add_task(configuration, shape, more);
-    };
-    for (const Configuration& configuration : subject_.sampled) {
-      const auto& shapes = clean_[configuration.workload->types];
-      const std::size_t large = add_largest(configuration, shapes, add);
-      const std::size_t taken =
-          large + add_telling(configuration, shapes, SHAPES_PER_CONFIGURATION - large, add);
-      if (taken == 0 && !add_own_sizes(configuration, add))
+    for (const Configuration& configuration : subject_.sampled)
+      if (!plan_.add_sampled(configuration))
         findings_.undecided("no size at which the raw kernel runs clean is admitted at " +
                             configuration.text());
-    }
-    // The default of each size is that size's own; without the same machine code it is looked at everywhere.
-    for (const auto& [types, shapes] : clean_) {
-      std::set<std::string> instances;
-      std::size_t taken = 0;
-      for (const auto& shape : shapes) {
-        const bool known = instances.contains(shape->usual.template_instance);
-        if (taken >= (same_code_ ? 2 : SHAPES_PER_CONFIGURATION) || (!known && instances.size() >= 3))
-          continue;
-        Configuration usual = shape->usual;
-        usual.is_default = true;
-        if (add(usual, *shape)) {
-          ++taken;
-          instances.insert(shape->usual.template_instance);
-        }
-      }
-    }
-    templated_.compile(more, jobs_);
+    plan_.add_defaults(same_code_);
+    compile_from(0);
   }
 
-  // The largest size that the configuration admits: its loops make more than one round where any does.
-  // Returns how many were added.
-  template <class Shapes, class Add>
-  std::size_t add_largest(const Configuration& configuration, const Shapes& shapes, const Add& add) {
-    std::vector<const ReferenceRuns*> ordered;
-    for (const auto& shape : shapes)
-      ordered.push_back(shape.get());
-    const auto elements = [](const ReferenceRuns* shape) {
-      std::uint64_t most = 0; // of one dimension alone: many rows of one element make no rounds
-      for (const auto& [name, size] : shape->workload->problem.dimensions)
-        most = std::max(most, static_cast<std::uint64_t>(size));
-      return most;
-    };
-    std::stable_sort(ordered.begin(), ordered.end(), [&](const ReferenceRuns* a, const ReferenceRuns* b) {
-      return elements(a) > elements(b);
-    });
-    for (const ReferenceRuns* shape : ordered)
-      if (add(configuration, *shape))
-        return 1;
-    return 0;
-  }
-
-  // Sizes that lie otherwise to the configuration's tiles than those before them. Returns how many were
-  // added.
-  template <class Shapes, class Add>
-  std::size_t add_telling(const Configuration& configuration, const Shapes& shapes, std::size_t most,
-                          const Add& add) {
-    std::set<std::string> known;
-    std::vector<std::pair<const ReferenceRuns*, std::set<std::string>>> left;
-    for (const auto& shape : shapes)
-      left.emplace_back(shape.get(), size_marks(subject_, configuration, *shape->workload));
-    std::size_t taken = 0;
-    while (taken < most && !left.empty()) {
-      const auto news = [&](const auto& candidate) {
-        return std::ranges::count_if(candidate.second,
-                                     [&](const std::string& mark) { return !known.contains(mark); });
-      };
-      const auto best =
-          std::ranges::max_element(left, [&](const auto& a, const auto& b) { return news(a) < news(b); });
-      if (add(configuration, *best->first)) {
-        ++taken;
-        known.insert(best->second.begin(), best->second.end());
-      }
-      left.erase(best);
-    }
-    return taken;
-  }
-
-  // Sizes looked for on behalf of one configuration, whose conditions admit none of those that all share.
-  template <class Add> bool add_own_sizes(const Configuration& configuration, const Add& add) {
-    constexpr std::size_t SIZES = 3;
-    const auto& types = configuration.workload->types;
-    const auto shapes = boundary_shapes(subject_, types, {&configuration}, limits_, SIZES, &configuration);
-    std::size_t taken = 0;
-    for (ReferenceTrial& trial : run_reference(raw_, is_restrict_, shapes, seed(0), 1, deadline_)) {
-      if (!trial.runs)
-        continue;
-      if (!clean_[types].empty())
-        keep_pairs_of(*clean_[types].front(), *trial.runs);
-      clean_[types].push_back(std::move(trial.runs));
-      taken += add(configuration, *clean_[types].back());
-    }
-    return taken > 0;
+  // What the tasks from `first` on need.
+  void compile_from(std::size_t first) {
+    HostKernels::Wanted wanted;
+    for (const Task& task : plan_.tasks() | std::views::drop(first))
+      wanted.emplace_back(task.configuration.template_instance, task.configuration.macros());
+    templated_.compile(wanted, jobs_);
   }
 
   // Several tasks in one child; their problems, or nothing.
@@ -333,8 +262,7 @@ private:
     std::vector<std::vector<Demand>> demands;
     std::vector<std::size_t> of_template;
     for (const std::size_t index : indices) {
-      const Task& task = tasks_[index];
-      const Workload* workload = task.shape->workload.get();
+      const Task& task = plan_.tasks()[index];
       const std::vector<std::string> macros = task.configuration.macros();
       const HostKernel *raw = raw_.find(task.configuration.raw_instance, macros),
                        *templated = templated_.find(task.configuration.template_instance, macros);
@@ -342,6 +270,7 @@ private:
       if (!raw)
         std::erase_if(demands.back(), [](const Demand& demand) { return !demand.reference; });
       for (const Demand& demand : demands.back()) {
+        const Workload* workload = workload_of(*task.shape, demand);
         if (!demand.reference)
           trials.push_back({raw, &task.configuration.raw_launch, workload, demand.settings});
         of_template.push_back(trials.size());
@@ -351,21 +280,25 @@ private:
     const std::vector<TrialResult> results = run_trials(trials);
     const TrialResult* next = results.data();
     for (std::size_t t = 0; t < indices.size(); ++t)
-      problems[indices[t]] = judge_results(tasks_[indices[t]], demands[t], next);
+      problems[indices[t]] = judge_results(plan_.tasks()[indices[t]], demands[t], next);
     for (const std::size_t i : of_template)
       reach_.note(*trials[i].kernel, results[i]);
   }
 
+  static const Workload* workload_of(const ReferenceRuns& shape, const Demand& demand) {
+    return demand.settings.strides_apart ? shape.strides_apart.get() : shape.workload.get();
+  }
+
   // `next`: the first result of the task; ends behind its last.
   std::string judge_results(const Task& task, const std::vector<Demand>& demands, const TrialResult*& next) {
-    const Workload& workload = *task.shape->workload;
     std::string refusal;
     for (const Demand& demand : demands) {
       const TrialResult& reference = demand.reference ? *demand.reference : *next++;
       const TrialResult& result = *next++;
       if (!reference.clean || !refusal.empty())
         continue; // the raw kernel's own trouble with that data, or the answer is known
-      std::string problem = differs(task, result, reference, demand.settings);
+      const Workload& workload = *workload_of(*task.shape, demand);
+      std::string problem = differs(task, workload, result, reference, demand.settings);
       if (problem.empty() && demand.settings.record_accesses)
         problem = compare_accesses(workload, result, reference);
       if (problem.empty() && demand.settings.find_races)
@@ -381,15 +314,15 @@ private:
   }
 
   // What is wrong with a result, or nothing; counts it.
-  std::string differs(const Task& task, const TrialResult& result, const TrialResult& reference,
-                      const TrialSettings& settings) {
+  std::string differs(const Task& task, const Workload& workload, const TrialResult& result,
+                      const TrialResult& reference, const TrialSettings& settings) {
     ++runs_;
     if (result.out_of_time)
       return "did not end: " + result.problem;
     if (!result.clean)
       return result.problem;
     const TrialComparison comparison =
-        compare_trials(*task.shape->workload, result, reference, settings, task.shape->unordered);
+        compare_trials(workload, result, reference, settings, task.shape->unordered);
     const std::lock_guard lock(mutex_);
     identical_ += comparison.identical;
     worst_error_ = std::max(worst_error_, comparison.error);
@@ -440,19 +373,18 @@ private:
         return;
       if (turn == 0)
         add_further_sizes();
-      const std::size_t first = tasks_.size();
-      HostKernels::Wanted wanted;
+      const std::size_t first = plan_.tasks().size();
       for (const auto& [configuration, shape] : pairs_by_news())
-        if (tasks_.size() < first + PAIRS)
-          add_task(*configuration, *shape, wanted);
-      if (tasks_.size() == first)
+        if (plan_.tasks().size() < first + PAIRS)
+          plan_.add(*configuration, *shape);
+      if (plan_.tasks().size() == first)
         return;
-      templated_.compile(wanted, jobs_);
+      compile_from(first);
       run_from(first);
     }
   }
 
-  // More sizes than all configurations share.
+  // More sizes than all configurations share, and those at which a run takes long.
   void add_further_sizes() {
     constexpr std::size_t MORE = 3; // times as many
     std::vector<const Configuration*> configurations;
@@ -464,13 +396,8 @@ private:
         return std::ranges::any_of(known,
                                    [&](const auto& other) { return other->workload->key() == shape->key(); });
       });
-      for (ReferenceTrial& trial : run_reference(raw_, is_restrict_, shapes, seed(0), jobs_, deadline_)) {
-        if (!trial.runs)
-          continue;
-        if (!known.empty())
-          keep_pairs_of(*known.front(), *trial.runs);
-        further_[types].push_back(std::move(trial.runs));
-      }
+      run_more(shapes, false, further_);
+      run_more(slow_[types], true, further_);
     }
   }
 
@@ -480,7 +407,7 @@ private:
   std::vector<std::pair<const Configuration*, const ReferenceRuns*>> pairs_by_news() const {
     std::map<const ReferenceRuns*, std::size_t> times;
     std::map<std::string, std::pair<std::int64_t, std::int64_t>> seen; // a dimension's least and most
-    for (const Task& task : tasks_) {
+    for (const Task& task : plan_.tasks()) {
       ++times[task.shape];
       for (const auto& [name, size] : task.shape->workload->problem.dimensions) {
         auto& [least, most] = seen.emplace(name, std::pair(size, size)).first->second;
@@ -519,19 +446,23 @@ private:
   // Runs the tasks from `first` on.
   void run_from(std::size_t first) {
     // Every configuration's first size comes before any configuration's second.
+    const std::vector<Task>& tasks = plan_.tasks();
     std::map<std::string, std::size_t> round;
     std::vector<std::pair<std::size_t, std::size_t>> order;
-    for (std::size_t i = first; i < tasks_.size(); ++i)
-      order.emplace_back(round[tasks_[i].configuration.template_instance]++, i);
+    for (std::size_t i = first; i < tasks.size(); ++i)
+      order.emplace_back(round[tasks[i].configuration.template_instance]++, i);
     std::stable_sort(order.begin(), order.end());
     std::vector<std::vector<std::size_t>> batches;
     for (std::size_t place = 0; place < order.size(); ++place) {
+      work_ += RUNS_PER_TASK * static_cast<double>(tasks[order[place].second].shape->raw[1].work);
+      if (work_ > budget_) // the rest is left out
+        break;
       if (place % TASKS_PER_CHILD == 0)
         batches.emplace_back();
       batches.back().push_back(order[place].second);
     }
-    problems_.resize(tasks_.size());
-    ran_.resize(tasks_.size(), 0);
+    problems_.resize(tasks.size());
+    ran_.resize(tasks.size(), 0);
     parallel(batches.size(), jobs_, deadline_, [&](std::size_t batch) {
       if (failed_ && subject_.options.stop_at_failure)
         return;
@@ -545,20 +476,21 @@ private:
   }
 
   void report_runs() {
+    const std::vector<Task>& tasks = plan_.tasks();
     std::map<std::string, std::string> sizes;
     std::set<std::string> untested;
-    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
       const std::string text =
-          tasks_[i].configuration.knobs_text() + (tasks_[i].configuration.is_default ? " (default)" : "");
+          tasks[i].configuration.knobs_text() + (tasks[i].configuration.is_default ? " (default)" : "");
       if (!ran_[i]) {
         ++left_out_;
         untested.insert(text);
         continue;
       }
       std::string& list = sizes[text];
-      list += (list.empty() ? "" : "; ") + tasks_[i].shape->workload->key();
+      list += (list.empty() ? "" : "; ") + tasks[i].shape->workload->key();
       if (!problems_[i].empty())
-        findings_.fail(problems_[i] + " at " + tasks_[i].configuration.text());
+        findings_.fail(problems_[i] + " at " + tasks[i].configuration.text());
     }
     configurations_ = sizes.size();
     for (const auto& [text, list] : sizes) {
@@ -577,6 +509,8 @@ private:
     std::size_t shapes = 0;
     for (const auto& [types, list] : clean_)
       shapes += list.size();
+    for (const std::string& sentence : widened_tolerances(subject_.spec))
+      findings_.report(sentence);
     if (order_seen_)
       findings_.report(
           "the raw kernel's result depends on the order of its threads; such buffers are compared as sets");
@@ -584,10 +518,17 @@ private:
       findings_.report(
           "the raw kernel gives something else when one warp runs after the other (a race of its "
           "own); templates are not compared in that order");
+    for (const auto& [buffer, where] : unwritten_)
+      findings_.report("the raw kernel does not write all of '" + buffer + "' at " +
+                       std::to_string(where.size()) + " of " + std::to_string(shapes) + " sizes, such as " +
+                       where.front());
+    for (const auto& [out, in] : in_place_)
+      findings_.evidence("the raw kernel accepts '" + out + "' in the place of '" + in +
+                         "', and runs do so too");
     for (const std::string& sentence : notes_)
       findings_.report(sentence);
     if (left_out_)
-      findings_.evidence(std::to_string(left_out_) + " of " + std::to_string(tasks_.size()) +
+      findings_.evidence(std::to_string(left_out_) + " of " + std::to_string(plan_.tasks().size()) +
                          " pairs of configuration and size were left out for the time limit");
     if (runs_ == 0)
       findings_.undecided("nothing was run");
@@ -610,7 +551,7 @@ private:
   bool same_code_;
   Findings findings_;
   HostKernels raw_, templated_;
-  std::vector<bool> is_restrict_; // of each parameter of the raw kernel
+  RawParameters parameters_;
   // Of the raw kernel, by place and scope (between blocks or not): at how many sizes.
   std::map<std::pair<std::string, bool>, std::size_t> raw_races_;
   Reach reach_, raw_reach_;
@@ -618,10 +559,12 @@ private:
   ShapeLimits limits_;
   int jobs_ = 1;
   Clock::time_point deadline_;
-  std::map<std::map<std::string, std::string>, std::vector<std::unique_ptr<ReferenceRuns>>> clean_;
-  // Sizes at which a run takes long, and more that were looked for: only for code that no other size reaches.
-  std::map<std::map<std::string, std::string>, std::vector<std::unique_ptr<ReferenceRuns>>> further_;
-  std::vector<Task> tasks_;
+  double budget_ = 0, work_ = 0; // HostRunResult::work: of all tasks together at most, and so far
+  RunPlan::Shapes clean_;
+  // More sizes that were looked for: only for code that no other size reaches.
+  RunPlan::Shapes further_;
+  std::map<std::map<std::string, std::string>, std::vector<std::shared_ptr<const Workload>>> slow_;
+  RunPlan plan_;
   std::vector<std::string> problems_; // of each task, or empty
   std::vector<char> ran_;
   std::atomic<bool> failed_{false};
@@ -631,6 +574,8 @@ private:
   std::size_t identical_ = 0, left_out_ = 0, configurations_ = 0;
   double worst_error_ = 0;
   std::vector<std::string> notes_;
+  std::map<std::string, std::vector<std::string>> unwritten_; // of the raw kernel: where, by output
+  std::set<std::pair<std::string, std::string>> in_place_;
 };
 
 } // namespace

@@ -111,6 +111,29 @@ std::map<std::string, int> without_accesses(std::map<std::string, int> assembly)
   return assembly;
 }
 
+// What a kernel waits for or tells others is a part of what it does, though no run here shows it: dependent
+// launches overlap on a device only.
+void compare_launch_control(const JudgedPair& subject, const FactPair& pair, Findings& findings) {
+  const std::string where = " at " + pair.configuration->text();
+  for (const auto& [text, count] : pair.raw->assembly) {
+    if (text.find("griddepcontrol") == std::string::npos)
+      continue;
+    if (!pair.templated->assembly.contains(text))
+      findings.fail("the template no longer executes '" + text + "'" + where);
+    else
+      findings.report(
+          "the raw kernel executes '" + text +
+          "', which does nothing unless it is launched as a dependent of another; runs here are not");
+  }
+  for (const auto& [root, raw] : pair.raw->memory) {
+    const auto found = pair.templated->memory.find(root);
+    if (!is_scratch(root) && !raw.before_wait && found != pair.templated->memory.end() &&
+        found->second.before_wait)
+      findings.fail("the template accesses " + parameter_name(subject, root) +
+                    " before it has waited for the launch that it depends on" + where);
+  }
+}
+
 } // namespace
 
 CheckResult check_effects(const JudgedPair& subject) {
@@ -130,6 +153,7 @@ CheckResult check_effects(const JudgedPair& subject) {
       continue;
     ++judged;
     compare_memory(subject, pair, findings);
+    compare_launch_control(subject, pair, findings);
     new_keys(pair.raw->calls, pair.templated->calls, "calls", where, findings);
     new_keys(without_accesses(pair.raw->assembly), without_accesses(pair.templated->assembly),
              "executes assembly", where, findings);

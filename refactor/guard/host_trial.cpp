@@ -1,5 +1,6 @@
 #include "refactor/guard/host_trial.h"
 
+#include "refactor/guard/tolerance.h"
 #include "tuner/measure/fill.h"
 #include "tuner/measure/verify.h"
 
@@ -150,6 +151,7 @@ TrialResult look_at(const Trial& trial, const Prepared& prepared, HostRunResult&
   result.accesses = std::move(run.accesses);
   result.races = std::move(run.races);
   result.reached = std::move(run.reached);
+  result.work = run.work;
   for (const double seconds : run.seconds)
     result.seconds += seconds;
   for (const HostBuffer& buffer : prepared.buffers)
@@ -208,6 +210,11 @@ std::vector<TrialResult> run_trials(const std::vector<Trial>& trials) {
 TrialComparison compare_trials(const Workload& workload, const TrialResult& templated, const TrialResult& raw,
                                const TrialSettings& settings, const std::vector<bool>& ignore_order) {
   TrialComparison comparison;
+  std::uint64_t outputs = 0;
+  for (const Workload::Buffer& buffer : workload.buffers)
+    outputs += buffer.direction == Direction::in ? 0 : buffer.count;
+  const double terms =
+      static_cast<double>(raw.work) / static_cast<double>(std::max<std::uint64_t>(1, outputs));
   for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
     const Workload::Buffer& description = workload.buffers[i];
     if (description.direction == Direction::in)
@@ -249,9 +256,9 @@ TrialComparison compare_trials(const Workload& workload, const TrialResult& temp
           return comparison;
         }
       }
-    const Tolerance tolerance = tolerance_for(workload.spec->tolerances, description.dtype);
-    const element::ErrorRule rule{*dtype, tolerance.relative, tolerance.absolute,
-                                  magnitude(*dtype, reference)};
+    const double size = magnitude(*dtype, reference);
+    const Tolerance tolerance = allowed_tolerance(*workload.spec, description.dtype, size, terms);
+    const element::ErrorRule rule{*dtype, tolerance.relative, tolerance.absolute, size};
     const BufferDifference difference = compare_buffers(rule, out, reference);
     comparison.error = std::max(comparison.error, difference.error);
     if (!difference.acceptable()) {

@@ -25,6 +25,7 @@ struct TrialSettings {
   bool record_accesses = false;
   bool find_races = false;
   bool reverse_blocks = false; // the last block first
+  bool strides_apart = false;  // on ReferenceRuns::strides_apart
   bool other_scalars = false;  // real numbers among the arguments have other values
   // Two buffers, by index, that share memory: the first's, which holds what the second's would.
   std::optional<std::pair<std::size_t, std::size_t>> shared_buffers;
@@ -41,6 +42,7 @@ struct TrialResult {
   std::vector<HostRace> races;                  // where they were looked for
   std::vector<bool> reached;                    // HostKernel::places() that have run so far
   double seconds = 0;                           // of the kernel alone
+  std::uint64_t work = 0;                       // HostRunResult::work
 };
 
 struct Trial {

@@ -197,6 +197,11 @@ Result<std::unique_ptr<KernelIr>> KernelIr::create(std::string_view bitcode, con
   if (!state->machine)
     return Error{"no LLVM IR for the kernel", "this LLVM has no NVPTX target", "install a complete LLVM"};
 
+  // LLVM 19 looks a kernel up in a cache by the module's and the function's addresses and keeps entries of
+  // those that are gone: another function's address may say that this is none, and sizes would count as
+  // different from thread to thread. The calling convention says it too, and is asked where the cache says
+  // nothing.
+  state->kernel->setCallingConv(CallingConv::PTX_Kernel);
   keep_only(*state->module, *state->kernel);
   fill_in_block(*state->module, block);
   PassBuilder builder(state->machine.get());

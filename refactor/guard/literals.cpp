@@ -35,7 +35,8 @@ std::map<std::uint64_t, int> pattern_literals(const ParsedSide& side) {
 struct BodyVisitor : clang::RecursiveASTVisitor<BodyVisitor> {
   LiteralVisitor inside;
   bool VisitFunctionDecl(clang::FunctionDecl* function) {
-    if (function->doesThisDeclarationHaveABody())
+    // Clang lists instances beside what the file says; their numbers are knobs' values.
+    if (function->doesThisDeclarationHaveABody() && !function->isTemplateInstantiation())
       inside.TraverseStmt(function->getBody());
     return true;
   }

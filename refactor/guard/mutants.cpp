@@ -106,10 +106,13 @@ std::vector<Mutant> make_mutants(const TuningSpec& spec, std::string_view templa
   Random random(seed);
   for (auto& [kind, mutants] : by_kind)
     std::shuffle(mutants.begin(), mutants.end(), random);
+  // In an order by the seed: where fewer are wanted than there are kinds, not always the same are left out.
+  std::vector<std::string> kinds = mutation_kinds();
+  std::shuffle(kinds.begin(), kinds.end(), random);
   std::vector<Mutant> chosen;
   for (std::size_t round = 0; chosen.size() < most; ++round) {
     const std::size_t before = chosen.size();
-    for (const std::string& kind : mutation_kinds())
+    for (const std::string& kind : kinds)
       if (auto found = by_kind.find(kind);
           found != by_kind.end() && round < found->second.size() && chosen.size() < most)
         chosen.push_back(std::move(found->second[round]));

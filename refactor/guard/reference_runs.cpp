@@ -9,6 +9,11 @@ namespace lathe::refactor {
 namespace {
 
 constexpr std::size_t SIZES_PER_CHILD = 5;
+// A size is looked at in a dozen runs, and in another dozen for each configuration.
+constexpr std::uint64_t MUCH_WORK = 2'000'000; // HostRunResult::work
+constexpr std::uint64_t MOST_IN_LONG_RUNS = 20 * MUCH_WORK;
+constexpr std::size_t BRIEF = 3; // settings without which a size tells nothing
+constexpr std::size_t FEWEST_SIZES = 2, ENOUGH_SIZES = 10;
 
 // Under either poison, with threads in reverse, on special values, on buffers that start one element off,
 // with one warp after the other, and with the last block first.
@@ -18,6 +23,7 @@ std::vector<TrialSettings> settings_of(std::uint64_t seed) {
     settings.seed = seed;
   all[0].record_accesses = true;
   all[1].poison = 1;
+  all[1].time_limit_s = 5; // it tells whether more runs are worth it
   all[2].schedule = HostSchedule::reverse;
   all[3].data = Data::infinities;
   all[4].data = Data::nans;
@@ -29,10 +35,17 @@ std::vector<TrialSettings> settings_of(std::uint64_t seed) {
   return all;
 }
 
-// What depends on the size too: other scalars; a result in place of an input, in three orders of threads.
+// What depends on the size too: other scalars; a result in place of an input, in three orders of threads;
+// strides apart, in two.
 std::vector<TrialSettings> settings_at(const Workload& workload, std::uint64_t seed,
-                                       const std::vector<bool>& is_restrict) {
+                                       const std::vector<bool>& is_restrict, bool has_strides) {
   std::vector<TrialSettings> all = settings_of(seed);
+  for (std::size_t order = 0; has_strides && order < 2; ++order) {
+    all.emplace_back().seed = seed;
+    all.back().strides_apart = true;
+    all.back().schedule = order == 0 ? HostSchedule::forward : HostSchedule::reverse;
+    all.back().reverse_blocks = order == 1;
+  }
   if (has_real_scalars(workload)) {
     all.emplace_back().seed = seed;
     all.back().other_scalars = true;
@@ -52,9 +65,9 @@ std::vector<TrialSettings> settings_at(const Workload& workload, std::uint64_t s
 ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* results,
                         const std::vector<TrialSettings>& settings) {
   const Workload& workload = *runs->workload;
-  for (std::size_t i = 0; i < 3; ++i)
+  for (std::size_t i = 0; i < BRIEF; ++i)
     if (!results[i].clean)
-      return {nullptr, results[i].problem};
+      return {nullptr, results[i].problem, false};
   // A raw kernel whose result depends on the order of its threads is no reference, but as a set.
   runs->unordered.assign(workload.buffers.size(), false);
   if (!compare_trials(workload, results[2], results[0], settings[2], {}).problem.empty()) {
@@ -62,8 +75,14 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
       runs->unordered[i] =
           workload.buffers[i].direction != Direction::in && results[2].contents[i] != results[0].contents[i];
     if (!compare_trials(workload, results[2], results[0], settings[2], runs->unordered).problem.empty())
-      return {nullptr, "its result depends on the order in which threads run"};
+      return {nullptr, "its result depends on the order in which threads run", false};
     runs->depends_on_order = true;
+  }
+  runs->races = results[0].races;
+  if (settings.size() <= BRIEF) {
+    runs->raw[0] = std::move(results[0]);
+    runs->raw[1] = std::move(results[1]);
+    return {std::move(runs), {}, false};
   }
   if (results[3].clean)
     runs->infinities = std::move(results[3]);
@@ -79,6 +98,13 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
   for (std::size_t i = 8; i < settings.size(); ++i) {
     if (settings[i].other_scalars && results[i].clean)
       runs->other_scalars = std::move(results[i]);
+    if (settings[i].strides_apart) {
+      // Rows that lie over each other would be written in an order that nothing fixes.
+      if (results[i].clean && results[i + 1].clean && results[i].contents == results[i + 1].contents)
+        runs->with_strides_apart = std::move(results[i]);
+      ++i;
+      continue;
+    }
     if (!settings[i].shared_buffers)
       continue;
     // Three runs in a row, which must agree, without a race that the kernel has only here.
@@ -89,10 +115,9 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
     }
     i += 2;
   }
-  runs->races = results[0].races;
   runs->raw[0] = std::move(results[0]);
   runs->raw[1] = std::move(results[1]);
-  return {std::move(runs), {}};
+  return {std::move(runs), {}, false};
 }
 
 } // namespace
@@ -113,40 +138,116 @@ void keep_pairs_of_all_sizes(std::vector<std::unique_ptr<ReferenceRuns>>& sizes)
     keep_pairs_of(*sizes.front(), *size);
 }
 
-std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const std::vector<bool>& is_restrict,
+namespace {
+
+// One workload's runs while they are made.
+struct RawCandidate {
+  std::size_t index = 0; // of the workload
+  const HostKernel* kernel = nullptr;
+  std::unique_ptr<ReferenceRuns> runs;
+  std::vector<TrialSettings> settings;
+  std::vector<TrialResult> results;
+};
+
+// The run that is made first: with nothing recorded.
+constexpr std::size_t PLAIN = 1;
+
+// Runs the plain setting of each candidate, or all others.
+void run_candidates(std::vector<RawCandidate*> candidates, bool plain, int jobs,
+                    std::chrono::steady_clock::time_point deadline) {
+  const auto serve = [&](std::size_t batch) {
+    std::vector<Trial> trials;
+    std::vector<TrialResult*> places;
+    for (std::size_t c = batch * SIZES_PER_CHILD;
+         c < std::min(candidates.size(), (batch + 1) * SIZES_PER_CHILD); ++c) {
+      RawCandidate& candidate = *candidates[c];
+      for (std::size_t i = 0; i < candidate.settings.size(); ++i)
+        if ((i == PLAIN) == plain) {
+          const ReferenceRuns& runs = *candidate.runs;
+          trials.push_back(
+              {candidate.kernel, &runs.usual.raw_launch,
+               candidate.settings[i].strides_apart ? runs.strides_apart.get() : runs.workload.get(),
+               candidate.settings[i]});
+          places.push_back(&candidate.results[i]);
+        }
+    }
+    std::vector<TrialResult> results = run_trials(trials);
+    for (std::size_t i = 0; i < results.size(); ++i)
+      *places[i] = std::move(results[i]);
+  };
+  parallel((candidates.size() + SIZES_PER_CHILD - 1) / SIZES_PER_CHILD, jobs, deadline, serve);
+}
+
+// Those at which the plain run was clean: `all`, or those that executed little, and of the others as many as
+// make up a number.
+std::vector<RawCandidate*> choose(std::vector<RawCandidate>& candidates, std::vector<ReferenceTrial>& trials,
+                                  bool all) {
+  std::vector<RawCandidate*> chosen;
+  for (RawCandidate& candidate : candidates) {
+    const TrialResult& plain = candidate.results[PLAIN];
+    if (plain.clean)
+      chosen.push_back(&candidate);
+    else
+      trials[candidate.index].problem = plain.problem;
+  }
+  if (all)
+    return chosen;
+  std::vector<RawCandidate*> by_work = chosen;
+  std::stable_sort(by_work.begin(), by_work.end(), [](const RawCandidate* a, const RawCandidate* b) {
+    return a->results[PLAIN].work < b->results[PLAIN].work;
+  });
+  std::uint64_t in_long_runs = 0;
+  for (std::size_t place = 0; place < by_work.size(); ++place) {
+    const std::uint64_t work = by_work[place]->results[PLAIN].work;
+    if (work <= MUCH_WORK)
+      continue;
+    in_long_runs += work;
+    if (place < FEWEST_SIZES || (place < ENOUGH_SIZES && in_long_runs <= MOST_IN_LONG_RUNS))
+      continue;
+    trials[by_work[place]->index].takes_long = true;
+    std::erase(chosen, by_work[place]);
+  }
+  return chosen;
+}
+
+} // namespace
+
+std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const RawParameters& parameters,
                                           const std::vector<std::shared_ptr<const Workload>>& workloads,
-                                          std::uint64_t seed, int jobs,
+                                          std::uint64_t seed, bool brief, int jobs,
                                           std::chrono::steady_clock::time_point deadline) {
   std::vector<ReferenceTrial> trials(workloads.size());
-  const auto serve = [&](std::size_t batch) {
-    std::vector<std::pair<std::size_t, std::unique_ptr<ReferenceRuns>>> tried;
-    std::vector<Trial> runs;
-    std::vector<std::vector<TrialSettings>> settings;
-    for (std::size_t i = batch * SIZES_PER_CHILD;
-         i < std::min(workloads.size(), (batch + 1) * SIZES_PER_CHILD); ++i) {
-      const auto knobs = default_knobs(*workloads[i]);
-      auto bound = bind_configuration(workloads[i], knobs ? *knobs : KnobValues{});
-      if (!bound)
-        continue;
-      const HostKernel* kernel = raw.find(bound->raw_instance, bound->macros());
-      if (!kernel)
-        continue;
-      auto reference = std::make_unique<ReferenceRuns>();
-      reference->workload = workloads[i];
-      reference->usual = std::move(*bound);
-      settings.push_back(settings_at(*workloads[i], seed, is_restrict));
-      for (const TrialSettings& one : settings.back())
-        runs.push_back({kernel, &reference->usual.raw_launch, workloads[i].get(), one});
-      tried.emplace_back(i, std::move(reference));
-    }
-    std::vector<TrialResult> results = run_trials(runs);
-    TrialResult* next = results.data();
-    for (std::size_t t = 0; t < tried.size(); ++t) {
-      trials[tried[t].first] = conclude(std::move(tried[t].second), next, settings[t]);
-      next += settings[t].size();
-    }
-  };
-  parallel((workloads.size() + SIZES_PER_CHILD - 1) / SIZES_PER_CHILD, jobs, deadline, serve);
+  std::vector<RawCandidate> candidates;
+  for (std::size_t i = 0; i < workloads.size(); ++i) {
+    const auto knobs = default_knobs(*workloads[i]);
+    auto bound = bind_configuration(workloads[i], knobs ? *knobs : KnobValues{});
+    if (!bound)
+      continue;
+    RawCandidate candidate;
+    candidate.kernel = raw.find(bound->raw_instance, bound->macros());
+    if (!candidate.kernel)
+      continue;
+    candidate.index = i;
+    candidate.runs = std::make_unique<ReferenceRuns>();
+    candidate.runs->workload = workloads[i];
+    candidate.runs->usual = std::move(*bound);
+    candidate.runs->strides_apart = with_strides_apart(workloads[i], parameters.strides);
+    candidate.settings =
+        settings_at(*workloads[i], seed, parameters.is_restrict, candidate.runs->strides_apart != nullptr);
+    if (brief)
+      candidate.settings.resize(BRIEF);
+    candidate.results.resize(candidate.settings.size());
+    candidates.push_back(std::move(candidate));
+  }
+  std::vector<RawCandidate*> all;
+  for (RawCandidate& candidate : candidates)
+    all.push_back(&candidate);
+  run_candidates(all, true, jobs, deadline);
+  const std::vector<RawCandidate*> chosen = choose(candidates, trials, brief);
+  run_candidates(chosen, false, jobs, deadline);
+  for (RawCandidate* candidate : chosen)
+    trials[candidate->index] =
+        conclude(std::move(candidate->runs), candidate->results.data(), candidate->settings);
   return trials;
 }
 

@@ -3,6 +3,7 @@
 
 #include "refactor/guard/host_kernels.h"
 #include "refactor/guard/host_trial.h"
+#include "refactor/guard/strides.h"
 
 #include <chrono>
 #include <memory>
@@ -25,6 +26,9 @@ struct ReferenceRuns {
   bool accepts_misalignment = false;
   bool accepts_any_block_first = false; // gives the same with the last block first
   std::optional<TrialResult> other_scalars;
+  // With strides that are not what they usually are, and what comes of that; see strides.h.
+  std::shared_ptr<const Workload> strides_apart;
+  std::optional<TrialResult> with_strides_apart;
   // With a result in place of an input, where that is defined: which buffers, and what comes of it.
   std::vector<std::pair<std::pair<std::size_t, std::size_t>, TrialResult>> in_place;
 };
@@ -39,11 +43,19 @@ void keep_pairs_of(const ReferenceRuns& earlier, ReferenceRuns& size);
 struct ReferenceTrial {
   std::unique_ptr<ReferenceRuns> runs;
   std::string problem;
+  bool takes_long = false; // so it was not looked at: others tell as much for less
 };
-// `is_restrict`: of each parameter of the raw kernel.
-std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const std::vector<bool>& is_restrict,
+// What is known of the raw kernel's parameters.
+struct RawParameters {
+  std::vector<bool> is_restrict; // of each
+  Strides strides;
+};
+
+// Sizes at which a run executes much are left out where enough others are left: by what is executed, not by
+// the clock, lest what is looked at follows the machine. `brief`: with fewer kinds of runs.
+std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const RawParameters& parameters,
                                           const std::vector<std::shared_ptr<const Workload>>& workloads,
-                                          std::uint64_t seed, int jobs,
+                                          std::uint64_t seed, bool brief, int jobs,
                                           std::chrono::steady_clock::time_point deadline);
 
 } // namespace lathe::refactor

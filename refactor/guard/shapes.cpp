@@ -135,6 +135,9 @@ public:
       const auto bound = bind_configuration(*workload, only_->knobs);
       if (!bound || !admitted(**workload, only_->knobs) || !fits(**workload, bound->template_launch, limits_))
         return false;
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        if (bound->template_launch.grid[axis] < limits_.fewest_blocks[axis])
+          return false;
     }
     shapes.push_back(*workload);
     return true;

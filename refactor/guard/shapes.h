@@ -3,6 +3,7 @@
 
 #include "refactor/guard/subject.h"
 
+#include <array>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@ struct ShapeLimits {
   std::uint64_t bytes = 1u << 19; // of all buffers together
   // Of the raw launch, and of the template's where one is looked at: 32 blocks of 1024 at least.
   std::uint64_t threads = 1u << 15;
+  std::array<std::uint32_t, 3> fewest_blocks{1, 1, 1}; // of the template's launch
 };
 
 // Workloads of small size around boundaries: 1, primes, tile-1, tile, tile+1 and non-multiples for tiles made

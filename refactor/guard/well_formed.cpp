@@ -55,9 +55,12 @@ CheckResult check_well_formed(const JudgedPair& subject, const Images& images) {
   for (const Knob& knob : subject.spec.knobs)
     if (knob.is_macro)
       knobs.insert(knob.name);
-  for (const std::string& sentence :
-       foreign_text(text_facts(subject.template_text), text_facts(subject.raw_text), knobs))
+  const TextFacts raw_text = text_facts(subject.raw_text);
+  for (const std::string& sentence : foreign_text(text_facts(subject.template_text), raw_text, knobs))
     findings.fail(sentence);
+  for (const std::string& fork : raw_text.forks)
+    findings.report("the raw kernel's text depends on the compiler or the architecture ('" + fork +
+                    "'): it is judged as " + subject.options.architecture + " reads it");
   compare_options(subject.spec, findings);
   for (const std::string& problem : subject.binding_problems)
     findings.fail(problem);

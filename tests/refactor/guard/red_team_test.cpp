@@ -74,19 +74,5 @@ TEST_P(HonestVariant, IsAccepted) {
 
 INSTANTIATE_TEST_SUITE_P(Corpus, HonestVariant, testing::ValuesIn(cases_of("honest")), test_name);
 
-// Wrong templates that the guard lets through, each named in docs/limitations.md. One that is refused belongs
-// to red_team.
-class OpenHole : public testing::TestWithParam<CorpusCase> {};
-
-TEST_P(OpenHole, IsStillOpen) {
-  const auto certificate = judge_case(GetParam(), true);
-  ASSERT_TRUE(certificate.ok()) << certificate.error().sentence();
-  EXPECT_TRUE(certificate->accepted()) << "it is refused now: move it to red_team, and drop its limitation\n"
-                                       << GetParam().what << "\n"
-                                       << findings(*certificate);
-}
-
-INSTANTIATE_TEST_SUITE_P(Corpus, OpenHole, testing::ValuesIn(cases_of("open")), test_name);
-
 } // namespace
 } // namespace lathe::refactor

@@ -25,6 +25,7 @@ public:
 
   // False: complaint() says what is wrong with this access. Kernels alternate between few regions.
   bool note(std::uintptr_t address, std::size_t bytes, bool write) {
+    ++count_;
     for (std::size_t& recent : recent_) {
       const Region& hit = regions_[recent];
       if (address >= hit.begin && address + bytes <= hit.end) {
@@ -40,6 +41,7 @@ public:
   void count_atomic(std::uintptr_t address);
 
   std::vector<BufferAccess> accesses() const;
+  std::uint64_t count() const { return count_; } // accesses of any kind so far
 
 private:
   // Bits of touched bytes from GUARD_BYTES before the buffer on.
@@ -54,6 +56,7 @@ private:
   std::vector<Region> regions_; // ascending, disjoint
   std::vector<Record> records_;
   std::array<std::size_t, 3> recent_{}; // regions, the last one first
+  std::uint64_t count_ = 0;
   bool keep_, enforce_;
 };
 

@@ -215,6 +215,7 @@ void BlockRunner::yield() {
 }
 
 unsigned BlockRunner::barrier(unsigned id, unsigned threads, bool waits, Vote vote, int predicate, int line) {
+  ++meetings_;
   if (id >= NAMED_BARRIERS)
     fail({fmt::format("barrier {} does not exist: a block has 16", id), 0, line});
   if (threads % WARP != 0)
@@ -280,6 +281,7 @@ const Exchange* BlockRunner::exchange(unsigned mask, unsigned operation, std::ui
   ThreadSlot& slot = self();
   const unsigned warp_index = slot.linear / WARP, lane = slot.linear % WARP;
   Warp& warp = warps_[warp_index];
+  ++meetings_;
   if (!(mask >> lane & 1))
     fail({fmt::format("a warp primitive with the mask 0x{:08x} that leaves out the calling lane {}", mask,
                       lane),

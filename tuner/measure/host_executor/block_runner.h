@@ -77,6 +77,8 @@ public:
   bool run(Index3 block);
   const Failed& failure() const { return failure_; }
   std::uint64_t barriers() const { return barriers_done_; }
+  // Calls of barriers and warp primitives, by all threads.
+  std::uint64_t meetings() const { return meetings_; }
 
   static const Api& api();
   static BlockRunner* running(); // on the calling OS thread, or null
@@ -155,7 +157,7 @@ private:
   std::vector<boost::context::detail::fcontext_t> contexts_;
   std::vector<Warp> warps_;
   std::array<Barrier, NAMED_BARRIERS> barrier_;
-  std::uint64_t barriers_done_ = 0;
+  std::uint64_t barriers_done_ = 0, meetings_ = 0;
   Failed failure_;
   std::mt19937_64 random_;
   unsigned char* dynamic_ = nullptr;

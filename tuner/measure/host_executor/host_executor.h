@@ -97,7 +97,7 @@ enum class HostSchedule {
 struct HostRunOptions {
   HostSchedule schedule = HostSchedule::forward;
   std::uint64_t seed = 1;   // of HostSchedule::random
-  double time_limit_s = 60; // of the whole run; enforced by run_isolated
+  double time_limit_s = 60; // of a core's work on the whole run, not of the clock; enforced by run_isolated
   int threads = 0; // OS threads; 0: one a core. One when the kernel was compiled to sanitize or trace
   // Records which bytes are read and written although the kernel was compiled to sanitize only.
   bool record_accesses = false;
@@ -142,7 +142,10 @@ struct HostRunResult {
   std::vector<double> seconds;        // one a repeat, in order; fewer when the run failed
   std::vector<BufferAccess> accesses; // when compiled with `trace` or recorded: one for each buffer argument
   std::uint64_t barriers = 0;         // __syncthreads() completed, over all blocks of the last repeat
-  std::vector<HostRace> races;        // when they were looked for
+  // What was executed, whatever the machine's load: accesses to memory, and barriers and warp primitives at
+  // the price of several. Counted in kernels that were compiled to sanitize or trace.
+  std::uint64_t work = 0;
+  std::vector<HostRace> races; // when they were looked for
   // Which of HostKernel::places() have run, in this or in an earlier run of the same process.
   std::vector<bool> reached;
   std::string output; // what the kernel printed (at most 64 KiB)

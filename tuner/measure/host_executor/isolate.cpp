@@ -7,7 +7,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
+#include <optional>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -59,6 +61,15 @@ void note_crash(int signal, siginfo_t* info, void* context) {
   _exit(0);
 }
 
+// That all threads of the process have used; nothing when the system does not say.
+std::optional<double> cpu_seconds(pid_t pid) {
+  clockid_t clock = 0;
+  timespec time{};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+    return std::nullopt;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 } // namespace
 
 SignalStack::SignalStack() {
@@ -82,7 +93,8 @@ SignalStack::~SignalStack() {
   munmap(memory_, SIGNAL_STACK_BYTES);
 }
 
-Result<ChildEnd> run_in_child(const std::function<void(const Tell&)>& work, double time_limit_s) {
+Result<ChildEnd> run_in_child(const std::function<void(const Tell&)>& work, double time_limit_s,
+                              int threads) {
   const auto system_error = [](const char* what) {
     return Error{what, std::strerror(errno), "free some memory or processes"};
   };
@@ -108,18 +120,27 @@ Result<ChildEnd> run_in_child(const std::function<void(const Tell&)>& work, doub
     return system_error("cannot start a child process");
   }
   ChildEnd end;
-  const auto limit = std::chrono::duration<double>(time_limit_s);
-  auto deadline = std::chrono::steady_clock::now() + limit;
+  // By the clock, and by the child's own.
+  constexpr double PATIENCE = 30;
+  const double cpu_limit = time_limit_s * std::max(1, threads);
+  const auto start = std::chrono::steady_clock::now();
+  const auto by_clock = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  double told_at = 0, told_at_cpu = 0;
   char buffer[65536];
   while (true) {
-    const double left = std::chrono::duration<double>(deadline - std::chrono::steady_clock::now()).count();
-    if (left <= 0) {
+    const double cpu_left = cpu_limit - (cpu_seconds(pid).value_or(0) - told_at_cpu);
+    const double left = PATIENCE * time_limit_s - (by_clock() - told_at);
+    if (cpu_left <= 0 || left <= 0) {
       end.timed_out = true;
       kill(pid, SIGKILL);
       break;
     }
+    // Before that much time has passed, the child cannot have used up what is left.
+    const double wait = std::min(left, cpu_left / std::max(1, threads));
     pollfd ready{answer[0], POLLIN, 0};
-    const int polled = poll(&ready, 1, static_cast<int>(std::min(left * 1000 + 1, 1e9)));
+    const int polled = poll(&ready, 1, static_cast<int>(std::min(wait * 1000 + 1, 1e9)));
     if (polled <= 0)
       continue;
     const ssize_t count = read(answer[0], buffer, sizeof buffer);
@@ -128,7 +149,8 @@ Result<ChildEnd> run_in_child(const std::function<void(const Tell&)>& work, doub
     if (count <= 0)
       break;
     end.answer.append(buffer, static_cast<std::size_t>(count));
-    deadline = std::chrono::steady_clock::now() + limit;
+    told_at = by_clock();
+    told_at_cpu = cpu_seconds(pid).value_or(told_at_cpu);
   }
   close(answer[0]);
   int status = 0;

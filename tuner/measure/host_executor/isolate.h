@@ -28,9 +28,11 @@ struct ChildEnd {
 using Tell = std::function<void(std::string_view)>;
 
 // Runs `work` in a forked child with no output streams of its own; what it tells reaches the parent even when
-// it crashes later. The time limit begins anew whenever it tells something. An Error means that no child
-// could be started.
-Result<ChildEnd> run_in_child(const std::function<void(const Tell&)>& work, double time_limit_s);
+// it crashes later. The time limit is of the child's own seconds of CPU time, times `threads`, so that a busy
+// machine makes no hang of slow work; a child that sleeps is ended after 30 times as many seconds of the
+// clock. Both begin anew whenever it tells something. An Error means that no child could be started.
+Result<ChildEnd> run_in_child(const std::function<void(const Tell&)>& work, double time_limit_s,
+                              int threads = 1);
 
 // The calling OS thread's signal stack, for the note of a stack overflow; called by threads of a child.
 class SignalStack {

@@ -92,6 +92,7 @@ HostRunResult finish(const HostKernel::Implementation& kernel, LaunchEnd end) {
   result.seconds = std::move(end.seconds);
   result.accesses = std::move(end.accesses);
   result.barriers = end.barriers;
+  result.work = end.work;
   result.races = std::move(end.races);
   result.reached = std::move(end.reached);
   result.output = std::move(end.output);
@@ -146,6 +147,15 @@ HostRunResult crashed(const HostKernel::Implementation& kernel, const host::Cras
         !line.empty())
       result.reason += " (" + line + ")";
   return result;
+}
+
+// OS threads that can be busy at once.
+int threads_of(const Launch& launch, const HostRunOptions& options, Checks checks) {
+  const unsigned wanted = checks.sanitize || checks.trace ? 1
+                          : options.threads > 0           ? static_cast<unsigned>(options.threads)
+                                                          : std::max(1u, std::thread::hardware_concurrency());
+  const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  return static_cast<int>(std::min<std::uint64_t>(wanted, blocks));
 }
 
 // The outcome of a run that its child did not survive.
@@ -265,7 +275,7 @@ Result<HostRunResult> HostKernel::run_isolated(const Launch& launch, std::span<c
                   tell(host::serialise(
                       host::launch(*kernel.unit, *kernel.entry, launch, given, options, kernel.checks)));
                 },
-                options.time_limit_s));
+                options.time_limit_s, threads_of(launch, options, kernel.checks)));
   if (end.finished)
     return finish(kernel, host::deserialise(end.answer));
   return cut_short(kernel, end, arguments, options);
@@ -276,6 +286,7 @@ std::vector<Result<HostRunResult>> HostKernel::run_all_isolated(std::span<const 
   std::vector<std::vector<HostArgument>> given;
   std::vector<std::size_t> left; // runs to be made, in order
   double time_limit_s = 0;
+  int threads = 1;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     given.push_back(with_null_pointers(runs[i].arguments));
     const Status launch = check_launch(runs[i].launch),
@@ -286,6 +297,8 @@ std::vector<Result<HostRunResult>> HostKernel::run_all_isolated(std::span<const 
     }
     left.push_back(i);
     time_limit_s = std::max(time_limit_s, runs[i].options.time_limit_s);
+    threads = std::max(threads,
+                       threads_of(runs[i].launch, runs[i].options, runs[i].kernel->implementation_->checks));
   }
   for (std::size_t done = 0; done < left.size();) {
     const auto work = [&](const host::Tell& tell) {
@@ -298,7 +311,7 @@ std::vector<Result<HostRunResult>> HostKernel::run_all_isolated(std::span<const 
         tell(std::string(reinterpret_cast<const char*>(&size), sizeof size) + answer);
       }
     };
-    const auto end = host::run_in_child(work, time_limit_s);
+    const auto end = host::run_in_child(work, time_limit_s, threads);
     if (!end.ok()) {
       for (; done < left.size(); ++done)
         results[left[done]] = end.error();

@@ -152,6 +152,12 @@ public:
         return &runner->failure();
     return nullptr;
   }
+  std::uint64_t meetings() const {
+    std::uint64_t sum = 0;
+    for (const auto& runner : runners_)
+      sum += runner->meetings();
+    return sum;
+  }
   std::uint64_t barriers() const {
     std::uint64_t sum = 0;
     for (const auto& runner : runners_)
@@ -347,8 +353,11 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
       break;
   }
   end.barriers = team.barriers() - barriers_before;
-  if (log)
+  if (log) {
+    constexpr std::uint64_t ACCESSES_PER_MEETING = 4; // a switch between fibers takes as long
     end.accesses = log->accesses();
+    end.work = log->count() + ACCESSES_PER_MEETING * team.meetings();
+  }
   if (races)
     end.races = races->races();
   end.reached = unit.reached();

@@ -46,7 +46,7 @@ struct LaunchEnd {
   Failed failure;
   std::vector<double> seconds;
   std::vector<BufferAccess> accesses;
-  std::uint64_t barriers = 0;
+  std::uint64_t barriers = 0, work = 0;
   std::vector<HostRace> races;
   std::vector<bool> reached;
   std::string output;

@@ -76,6 +76,7 @@ std::string serialise(const LaunchEnd& end) {
     out.number(access.atomics);
   }
   out.number(end.barriers);
+  out.number(end.work);
   out.number(end.races.size());
   for (const HostRace& race : end.races) {
     out.text(race.place);
@@ -104,6 +105,7 @@ LaunchEnd deserialise(std::string_view bytes) {
     access.atomics = in.number<std::uint64_t>();
   }
   end.barriers = in.number<std::uint64_t>();
+  end.work = in.number<std::uint64_t>();
   end.races.resize(in.number<std::size_t>());
   for (HostRace& race : end.races) {
     race.place = in.text();

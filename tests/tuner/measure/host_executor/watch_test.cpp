@@ -33,6 +33,17 @@ std::string race(const HostRunResult& result) {
   return result.races.empty() ? "" : result.races[0].text + " of " + result.races[0].place;
 }
 
+TEST(Work, IsCountedAndNotTimed) {
+  const std::string text =
+      body("for (int i = threadIdx.x; i < n; i += 32) { out[i] = in[i]; __syncwarp(); }");
+  HostRunOptions options;
+  const auto once = watched(text, shape(1, 32), options);
+  EXPECT_GE(once.work, 2u * 256);
+  options.schedule = HostSchedule::random;
+  EXPECT_EQ(watched(text, shape(1, 32), options).work, once.work);
+  EXPECT_EQ(watched(text, shape(3, 32), options).work, 3 * once.work);
+}
+
 TEST(LocalVariables, WriteBehindAnArray) {
   const auto result = watched(body("float a[4]; for (int i = 0; i < 4; ++i) a[i] = in[i]; float* p = a; p[n "
                                    "/ 64] = 7.f; out[0] = a[n % 4];"),

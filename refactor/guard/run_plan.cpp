@@ -1,0 +1,172 @@
+#include "refactor/guard/run_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+constexpr std::size_t SHAPES_PER_CONFIGURATION = 5;
+
+// How many blocks a run has to have along each axis, at least: a first, a last, and one between, where any of
+// the specification's problems has them.
+std::array<std::uint32_t, 3> telling_blocks(const JudgedPair& subject, const Configuration& configuration) {
+  constexpr std::uint32_t ENOUGH = 3;
+  std::array<std::uint32_t, 3> blocks{1, 1, 1};
+  for (const Problem& problem : problems_of(subject.spec)) {
+    const auto workload = own_workload(subject.spec, problem, configuration.workload->types, subject.device);
+    if (!workload || !admitted(**workload, configuration.knobs))
+      continue;
+    const auto launch = bind_launch(subject.spec.kernel.launch, **workload, configuration.knobs);
+    for (std::size_t axis = 0; launch && axis < 3; ++axis)
+      blocks[axis] = std::max(blocks[axis], std::min(ENOUGH, launch->grid[axis]));
+  }
+  return blocks;
+}
+
+bool has_blocks(const Launch& launch, const std::array<std::uint32_t, 3>& blocks) {
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    if (launch.grid[axis] < blocks[axis])
+      return false;
+  return true;
+}
+
+} // namespace
+
+bool RunPlan::add(const Configuration& configuration, const ReferenceRuns& shape, const ShapeLimits& limits) {
+  const bool known = std::ranges::any_of(tasks_, [&](const Task& task) {
+    return task.shape == &shape && task.configuration.knobs == configuration.knobs;
+  });
+  auto bound = bind_configuration(shape.workload, configuration.knobs);
+  if (known || !bound || !admitted(*shape.workload, configuration.knobs) ||
+      !fits(*shape.workload, bound->template_launch, limits) ||
+      !has_blocks(bound->template_launch, limits.fewest_blocks))
+    return false;
+  bound->is_default = configuration.is_default;
+  // Of several raw kernels, the one that the launcher takes at that size is the reference.
+  bound->raw_instance = shape.usual.raw_instance;
+  bound->raw_launch = shape.usual.raw_launch;
+  tasks_.push_back({std::move(*bound), &shape});
+  return true;
+}
+
+bool RunPlan::add_sampled(const Configuration& configuration) {
+  const std::size_t large = add_largest(configuration);
+  if (large + add_telling(configuration, SHAPES_PER_CONFIGURATION - large) == 0 &&
+      add_own_sizes(configuration) == 0)
+    return false;
+  add_blocks_beside_each_other(configuration);
+  return true;
+}
+
+void RunPlan::add_defaults(bool same_code) {
+  for (const auto& [types, shapes] : shapes_) {
+    std::set<std::string> instances;
+    std::size_t taken = 0;
+    for (const auto& shape : shapes) {
+      const bool known = instances.contains(shape->usual.template_instance);
+      if (taken >= (same_code ? 2 : SHAPES_PER_CONFIGURATION) || (!known && instances.size() >= 3))
+        continue;
+      Configuration usual = shape->usual;
+      usual.is_default = true;
+      if (add(usual, *shape, limits_)) {
+        ++taken;
+        instances.insert(shape->usual.template_instance);
+      }
+    }
+  }
+}
+
+// The largest size that the configuration admits: its loops make more than one round where any does.
+// Returns how many were added.
+std::size_t RunPlan::add_largest(const Configuration& configuration) {
+  const auto found = shapes_.find(configuration.workload->types);
+  if (found == shapes_.end())
+    return 0;
+  std::vector<const ReferenceRuns*> ordered;
+  for (const auto& shape : found->second)
+    ordered.push_back(shape.get());
+  const auto elements = [](const ReferenceRuns* shape) {
+    std::uint64_t most = 0; // of one dimension alone: many rows of one element make no rounds
+    for (const auto& [name, size] : shape->workload->problem.dimensions)
+      most = std::max(most, static_cast<std::uint64_t>(size));
+    return most;
+  };
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [&](const ReferenceRuns* a, const ReferenceRuns* b) { return elements(a) > elements(b); });
+  for (const ReferenceRuns* shape : ordered)
+    if (add(configuration, *shape, limits_))
+      return 1;
+  return 0;
+}
+
+// Sizes that lie otherwise to the configuration's tiles than those before them. Returns how many were added.
+std::size_t RunPlan::add_telling(const Configuration& configuration, std::size_t most) {
+  const auto found = shapes_.find(configuration.workload->types);
+  if (found == shapes_.end())
+    return 0;
+  std::set<std::string> known;
+  std::vector<std::pair<const ReferenceRuns*, std::set<std::string>>> left;
+  for (const auto& shape : found->second)
+    left.emplace_back(shape.get(), size_marks(subject_, configuration, *shape->workload));
+  std::size_t taken = 0;
+  while (taken < most && !left.empty()) {
+    const auto news = [&](const auto& candidate) {
+      return std::ranges::count_if(candidate.second,
+                                   [&](const std::string& mark) { return !known.contains(mark); });
+    };
+    const auto best =
+        std::ranges::max_element(left, [&](const auto& a, const auto& b) { return news(a) < news(b); });
+    if (add(configuration, *best->first, limits_)) {
+      ++taken;
+      known.insert(best->second.begin(), best->second.end());
+    }
+    left.erase(best);
+  }
+  return taken;
+}
+
+// Sizes looked for on behalf of one configuration, whose conditions admit none of those that all share.
+std::size_t RunPlan::add_own_sizes(const Configuration& configuration) {
+  constexpr std::size_t SIZES = 3;
+  std::size_t taken = 0;
+  for (const ReferenceRuns* shape :
+       run_raw_(boundary_shapes(subject_, configuration.workload->types, {&configuration}, limits_, SIZES,
+                                &configuration),
+                false))
+    taken += add(configuration, *shape, limits_);
+  return taken;
+}
+
+// What goes wrong between blocks is seen where there are several, in all directions at once. Where the sizes
+// above leave the template with fewer, one is looked for, if need be with more memory.
+void RunPlan::add_blocks_beside_each_other(const Configuration& configuration) {
+  ShapeLimits limits = limits_;
+  limits.fewest_blocks = telling_blocks(subject_, configuration);
+  if (std::ranges::any_of(tasks_, [&](const Task& task) {
+        return task.configuration.knobs == configuration.knobs &&
+               task.configuration.workload->types == configuration.workload->types &&
+               has_blocks(task.configuration.template_launch, limits.fewest_blocks);
+      }))
+    return;
+  for (const std::uint64_t more : {1, 4, 16}) {
+    limits.bytes = more * limits_.bytes;
+    limits.threads = more * limits_.threads;
+    const auto& types = configuration.workload->types;
+    // Another configuration may have asked for one before.
+    if (const auto found = shapes_.find(types); found != shapes_.end())
+      for (const auto& shape : found->second)
+        if (add(configuration, *shape, limits))
+          return;
+    constexpr std::size_t SIZES = 2;
+    bool added = false;
+    for (const ReferenceRuns* shape :
+         run_raw_(boundary_shapes(subject_, types, {&configuration}, limits, SIZES, &configuration), true))
+      added |= add(configuration, *shape, limits);
+    if (added)
+      return;
+  }
+}
+
+} // namespace lathe::refactor

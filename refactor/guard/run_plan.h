@@ -1,0 +1,58 @@
+// Which configurations run at which sizes.
+#pragma once
+
+#include "refactor/guard/reference_runs.h"
+#include "refactor/guard/shapes.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// One configuration at one size.
+struct Task {
+  Configuration configuration;
+  const ReferenceRuns* shape = nullptr;
+};
+
+class RunPlan {
+public:
+  // The sizes at which the raw kernel runs clean, by the choice of types.
+  using Shapes = std::map<std::map<std::string, std::string>, std::vector<std::unique_ptr<ReferenceRuns>>>;
+  // Runs the raw kernel at more sizes and keeps those where it is clean. `brief`: with the fewest runs.
+  using RunRaw = std::function<std::vector<const ReferenceRuns*>(
+      const std::vector<std::shared_ptr<const Workload>>&, bool brief)>;
+
+  // Refers to what it is given.
+  RunPlan(const JudgedPair& subject, const Shapes& shapes, const ShapeLimits& limits, RunRaw run_raw)
+      : subject_(subject), shapes_(shapes), limits_(limits), run_raw_(std::move(run_raw)) {}
+
+  // Sizes that lie in every way to a sampled configuration's tiles. False: it is admitted at no size at which
+  // the raw kernel runs clean.
+  bool add_sampled(const Configuration& configuration);
+  // The default of each size at that size; at few of them where its machine code is the raw kernel's.
+  void add_defaults(bool same_code);
+  // One pair; whether the configuration is admitted at the size and was not planned for it.
+  bool add(const Configuration& configuration, const ReferenceRuns& shape) {
+    return add(configuration, shape, limits_);
+  }
+  const std::vector<Task>& tasks() const { return tasks_; }
+
+private:
+  bool add(const Configuration& configuration, const ReferenceRuns& shape, const ShapeLimits& limits);
+  std::size_t add_largest(const Configuration& configuration);
+  std::size_t add_telling(const Configuration& configuration, std::size_t most);
+  std::size_t add_own_sizes(const Configuration& configuration);
+  void add_blocks_beside_each_other(const Configuration& configuration);
+
+  const JudgedPair& subject_;
+  const Shapes& shapes_;
+  const ShapeLimits& limits_;
+  RunRaw run_raw_;
+  std::vector<Task> tasks_;
+};
+
+} // namespace lathe::refactor

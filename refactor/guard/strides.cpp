@@ -1,0 +1,60 @@
+#include "refactor/guard/strides.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+#include <vector>
+
+namespace lathe::refactor {
+
+Strides strides_of(const ParsedSide& raw) {
+  Strides strides;
+  bool first = true;
+  for (const auto& [key, facts] : raw.code_facts) {
+    if (std::exchange(first, false))
+      strides.parameters = facts.strides;
+    else
+      std::erase_if(strides.parameters, [&](int parameter) { return !facts.strides.contains(parameter); });
+    for (const auto& [root, use] : facts.memory)
+      if (!root.empty() && std::ranges::all_of(root, [](unsigned char c) { return std::isdigit(c); }))
+        strides.of_pointers[std::stoi(root)].insert(use.address_parameters.begin(),
+                                                    use.address_parameters.end());
+  }
+  return strides;
+}
+
+std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const Workload>& workload,
+                                                   const Strides& strides) {
+  std::vector<std::pair<std::int64_t, int>> values; // ascending
+  for (const int parameter : strides.parameters) {
+    const auto index = static_cast<std::size_t>(parameter);
+    if (index >= workload->parameters.size() || workload->parameters[index].is_buffer)
+      continue;
+    const auto* value = std::get_if<std::int64_t>(&workload->parameters[index].value);
+    if (value && *value > 1)
+      values.emplace_back(*value, parameter);
+  }
+  if (values.empty())
+    return nullptr;
+  std::sort(values.begin(), values.end());
+  auto apart = std::make_shared<Workload>(*workload);
+  std::map<int, std::int64_t> factors;
+  std::int64_t factor = 1;
+  for (const auto& [value, parameter] : values) {
+    factors[parameter] = ++factor;
+    apart->parameters[static_cast<std::size_t>(parameter)].value = value * factor;
+  }
+  for (const auto& [pointer, parameters] : strides.of_pointers) {
+    const auto index = static_cast<std::size_t>(pointer);
+    if (index >= apart->parameters.size() || !apart->parameters[index].is_buffer)
+      continue;
+    std::int64_t most = 1;
+    for (const int parameter : parameters)
+      if (const auto found = factors.find(parameter); found != factors.end())
+        most = std::max(most, found->second);
+    apart->buffers[apart->parameters[index].buffer].count *= static_cast<std::uint64_t>(most);
+  }
+  return apart;
+}
+
+} // namespace lathe::refactor

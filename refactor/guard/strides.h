@@ -1,0 +1,26 @@
+// Problems whose strides are not what the specification's problems make them: a row's pitch that equals its
+// width everywhere hides which of the two a template used.
+#pragma once
+
+#include "refactor/guard/subject.h"
+
+#include <map>
+#include <memory>
+#include <set>
+
+namespace lathe::refactor {
+
+struct Strides {
+  std::set<int> parameters;                 // that do nothing but scale addresses, at every instance
+  std::map<int, std::set<int>> of_pointers; // pointer parameter: those that its addresses are computed from
+};
+Strides strides_of(const ParsedSide& raw);
+
+// The workload with every such parameter another multiple of its value, so that whatever divides it still
+// does, and its buffers as much larger; outer strides, which are larger, grow more than inner ones, so that
+// rows do not come to lie over each other. A stride of 1 stays: that elements are neighbours is no accident.
+// Null where nothing would change.
+std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const Workload>& workload,
+                                                   const Strides& strides);
+
+} // namespace lathe::refactor
