@@ -23,11 +23,17 @@ constexpr const char* UNREACHED = "differential: code that ran at none of the si
 class ModelLoop : public CommandTest, public ::testing::WithParamInterface<Recorded> {};
 
 TEST_P(ModelLoop, TheFirstAttemptEndsAsItDid) {
-  const fs::path source = source_folder() / "sglang_kernels" / (std::string(GetParam().name) + ".cu");
-  const fs::path transcript =
-      source_folder() / "tests/refactor/agents/transcripts" / (std::string(GetParam().name) + ".1.json");
+  const fs::path kernels = source_folder() / "sglang_kernels",
+                 transcripts = source_folder() / "tests/refactor/agents/transcripts";
+  const std::string name = GetParam().name;
+  // What the conversation was about, where the kernel was changed since.
+  const fs::path then = transcripts / (name + ".cu");
+  const fs::path source = fs::exists(then) ? then : kernels / (name + ".cu");
+  const fs::path transcript = transcripts / (name + ".1.json");
   const auto run = lathe({"optimize",
                           source.string(),
+                          "--workload",
+                          (kernels / (name + ".workload.json")).string(),
                           "--kernel",
                           GetParam().kernel,
                           "--name",
