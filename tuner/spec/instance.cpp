@@ -1,21 +1,29 @@
 #include "tuner/spec/instance.h"
 
+#include <map>
+#include <string>
+
 namespace lathe::spec {
 namespace {
 
-// The first `mark` outside all brackets, of which < and > are some.
+// The first `mark` outside all brackets, of which < and > are some where they are no comparison: inside
+// parentheses, > closes nothing but a < of the same parentheses.
 std::size_t find_outside(std::string_view text, char mark) {
-  int depth = 0;
+  static const std::map<char, char> opening{{')', '('}, {']', '['}, {'}', '{'}};
+  std::string open; // the brackets around this place, the innermost last
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char letter = text[i];
-    const bool opens = letter == '(' || letter == '[' || letter == '{' || letter == '<';
-    const bool closes = letter == ')' || letter == ']' || letter == '}' || letter == '>';
-    depth += (opens ? 1 : 0) - (closes ? 1 : 0);
     // "ns::kernel": two colons are one word.
     const bool is_scope =
         letter == ':' && ((i + 1 < text.size() && text[i + 1] == ':') || (i > 0 && text[i - 1] == ':'));
-    if (letter == mark && depth == 0 && !is_scope)
+    if (letter == mark && open.empty() && !is_scope)
       return i;
+    if (letter == '(' || letter == '[' || letter == '{' || letter == '<')
+      open.push_back(letter);
+    else if (letter == '>' && open.ends_with('<'))
+      open.pop_back();
+    else if (const auto pair = opening.find(letter); pair != opening.end())
+      open.resize(open.find_last_of(pair->second) == std::string::npos ? 0 : open.find_last_of(pair->second));
   }
   return std::string_view::npos;
 }

@@ -217,6 +217,19 @@ TEST_F(BindTest, TheRawSideMayBeSeveralKernels) {
   EXPECT_THAT(missing.error().sentence(), HasSubstr("a choice has no second kernel"));
 }
 
+// A comparison within an argument is no bracket, and what it chooses is the compiler's business.
+TEST_F(BindTest, ArgumentsMayCompare) {
+  spec_.reference.instance =
+      "ns::one<true, ((16 / sizeof({T})) > ((128) / 32) ? 8 : 4), (1 < 2 ? 3 : 4), {T}>";
+  const auto workload = bind_workload(spec_, spec_.problems[0], {}, limits_);
+  ASSERT_TRUE(workload.ok());
+  const auto instance = bind_instance(spec_.reference, *workload, {});
+  ASSERT_TRUE(instance.ok()) << instance.error().sentence();
+  EXPECT_EQ(*instance,
+            "ns::one<true, ((16 / sizeof(__nv_bfloat16)) > ((128) / 32) ? 8 : 4), (1 < 2 ? 3 : 4), "
+            "__nv_bfloat16>");
+}
+
 TEST(Dtypes, HaveSizesAndNames) {
   const std::map<std::string, std::pair<int, std::string>> expected{
       {"f64", {8, "double"}},         {"f32", {4, "float"}},          {"f16", {2, "__half"}},
