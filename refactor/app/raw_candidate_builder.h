@@ -9,7 +9,6 @@
 
 namespace lathe::refactor {
 
-bool is_word(char letter);
 // Letters, digits and underscores only; not empty.
 bool plain_word(const std::string& text);
 // `text` with whole identifiers replaced.

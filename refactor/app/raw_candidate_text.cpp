@@ -1,15 +1,11 @@
 #include "refactor/app/raw_candidate_builder.h"
+#include "tuner/base/text.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <regex>
 
 namespace lathe::refactor {
-
-bool is_word(char letter) {
-  return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
-}
 
 bool plain_word(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_word);

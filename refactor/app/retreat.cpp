@@ -35,24 +35,22 @@ std::set<std::string> knobs_of_failure(const CheckResult& check, const TuningSpe
   return names;
 }
 
-// The rules that were applied, those that gave one of the named knobs first.
-std::vector<std::string> suspects(const RewriteResult& rewritten, const std::set<std::string>& knobs) {
-  std::vector<std::string> rules;
-  for (const bool of_failure : {true, false})
-    for (const RuleReport& report : rewritten.reports) {
-      const bool is_named =
-          std::ranges::any_of(report.knobs, [&](const std::string& knob) { return knobs.contains(knob); });
-      if (report.applied && is_named == of_failure)
-        rules.push_back(report.rule);
-    }
-  return rules;
-}
-
 std::vector<std::string> applied_rules(const RewriteResult& rewritten) {
   std::vector<std::string> rules;
   for (const RuleReport& report : rewritten.reports)
     if (report.applied)
       rules.push_back(report.rule);
+  return rules;
+}
+
+// The rules that were applied, those that gave one of the named knobs first.
+std::vector<std::string> suspects(const RewriteResult& rewritten, const std::set<std::string>& knobs) {
+  std::set<std::string> named;
+  for (const RuleReport& report : rewritten.reports)
+    if (std::ranges::any_of(report.knobs, [&](const std::string& knob) { return knobs.contains(knob); }))
+      named.insert(report.rule);
+  std::vector<std::string> rules = applied_rules(rewritten);
+  std::ranges::stable_partition(rules, [&](const std::string& rule) { return named.contains(rule); });
   return rules;
 }
 
@@ -73,7 +71,8 @@ Result<std::optional<JudgedTemplate>> retreat(const JudgedTemplate& refused, con
     if (!fault)
       return std::optional<JudgedTemplate>();
     const std::vector<std::string> order = suspects(last.rewritten, knobs_of_failure(*fault, last.spec));
-    std::optional<JudgedTemplate> without_first;
+    std::optional<JudgedTemplate> smaller; // without the first suspect that can be left out
+    std::string left_out;
     for (const std::string& suspect : order) {
       if (++attempts > MOST_ATTEMPTS || std::chrono::steady_clock::now() - start > PATIENCE)
         return std::optional<JudgedTemplate>();
@@ -89,14 +88,16 @@ Result<std::optional<JudgedTemplate>> retreat(const JudgedTemplate& refused, con
               {rule, false, "left out, as the guard refuses the template with it (" + reason + ")", {}});
         return std::optional<JudgedTemplate>(std::move(*tried));
       }
-      if (!without_first)
-        without_first = std::move(*tried);
+      if (!smaller) {
+        smaller = std::move(*tried);
+        left_out = suspect;
+      }
     }
-    if (!without_first)
+    if (!smaller)
       return std::optional<JudgedTemplate>();
-    std::erase(rules, order.front());
-    without.insert(order.front());
-    last = std::move(*without_first);
+    std::erase(rules, left_out);
+    without.insert(left_out);
+    last = std::move(*smaller);
   }
   return std::optional<JudgedTemplate>();
 }

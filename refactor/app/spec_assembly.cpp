@@ -4,7 +4,6 @@
 #include "tuner/device/device.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -65,22 +64,24 @@ bool has_blocks(const Candidate& raw, const DeviceInfo* device, const Problem& p
          std::all_of(raw.launch.block.begin(), raw.launch.block.end(), is_positive);
 }
 
+// Whether a block at these sizes has no more threads and shared memory than the device holds.
+bool block_fits(const Candidate& raw, const DeviceInfo& device, const Problem& problem) {
+  std::int64_t threads = 1;
+  for (const Expression& size : raw.launch.block)
+    threads *= std::clamp<std::int64_t>(launch_value(raw, &device, problem, size).value_or(1), 1, 1 << 20);
+  return threads <= device.max_threads_per_block &&
+         launch_value(raw, &device, problem, raw.launch.shared_bytes).value_or(0) <=
+             device.shared_per_block_optin;
+}
+
 // Halves the sizes that the block and its shared memory follow, the largest first, until the device holds
 // them. True where that was needed.
 bool fit_to_device(const Candidate& raw, const DeviceInfo& device, Problem& problem) {
-  const auto fits = [&] {
-    std::int64_t threads = 1;
-    for (const Expression& size : raw.launch.block)
-      threads *= std::clamp<std::int64_t>(launch_value(raw, &device, problem, size).value_or(1), 1, 1 << 20);
-    return threads <= device.max_threads_per_block &&
-           launch_value(raw, &device, problem, raw.launch.shared_bytes).value_or(0) <=
-               device.shared_per_block_optin;
-  };
   std::vector<std::string> followed = raw.launch.shared_bytes.names();
   for (const Expression& size : raw.launch.block)
     followed.insert(followed.end(), size.names().begin(), size.names().end());
   bool is_smaller = false;
-  while (!fits()) {
+  while (!block_fits(raw, device, problem)) {
     std::int64_t* largest = nullptr;
     for (const std::string& name : followed)
       if (const auto found = problem.dimensions.find(name);
@@ -94,28 +95,18 @@ bool fit_to_device(const Candidate& raw, const DeviceInfo& device, Problem& prob
   return is_smaller;
 }
 
-// How many parts of the raw launch no device takes at these sizes.
-int broken_limits(const Candidate& raw, const DeviceInfo& device, const Problem& problem) {
-  constexpr std::array<std::int64_t, 3> MOST_BLOCKS{(std::int64_t{1} << 31) - 1, 65535, 65535}; // by axis
-  int broken = 0;
-  std::int64_t threads = 1;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    const std::int64_t blocks = launch_value(raw, &device, problem, raw.launch.grid[axis]).value_or(0);
-    const std::int64_t size = launch_value(raw, &device, problem, raw.launch.block[axis]).value_or(0);
-    broken += blocks < 1 || blocks > MOST_BLOCKS[axis];
-    broken += size < 1;
-    threads *= std::clamp<std::int64_t>(size, 1, 1 << 20);
-  }
-  broken += threads > device.max_threads_per_block;
-  broken += launch_value(raw, &device, problem, raw.launch.shared_bytes).value_or(0) >
-            device.shared_per_block_optin;
-  return broken;
+// Whether the device takes the raw launch at these sizes.
+bool is_launchable(const Candidate& raw, const DeviceInfo& device, const Problem& problem) {
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    if (launch_value(raw, &device, problem, raw.launch.grid[axis]).value_or(0) > device.max_grid[axis])
+      return false;
+  return has_blocks(raw, &device, problem) && block_fits(raw, device, problem);
 }
 
 // Where nothing can be launched at the guessed sizes (a quotient of two of them is 0, a product too many
 // blocks), one or two of them are changed, as little as will do. True where that was needed and helped.
 bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& problem) {
-  if (broken_limits(raw, device, problem) == 0)
+  if (is_launchable(raw, device, problem))
     return false;
   std::set<std::string> names;
   for (const auto* axes : {&raw.launch.grid, &raw.launch.block})
@@ -127,7 +118,7 @@ bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& pr
   std::optional<Problem> best;
   int least_change = 0;
   const auto consider = [&](const Problem& changed, int change) {
-    if ((!best || change < least_change) && broken_limits(raw, device, changed) == 0) {
+    if ((!best || change < least_change) && is_launchable(raw, device, changed)) {
       best = changed;
       least_change = change;
     }

@@ -11,10 +11,10 @@
 #include "refactor/rewrite/joined_kernels.h"
 #include "tuner/base/files.h"
 #include "tuner/compile/compile.h"
+#include "tuner/emit/launcher.h"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <fmt/format.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -154,14 +154,6 @@ Status write_certificate(const Product& outcome) {
   return write_file(outcome.paths.certificate_file, to_json(outcome.certificate).dump(2) + "\n");
 }
 
-// "rows-per-block" as it is for a name of C++: "rows_per_block".
-std::string identifier_of(std::string name) {
-  for (char& letter : name)
-    if (!std::isalnum(static_cast<unsigned char>(letter)))
-      letter = '_';
-  return std::isdigit(static_cast<unsigned char>(name.front())) ? "_" + name : name;
-}
-
 // Each kernel by the rules, as if it were the only one, then both as one template.
 Result<Product> templatize_choice(const Request& request, ParsedSource& source) {
   Product outcome;
@@ -204,7 +196,7 @@ Result<Product> templatize_choice(const Request& request, ParsedSource& source) 
   Subject joined = subjects[0];
   LATHE_TRY(joined.raw, join_raw(raw, knob));
   LATHE_TRY(outcome.rewritten.candidate,
-            join_templates(templates, knob, identifier_of(name) + "_choice", self_contained));
+            join_templates(templates, knob, identifier(name) + "_choice", self_contained));
   LATHE_TRY(outcome.spec,
             write_template(joined, outcome.rewritten.candidate, name, outcome.paths, outcome.notes));
   LATHE_CHECK(certify(request, name, outcome));

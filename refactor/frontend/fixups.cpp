@@ -1,4 +1,5 @@
 #include "refactor/frontend/fixups.h"
+#include "tuner/base/text.h"
 
 #include <cctype>
 #include <filesystem>
@@ -8,10 +9,6 @@
 
 namespace lathe::refactor {
 namespace {
-
-bool is_word(char letter) {
-  return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
-}
 
 // `text` in place of the `removed` bytes at `at`.
 struct Insertion {

@@ -35,7 +35,6 @@ bool is_linear(const Instruction& instruction) {
   case Instruction::IntToPtr:
   case Instruction::BitCast:
   case Instruction::AddrSpaceCast:
-    return true;
   case Instruction::Select:
     return true;
   default:
@@ -46,12 +45,11 @@ bool is_linear(const Instruction& instruction) {
 // Whether this use of a value is the address of an access.
 bool is_address(const Use& use) {
   const User* user = use.getUser();
-  if (isa<LoadInst>(user) || isa<AtomicRMWInst>(user) || isa<AtomicCmpXchgInst>(user))
-    return use.get()->getType()->isPointerTy();
-  if (const auto* store = dyn_cast<StoreInst>(user))
-    return use.getOperandNo() == StoreInst::getPointerOperandIndex() && store != nullptr;
-  const auto* call = dyn_cast<CallBase>(user);
-  return call != nullptr && use.get()->getType()->isPointerTy();
+  if (isa<StoreInst>(user))
+    return use.getOperandNo() == StoreInst::getPointerOperandIndex();
+  return (isa<LoadInst>(user) || isa<AtomicRMWInst>(user) || isa<AtomicCmpXchgInst>(user) ||
+          isa<CallBase>(user)) &&
+         use.get()->getType()->isPointerTy();
 }
 
 // The bits of a value that an operation on it lets through.

@@ -1,4 +1,5 @@
 #include "refactor/guard/text_facts.h"
+#include "tuner/base/text.h"
 
 #include <array>
 #include <cctype>
@@ -26,10 +27,6 @@ const std::set<std::string> HARMLESS_BUILTINS = {
     "__builtin_unreachable", "__builtin_memcpy",         "__builtin_memset",
     "__builtin_bit_cast",    "__builtin_addressof",      "__builtin_is_constant_evaluated"};
 
-bool is_word_char(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-}
-
 // The text without comments and the insides of literals; lines stay where they are.
 std::string without_comments(std::string_view text) {
   std::string out;
@@ -44,14 +41,14 @@ std::string without_comments(std::string_view text) {
           out.push_back('\n');
       out.push_back(' ');
     } else if (text[i] == 'R' && i + 1 < text.size() && text[i + 1] == '"' &&
-               (i == 0 || !is_word_char(text[i - 1]))) {
+               (i == 0 || !is_word(text[i - 1]))) {
       const std::size_t open = text.find('(', i);
       if (open == std::string_view::npos)
         return out;
       const std::string close = ")" + std::string(text.substr(i + 2, open - i - 2)) + "\"";
       i = std::min(text.find(close, open), text.size() - close.size()) + close.size();
       out += "\"\"";
-    } else if (text[i] == '"' || (text[i] == '\'' && (i == 0 || !is_word_char(text[i - 1])))) {
+    } else if (text[i] == '"' || (text[i] == '\'' && (i == 0 || !is_word(text[i - 1])))) {
       const char quote = text[i];
       out += {quote, quote};
       for (++i; i < text.size() && text[i] != quote && text[i] != '\n'; ++i)
@@ -67,12 +64,12 @@ std::string without_comments(std::string_view text) {
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < text.size();) {
-    if (!is_word_char(text[i])) {
+    if (!is_word(text[i])) {
       ++i;
       continue;
     }
     std::size_t end = i;
-    while (end < text.size() && is_word_char(text[end]))
+    while (end < text.size() && is_word(text[end]))
       ++end;
     if (!std::isdigit(static_cast<unsigned char>(text[i])))
       words.push_back(text.substr(i, end - i));

@@ -1,6 +1,7 @@
 #include "refactor/rewrite/rule_support.h"
 
 #include "refactor/knobs/geometry.h"
+#include "tuner/base/text.h"
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/DeclTemplate.h>
@@ -8,17 +9,12 @@
 #include <clang/Basic/SourceManager.h>
 
 #include <algorithm>
-#include <cctype>
 
 namespace lathe::refactor {
 
 using namespace clang;
 
 namespace {
-
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-}
 
 std::size_t find_word(const std::string& text, const std::string& word, std::size_t from) {
   for (std::size_t at = text.find(word, from); at != std::string::npos; at = text.find(word, at + 1)) {

@@ -1,15 +1,11 @@
 #include "refactor/rewrite/template_argument.h"
+#include "tuner/base/text.h"
 
-#include <cctype>
 #include <optional>
 #include <vector>
 
 namespace lathe::refactor {
 namespace {
-
-bool is_word(char letter) {
-  return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
-}
 
 // The position of the bracket that closes the one at `open`; npos where none does.
 std::size_t closing(const std::string& text, std::size_t open) {

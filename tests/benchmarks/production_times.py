@@ -70,7 +70,7 @@ def prepare(options):
         if done.returncode == 0:
             pairs.append({"Ours": entry["Ours"], "Repository": repository["Name"], "Commit": repository["Commit"],
                           "File": entry["File"], "Kernel": entry["Kernel"], "Name": name,
-                          "Problems": [[a, b] for a, b in zip(ours, sizes)]})
+                          "Note": entry.get("Note", ""), "Problems": [[a, b] for a, b in zip(ours, sizes)]})
     (options.output / "pairs.json").write_text(json.dumps(pairs, indent=1), encoding="utf-8")
 
 
@@ -137,7 +137,7 @@ other in one run. {device["Device"]}, driver {device["Driver"]}, {device["Toolki
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         text += f"| {title} | {len(ratios)} | {mean:.3f} | {min(ratios):.3f} | {max(ratios):.3f} |\n"
         details += (f"\n## {pair['Ours']} beside {pair['Kernel']}\n\n{pair['Repository']}, {pair['File']}, at "
-                    f"{pair['Commit']}.\n\n| sizes | production us | raw us | raw / production | noise |\n|---|---:|---:|---:|---:|\n")
+                    f"{pair['Commit']}. {pair.get('Note', '')}".rstrip() + "\n\n| sizes | production us | raw us | raw / production | noise |\n|---|---:|---:|---:|---:|\n")
         for row, ratio in zip(pair["Rows"], ratios):
             sizes = " ".join(f"{name}={size}" for name, size in row["Problem"].items())
             details += (f"| {sizes} | {row['Production']['MedianMicroseconds']:.2f} | {row['Ours']['MedianMicroseconds']:.2f} | "

@@ -1,4 +1,5 @@
 #include "tuner/emit/template_text.h"
+#include "tuner/base/text.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,10 +8,6 @@
 
 namespace lathe {
 namespace {
-
-bool is_word(char letter) {
-  return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
-}
 
 // The text with comments, literals and directives blanked out: same length, same line ends.
 std::string code_only(std::string_view text) {
@@ -98,14 +95,6 @@ bool declares(const std::string& code, std::size_t from, std::string_view kernel
       return true;
   }
   return false;
-}
-
-std::string trimmed(std::string text) {
-  const auto is_space = [](char letter) { return std::isspace(static_cast<unsigned char>(letter)) != 0; };
-  while (!text.empty() && is_space(text.back()))
-    text.pop_back();
-  text.erase(text.begin(), std::find_if_not(text.begin(), text.end(), is_space));
-  return text;
 }
 
 // "unsigned BLOCK = 256" as "unsigned BLOCK".

@@ -1,4 +1,5 @@
 #include "tuner/spec/instance.h"
+#include "tuner/base/text.h"
 
 #include <map>
 #include <string>
@@ -26,13 +27,6 @@ std::size_t find_outside(std::string_view text, char mark) {
       open.resize(open.find_last_of(pair->second) == std::string::npos ? 0 : open.find_last_of(pair->second));
   }
   return std::string_view::npos;
-}
-
-std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\n");
-  if (first == std::string_view::npos)
-    return "";
-  return std::string(text.substr(first, text.find_last_not_of(" \t\n") - first + 1));
 }
 
 } // namespace

@@ -4,13 +4,6 @@
 
 namespace lathe::host {
 
-std::string trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos)
-    return {};
-  return std::string(text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1));
-}
-
 Words split(std::string_view text, char separator) {
   Words parts;
   int depth = 0;

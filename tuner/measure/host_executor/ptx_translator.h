@@ -1,6 +1,7 @@
 // How inline PTX is turned into C++ of device/lathe_ptx.h; for the files named ptx*.cpp only.
 #pragma once
 
+#include "tuner/base/text.h"
 #include "tuner/measure/host_executor/ptx.h"
 
 #include <map>
@@ -14,7 +15,6 @@ namespace lathe::host {
 
 using Words = std::vector<std::string>;
 
-std::string trimmed(std::string_view text);
 // The parts between separators that no bracket encloses, trimmed.
 Words split(std::string_view text, char separator);
 // PTX type suffix -> type of device/lathe_ptx.h. None: not modelled.

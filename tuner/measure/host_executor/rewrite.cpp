@@ -1,5 +1,6 @@
 #include "tuner/measure/host_executor/rewrite.h"
 
+#include "tuner/base/text.h"
 #include "tuner/measure/host_executor/ptx.h"
 
 #include <algorithm>
@@ -114,14 +115,6 @@ std::string quoted(std::string_view text) {
               : c == '\n'           ? std::string("\\n")
                                     : std::string(1, c);
   return result + "\"";
-}
-
-std::string trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
-    text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
-    text.remove_suffix(1);
-  return std::string(text);
 }
 
 class Rewriter {
