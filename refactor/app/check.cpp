@@ -32,7 +32,7 @@ CommandLine make_command_line() {
       "arch", po::value<std::string>()->default_value("sm_90"), "architecture to compile for")(
       "jobs", po::value<int>()->default_value(0), "processes at a time (default: one a core)")(
       "mutants", po::value<int>()->implicit_value(100)->value_name("N"),
-      "test the guard itself: judge up to N mutants of the template, each of which must be refused")(
+      "test the guard itself: judge up to N mutants of the template; exit code 1 where one survives")(
       "evidence", "print what each check looked at")("json", "print the certificate as JSON");
   return line;
 }

@@ -12,7 +12,7 @@ namespace lathe::refactor {
 namespace {
 
 using Fate = MutantVerdict::Fate;
-constexpr std::array FATES{Fate::refused, Fate::equivalent, Fate::broken, Fate::survived};
+constexpr std::array FATES{Fate::refused, Fate::equivalent, Fate::alike, Fate::broken, Fate::survived};
 
 std::string table(const std::vector<MutantVerdict>& verdicts) {
   std::map<std::string, std::map<Fate, int>> kinds;
@@ -42,8 +42,11 @@ std::string table(const std::vector<MutantVerdict>& verdicts) {
     text += fmt::format("  {} {}", check, count);
   text += "\n";
   for (const MutantVerdict& verdict : verdicts)
+    if (verdict.fate == Fate::alike)
+      text += fmt::format("alike {}: {}\n", verdict.kind, verdict.description);
+  for (const MutantVerdict& verdict : verdicts)
     if (verdict.fate == Fate::survived)
-      text += fmt::format("SURVIVED {}: {}\n", verdict.kind, verdict.description);
+      text += fmt::format("SURVIVED {}: {}; {}\n", verdict.kind, verdict.description, verdict.detail);
   return text;
 }
 
@@ -58,10 +61,11 @@ Result<MutantReport> judge_mutants(const TuningSpec& spec, const GuardOptions& o
                  ""};
   MutantReport report;
   std::vector<MutantVerdict> verdicts;
+  LATHE_TRY(MutantJudge judge, MutantJudge::create(spec, options));
   ProgressLine progress;
   for (const Mutant& mutant : mutants) {
     progress.show(fmt::format("mutant {} of {}: {}", verdicts.size() + 1, mutants.size(), mutant.kind));
-    LATHE_TRY(MutantVerdict verdict, judge_mutant(spec, mutant, options));
+    LATHE_TRY(MutantVerdict verdict, judge.judge(mutant));
     report.json.push_back({{"Kind", verdict.kind},
                            {"Description", verdict.description},
                            {"Fate", to_string(verdict.fate)},

@@ -77,12 +77,17 @@ nlohmann::json to_json(const Certificate& certificate) {
   if (!certificate.author.transcript_hash.empty())
     json["Author"]["Transcript"] = certificate.author.transcript_hash;
   json["Checks"] = nlohmann::json::array();
-  for (const CheckResult& check : certificate.checks)
+  for (const CheckResult& check : certificate.checks) {
     json["Checks"].push_back({{"Check", check.check},
                               {"Verdict", to_string(check.verdict)},
                               {"Detail", check.detail},
                               {"Evidence", check.evidence},
                               {"Seconds", check.seconds}});
+    if (check.runs) {
+      json["Checks"].back()["Runs"] = check.runs;
+      json["Checks"].back()["IdenticalRuns"] = check.identical_runs;
+    }
+  }
   return json;
 }
 
@@ -114,6 +119,8 @@ Result<Certificate> certificate_from_json(const nlohmann::json& json) {
       check.detail = entry.at("Detail").get<std::string>();
       check.evidence = entry.at("Evidence").get<std::vector<std::string>>();
       check.seconds = entry.at("Seconds").get<double>();
+      check.runs = entry.value("Runs", std::size_t{0});
+      check.identical_runs = entry.value("IdenticalRuns", std::size_t{0});
       certificate.checks.push_back(std::move(check));
     }
   } catch (const std::exception& problem) {

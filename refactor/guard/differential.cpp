@@ -539,12 +539,15 @@ private:
                        (place.second ? " between blocks" : " within a block") + ", at " +
                        std::to_string(sizes) + " of " + std::to_string(shapes) + " sizes");
     findings_.evidence("seed " + std::to_string(subject_.seed));
-    return findings_.conclude(Verdict::tested,
-                              std::to_string(runs_) + " runs of " + std::to_string(configurations_) +
-                                  " configurations on the host executor at " + std::to_string(shapes) +
-                                  " sizes agree with the raw kernel (" + std::to_string(identical_) +
-                                  " bit for bit; worst difference " + error +
-                                  " of what is allowed) and touch the same bytes");
+    CheckResult result = findings_.conclude(
+        Verdict::tested, std::to_string(runs_) + " runs of " + std::to_string(configurations_) +
+                             " configurations on the host executor at " + std::to_string(shapes) +
+                             " sizes agree with the raw kernel (" + std::to_string(identical_) +
+                             " bit for bit; worst difference " + error +
+                             " of what is allowed) and touch the same bytes");
+    result.runs = runs_;
+    result.identical_runs = identical_;
+    return result;
   }
 
   const JudgedPair& subject_;

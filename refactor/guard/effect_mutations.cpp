@@ -190,16 +190,26 @@ void shrink_launch_bounds(const TokenText& text, const TuningSpec&, Found& found
 
 const std::vector<MutationKind>& effect_mutations() {
   static const std::vector<MutationKind> kinds{
-      {"remove-barrier", remove_barrier}, {"divergent-barrier", divergent_barrier},
-      {"move-barrier", move_barrier},     {"shuffle-mask", shuffle_mask},
-      {"shuffle-width", shuffle_width},   {"uninitialised-shared", uninitialised_shared},
-      {"other-buffer", other_buffer},     {"read-clock", read_clock},
-      {"rare-trap", rare_trap},           {"print", print_something},
-      {"global-state", global_state},     {"foreign-assembly", foreign_assembly},
-      {"special-size", special_size},     {"large-size", large_size},
-      {"write-input", write_input},       {"read-output", read_output},
-      {"atomic-output", atomic_output},   {"drop-const", drop_const},
-      {"restrict", add_restrict},         {"shrink-launch-bounds", shrink_launch_bounds}};
+      {"remove-barrier", remove_barrier, ShownBy::reading},
+      {"divergent-barrier", divergent_barrier, ShownBy::reading},
+      {"move-barrier", move_barrier, ShownBy::reading},
+      {"shuffle-mask", shuffle_mask, ShownBy::reading},
+      {"shuffle-width", shuffle_width},
+      {"uninitialised-shared", uninitialised_shared, ShownBy::reading},
+      {"other-buffer", other_buffer},
+      {"read-clock", read_clock, ShownBy::reading},
+      {"rare-trap", rare_trap, ShownBy::reading},
+      {"print", print_something, ShownBy::reading},
+      {"global-state", global_state, ShownBy::reading},
+      {"foreign-assembly", foreign_assembly, ShownBy::reading},
+      {"special-size", special_size, ShownBy::reading},
+      {"large-size", large_size, ShownBy::reading},
+      {"write-input", write_input},
+      {"read-output", read_output},
+      {"atomic-output", atomic_output, ShownBy::reading},
+      {"drop-const", drop_const, ShownBy::reading},
+      {"restrict", add_restrict, ShownBy::reading},
+      {"shrink-launch-bounds", shrink_launch_bounds, ShownBy::reading}};
   return kinds;
 }
 

@@ -30,6 +30,8 @@ struct CheckResult {
   std::string detail;                // what was looked at and found, one or two sentences
   std::vector<std::string> evidence; // configurations, shapes, seeds, hashes
   double seconds = 0;
+  // Of the check that runs both kernels: how many runs were made, and how many were equal bit for bit.
+  std::size_t runs = 0, identical_runs = 0;
 };
 
 // Who wrote the template; the guard judges all alike.

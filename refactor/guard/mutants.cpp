@@ -1,6 +1,6 @@
 #include "refactor/guard/mutants.h"
 
-#include "refactor/guard/images.h"
+#include "refactor/guard/equivalence.h"
 #include "refactor/guard/mutation_kinds.h"
 #include "tuner/base/files.h"
 #include "tuner/space/space.h"
@@ -16,7 +16,7 @@ namespace {
 // Mistakes in the specification: the launch and the conditions belong to what is judged.
 void specification_mutants(const TuningSpec& spec, const std::string& text, std::vector<Mutant>& found) {
   const auto add = [&](const char* kind, const std::string& description, auto change) {
-    Mutant mutant{kind, description, text, spec};
+    Mutant mutant{kind, description, text, spec, true};
     if (change(mutant.spec))
       found.push_back(std::move(mutant));
   };
@@ -93,9 +93,9 @@ std::vector<Mutant> make_mutants(const TuningSpec& spec, std::string_view templa
       std::vector<Mutation> found;
       kind.find(tokens, spec, found);
       for (Mutation& mutation : found | std::views::filter(decides_results))
-        by_kind[kind.name].push_back({kind.name,
-                                      "line " + std::to_string(mutation.line) + ": " + mutation.description,
-                                      apply(tokens.text(), mutation.edits), spec});
+        by_kind[kind.name].push_back(
+            {kind.name, "line " + std::to_string(mutation.line) + ": " + mutation.description,
+             apply(tokens.text(), mutation.edits), spec, kind.shown_by == ShownBy::runs});
     }
   std::vector<Mutant> specification;
   specification_mutants(spec, tokens.text(), specification);
@@ -128,6 +128,8 @@ std::string_view to_string(MutantVerdict::Fate fate) {
     return "refused";
   case MutantVerdict::Fate::equivalent:
     return "equivalent";
+  case MutantVerdict::Fate::alike:
+    return "alike";
   case MutantVerdict::Fate::broken:
     return "broken";
   default:
@@ -135,53 +137,47 @@ std::string_view to_string(MutantVerdict::Fate fate) {
   }
 }
 
-namespace {
+struct MutantJudge::State {
+  State(const TuningSpec& spec, const GuardOptions& given) : original(spec), options(given) {}
+  const TuningSpec& original;
+  GuardOptions options;
+  std::string original_text;
+  FurtherSeeds further{original, options};
+};
 
-// Whether the mutant has the original's machine code and launch at the defaults and the sampled
-// configurations.
-bool is_equivalent(const TuningSpec& original, const Mutant& mutant, const std::string& original_text,
-                   const GuardOptions& options, std::uint64_t seed) {
-  auto compiler = ImageCompiler::create(options);
-  auto ours = prepare(mutant.spec, options, seed);
-  if (!compiler || !ours || !ours->template_problem.empty())
-    return false;
-  const auto look = [&](const std::vector<Configuration>& configurations) {
-    for (const Configuration& configuration : configurations) {
-      KernelSource source = mutant.spec.kernel;
-      const auto a =
-          compiler->compile(mutant.text, source, configuration.macros(), {configuration.template_instance});
-      source.file = original.kernel.file;
-      const auto b =
-          compiler->compile(original_text, source, configuration.macros(), {configuration.template_instance});
-      const auto launch = bind_launch(original.kernel.launch, *configuration.workload, configuration.knobs);
-      if (a.empty() || b.empty() || !a[0].outcome.ok() || !b[0].outcome.ok() || a[0].image != b[0].image ||
-          !launch || launch->grid != configuration.template_launch.grid ||
-          launch->block != configuration.template_launch.block ||
-          launch->shared_bytes != configuration.template_launch.shared_bytes)
-        return false;
-    }
-    return true;
-  };
-  return look(ours->subject->defaults) && look(ours->subject->sampled);
+MutantJudge::MutantJudge(std::unique_ptr<State> state) : state_(std::move(state)) {}
+MutantJudge::MutantJudge(MutantJudge&&) noexcept = default;
+MutantJudge::~MutantJudge() = default;
+
+Result<MutantJudge> MutantJudge::create(const TuningSpec& original, const GuardOptions& options) {
+  auto state = std::make_unique<State>(original, options);
+  state->options.stop_at_failure = true;
+  LATHE_TRY(state->original_text, read_file(original.kernel.file));
+  return MutantJudge(std::move(state));
 }
 
-} // namespace
-
-Result<MutantVerdict> judge_mutant(const TuningSpec& original, const Mutant& mutant,
-                                   const GuardOptions& options) {
+Result<MutantVerdict> MutantJudge::judge(const Mutant& mutant) {
+  using Fate = MutantVerdict::Fate;
   LATHE_TRY(const TemporaryFolder folder, TemporaryFolder::create("mutant"));
-  LATHE_TRY(const std::string original_text, read_file(original.kernel.file));
-  Mutant placed = mutant;
-  placed.spec.kernel.file = folder.path() / original.kernel.file.filename();
-  LATHE_CHECK(write_file(placed.spec.kernel.file, mutant.text));
-  GuardOptions settings = options;
-  settings.stop_at_failure = true;
-  LATHE_TRY(const Certificate certificate, judge(placed.spec, settings));
-  MutantVerdict verdict{mutant.kind, mutant.description, MutantVerdict::Fate::survived, "",
-                        "",          certificate.seconds};
+  TuningSpec spec = mutant.spec;
+  spec.kernel.file = folder.path() / state_->original.kernel.file.filename();
+  LATHE_CHECK(write_file(spec.kernel.file, mutant.text));
+  LATHE_TRY(const Certificate certificate, lathe::refactor::judge(spec, state_->options));
+  MutantVerdict verdict{mutant.kind, mutant.description, Fate::survived, "", "", certificate.seconds};
   if (certificate.accepted()) {
-    if (is_equivalent(original, placed, original_text, settings, certificate.seed))
-      verdict.fate = MutantVerdict::Fate::equivalent;
+    if (has_same_code({state_->original, state_->original_text}, {spec, mutant.text}, state_->options,
+                      certificate.seed)) {
+      verdict.fate = Fate::equivalent;
+      return verdict;
+    }
+    LATHE_TRY(std::optional<std::string> difference, state_->further.difference(spec, certificate.seed));
+    if (difference) {
+      verdict.detail = std::move(*difference);
+    } else if (mutant.shown_by_runs) {
+      verdict.fate = Fate::alike;
+    } else {
+      verdict.detail = "no run shows a mistake of this kind";
+    }
     return verdict;
   }
   for (const CheckResult& check : certificate.checks)
@@ -190,7 +186,7 @@ Result<MutantVerdict> judge_mutant(const TuningSpec& original, const Mutant& mut
       verdict.detail = check.detail;
       break;
     }
-  verdict.fate = verdict.check == "well-formed" ? MutantVerdict::Fate::broken : MutantVerdict::Fate::refused;
+  verdict.fate = verdict.check == "well-formed" ? Fate::broken : Fate::refused;
   return verdict;
 }
 

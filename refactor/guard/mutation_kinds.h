@@ -21,9 +21,14 @@ struct Mutation {
   std::string description;
 };
 
+// Whether runs can show a mistake of the kind. Those that run rarely, or depend on which thread is first, or
+// say something false to the compiler, can leave every result as it was and are wrong all the same.
+enum class ShownBy { runs, reading };
+
 struct MutationKind {
   const char* name;
   void (*find)(const TokenText& text, const TuningSpec& spec, std::vector<Mutation>& found);
+  ShownBy shown_by = ShownBy::runs;
 };
 
 // Mistakes in control flow and memory; in arithmetic and types; in cooperation, effects and interface.

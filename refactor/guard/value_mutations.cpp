@@ -1,6 +1,7 @@
 // Mistakes in arithmetic, types and constants.
 #include "refactor/guard/mutation_kinds.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <ranges>
@@ -97,13 +98,26 @@ void drop_widening(const TokenText& text, const TuningSpec&, Found& found) {
       mutate(found, text, i, close, "", "the cast to " + type + " is gone");
   }
 }
-void round_on_the_way(const TokenText& text, const TuningSpec&, Found& found) {
+// To a narrower type than any that the kernel stores: rounding a value to its own type is no mistake.
+void round_on_the_way(const TokenText& text, const TuningSpec& spec, Found& found) {
+  const auto stores = [&](const char* dtype) {
+    return std::ranges::any_of(spec.types, [&](const TypeParameter& type) {
+      return std::ranges::find(type.dtypes, dtype) != type.dtypes.end();
+    });
+  };
+  struct Narrower {
+    const char *name, *open, *close, *header;
+  };
+  const Narrower narrower =
+      stores("bf16")  ? Narrower{"fp8", "static_cast<float>(__nv_fp8_e5m2(", "))", "cuda_fp8.h"}
+      : stores("f16") ? Narrower{"bf16", "__bfloat162float(__float2bfloat16(", "))", "cuda_bf16.h"}
+                      : Narrower{"fp16", "__half2float(__float2half(", "))", "cuda_fp16.h"};
   for (std::size_t i = 0; i + 4 < text.size(); ++i)
     if (in_body(text, i) && text.is(i, "static_cast") && text.is(i + 2, "float") && text.is(i + 4, "(")) {
       const std::size_t close = text[i + 4].partner;
-      mutate(found, text, i, close, "__half2float(__float2half(" + text.source(i, close) + "))",
-             "a value is rounded to fp16 on its way");
-      found.back().edits.push_back({0, 0, "#include <cuda_fp16.h>\n"});
+      mutate(found, text, i, close, narrower.open + text.source(i, close) + narrower.close,
+             std::string("a value is rounded to ") + narrower.name + " on its way");
+      found.back().edits.push_back({0, 0, std::string("#include <") + narrower.header + ">\n"});
     }
 }
 void fast_math(const TokenText& text, const TuningSpec&, Found& found) {

@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FATES = ["refused", "equivalent", "broken", "survived"]
+FATES = ["refused", "equivalent", "alike", "broken", "survived"]
 
 
 def run(arguments):
@@ -72,8 +72,8 @@ def tables(arguments):
           [[name, "yes" if c["Accepted"] else "**no**", c["Identity"], f"{c['Seconds']:.1f}"] for name, c in certificates.items()])
     for name, of in mutants.items():
         for mutant in of:
-            if mutant["Fate"] == "survived":
-                print(f"| {name} | {mutant['Kind']}, {mutant['Description']} | |")
+            if mutant["Fate"] in ("alike", "survived"):
+                print(f"| {name} | {mutant['Fate']} | {mutant['Kind']}, {mutant['Description']} | {mutant['Detail']} |")
     out = {
         "Schema": 2,
         "Seeds": {name: certificate["Seed"] for name, certificate in certificates.items()},
