@@ -143,7 +143,8 @@ struct HostRunResult {
   std::vector<BufferAccess> accesses; // when compiled with `trace` or recorded: one for each buffer argument
   std::uint64_t barriers = 0;         // __syncthreads() completed, over all blocks of the last repeat
   // What was executed, whatever the machine's load: accesses to memory, and barriers and warp primitives at
-  // the price of several. Counted in kernels that were compiled to sanitize or trace.
+  // the price of several. Where that is little for what the processor did (a loop that touches no memory), so
+  // much as it usually does in the time. Counted in kernels that were compiled to sanitize or trace.
   std::uint64_t work = 0;
   std::vector<HostRace> races; // when they were looked for
   // Which of HostKernel::places() have run, in this or in an earlier run of the same process.

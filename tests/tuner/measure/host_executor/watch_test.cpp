@@ -44,6 +44,15 @@ TEST(Work, IsCountedAndNotTimed) {
   EXPECT_EQ(watched(text, shape(3, 32), options).work, 3 * once.work);
 }
 
+TEST(Work, OfALoopThatTouchesNoMemoryIsTimed) {
+  const auto spun =
+      watched(body("unsigned x = n; for (unsigned long long i = 0; i < 4000000000ull && x; ++i)\n"
+                   "  x = x * 1664525u + 1013904223u | 1u;\nout[0] = static_cast<float>(x);"),
+              shape(1, 1));
+  ASSERT_EQ(spun.outcome, Outcome::ok) << spun.reason;
+  EXPECT_GE(spun.work, 5'000'000u);
+}
+
 TEST(LocalVariables, WriteBehindAnArray) {
   const auto result = watched(body("float a[4]; for (int i = 0; i < 4; ++i) a[i] = in[i]; float* p = a; p[n "
                                    "/ 64] = 7.f; out[0] = a[n % 4];"),
