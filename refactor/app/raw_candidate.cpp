@@ -17,6 +17,7 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   take_instance();
   name_types();
   LATHE_CHECK(check_template_arguments());
+  LATHE_CHECK(close_open_names());
   LATHE_CHECK(geometry());
   LATHE_CHECK(choose_dtypes());
   LATHE_CHECK(arguments());

@@ -4,6 +4,14 @@
 #include <fmt/format.h>
 
 namespace lathe::refactor {
+namespace {
+
+// Numbers of which any value is as good as another: floating point, and switches. Not what may be an index.
+bool holds_any_value(const std::string& dtype) {
+  return dtype.starts_with('f') || dtype.starts_with('e') || dtype.starts_with('b');
+}
+
+} // namespace
 
 Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
   Argument argument;
@@ -64,6 +72,14 @@ Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
 
 // What a pointer points to; of a template parameter that is bound to a type of its own, that type.
 std::string RawCandidateBuilder::element_of(const KernelParameter& parameter) const {
+  // Memory without a type holds numbers where the kernel reads it as such; as anything else it is bytes.
+  if (parameter.element == "void" && !parameter.element_by_casts.empty()) {
+    KernelParameter typed = parameter;
+    typed.element = parameter.element_by_casts;
+    const std::string element = element_of(typed), dtype = dtype_of_type(element);
+    const bool is_data = std::ranges::find(data_types_, element) != data_types_.end();
+    return is_data || holds_any_value(dtype) ? element : parameter.element;
+  }
   for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i)
     if (kernel_.template_parameters[i].name == parameter.element && i < site_.template_arguments.size() &&
         !site_.template_arguments[i].empty() &&
@@ -91,12 +107,9 @@ Result<Argument> RawCandidateBuilder::buffer(const KernelParameter& parameter) {
                  "parameter '" + parameter.name + "' points to " + parameter.element + ", which has no dtype",
                  "see docs/specification.md for the element types"};
   const auto bound = std::ranges::find(result_.candidate.types, argument.dtype, &TypeParameter::name);
-  const bool is_index = bound != result_.candidate.types.end() &&
-                        std::ranges::none_of(bound->dtypes, [](const std::string& dtype) {
-                          return dtype[0] == 'f' || dtype[0] == 'b' || dtype[0] == 'e';
-                        });
-  const bool is_real = (is_data && !is_index) || argument.dtype[0] == 'f' || argument.dtype[0] == 'b' ||
-                       argument.dtype[0] == 'e';
+  const bool is_index =
+      bound != result_.candidate.types.end() && std::ranges::none_of(bound->dtypes, holds_any_value);
+  const bool is_real = (is_data && !is_index) || holds_any_value(argument.dtype);
   if (!is_real)
     argument.fill.kind = Fill::Kind::zero;             // indices: any other content could point outside
   argument.count = Expression(Value{std::int64_t{0}}); // inferred by a traced run unless given

@@ -34,6 +34,8 @@ private:
   Status override_template_arguments();
   void take_instance();
   Status check_template_arguments() const;
+  Status close_open_names();
+  Error ask_for(const std::string& name) const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
   bool take_types_of_an_instance();
   std::string element_of(const KernelParameter& parameter) const;

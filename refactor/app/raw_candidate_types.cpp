@@ -259,16 +259,6 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
         else if (first_error.empty())
           first_error = compiled.error().sentence();
       }
-  static const std::regex undefined(R"re(identifier "(\w+)" is undefined)re");
-  std::smatch open;
-  if (compiling.empty() && std::regex_search(first_error, open, undefined) &&
-      std::ranges::any_of(site_.template_arguments, [&](const std::string& argument) {
-        return substitute(argument, {{open[1].str(), ""}}) != argument;
-      }))
-    return Error{"cannot tell which " + kernel_.name + " is meant",
-                 fmt::format("its template arguments depend on {} where it is launched ({})", open[1].str(),
-                             site_.location),
-                 fmt::format("give it with --template-argument {}=...", open[1].str())};
   if (compiling.empty())
     return Error{"cannot find types for " + type.name + " of " + kernel_.name,
                  "none of bf16, f16, f32, i32 and i64 compiles: " + first_error,

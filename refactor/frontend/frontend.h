@@ -69,7 +69,8 @@ struct LaunchSite {
 struct KernelParameter {
   std::string name, type; // type as written
   bool is_pointer = false, is_const_pointee = false, is_restrict = false, is_integer = false, is_real = false;
-  std::string element; // pointee type, unqualified
+  std::string element;          // pointee type, unqualified
+  std::string element_by_casts; // of a void*: what the kernel makes of it, where that is one type
   // What `type` and `element` are behind the names of the source, where that is one number: "float" for an
   // alias of it, "int" for an enumeration, "float" for a pointer to struct { float x, y; }. Empty where there
   // is none.

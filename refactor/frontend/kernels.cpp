@@ -1,4 +1,5 @@
 #include "refactor/frontend/host_reader.h"
+#include "refactor/frontend/pointer_casts.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/DeclTemplate.h>
@@ -193,6 +194,9 @@ private:
         kernel.template_parameters.push_back(describe_template(*parameter, *described));
     for (const ParmVarDecl* parameter : function->parameters()) {
       kernel.parameters.push_back(describe(*parameter, context_));
+      if (kernel.parameters.back().element == "void")
+        kernel.parameters.back().element_by_casts =
+            element_by_casts(*function, parameter->getFunctionScopeIndex(), context_);
       if (const QualType type = type_in_instances(*function, parameter->getFunctionScopeIndex());
           !type.isNull()) {
         KernelParameter& described_parameter = kernel.parameters.back();

@@ -37,6 +37,7 @@ constexpr std::size_t TASKS_PER_CHILD = 4;
 constexpr double WORK_PER_SECOND = 1e7; // of a core, in checked runs
 constexpr double PATIENCE = 10;         // times the limit, by the clock
 constexpr double RUNS_PER_TASK = 12;
+constexpr double FIRST_ROUNDS_SHARE = 4; // of the budget, for the first size of every configuration
 // Reassociated sums round another way in few of a small format's elements; another rounding on the way shows
 // in many.
 constexpr double MOST_ROUNDED_ANEW = 0.04;
@@ -455,7 +456,8 @@ private:
     std::vector<std::vector<std::size_t>> batches;
     for (std::size_t place = 0; place < order.size(); ++place) {
       work_ += RUNS_PER_TASK * static_cast<double>(tasks[order[place].second].shape->raw[1].work);
-      if (work_ > budget_) // the rest is left out
+      // The rest is left out. A configuration without a run cannot be accepted: its first is worth more.
+      if (work_ > budget_ * (order[place].first == 0 ? FIRST_ROUNDS_SHARE : 1))
         break;
       if (place % TASKS_PER_CHILD == 0)
         batches.emplace_back();

@@ -65,6 +65,65 @@ TEST(RawCandidate, ArgumentsThatTheLauncherComputesCompile) {
   EXPECT_EQ(*lanes, 16);
 }
 
+// What a launcher builds of its own parameters is in the kernel's namespace, and in none of its parameters.
+constexpr const char* TRAITS = R"(
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+namespace ops {
+template <int WIDTH, typename T> struct Traits { static constexpr int width = WIDTH; using element = T; };
+template <typename Traits>
+__global__ void k(void* out, const void* in, int n) {
+  using element = typename Traits::element;
+  const int i = (blockIdx.x * blockDim.x + threadIdx.x) * Traits::width;
+  for (int e = i; e < i + Traits::width && e < n; ++e)
+    static_cast<element*>(out)[e] = static_cast<const element*>(in)[e];
+}
+template <int W, typename Element> void launch(void* out, const void* in, int n) {
+  k<Traits<W, Element>><<<(n + 127) / 128, 128>>>(out, in, n);
+}
+}
+)";
+
+TEST(RawCandidate, ANumberInsideAnArgumentIsAskedFor) {
+  const auto raw = raw_of(TRAITS);
+  ASSERT_FALSE(raw.ok());
+  EXPECT_THAT(raw.error().sentence(), HasSubstr("--template-argument W=..."));
+}
+
+TEST(RawCandidate, ATypeInsideAnArgumentIsAnElementType) {
+  LaunchOverride launch;
+  launch.template_arguments["W"] = "4";
+  const auto raw = raw_of(TRAITS, launch);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.instance, HasSubstr("ops::Traits<(4), {Element}>"));
+  ASSERT_EQ(raw->candidate.types.size(), 1u);
+  EXPECT_EQ(raw->candidate.types[0].name, "Element");
+  EXPECT_THAT(raw->candidate.types[0].dtypes, ElementsAre("bf16", "f16", "f32"));
+}
+
+TEST(RawCandidate, MemoryWithoutATypeIsWhatTheKernelReadsItAs) {
+  const auto raw = raw_of(R"(
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+template <typename T> __device__ void copy(void* to, const void* from, int i) {
+  const auto* values = reinterpret_cast<const T*>(from);
+  reinterpret_cast<T*>(to)[i] = values[i];
+}
+template <typename T> __global__ void k(void* out, void* in, const void* rows, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    copy<T>(out, in, reinterpret_cast<const int*>(rows)[i]);
+}
+template <typename T> void launch(void* out, void* in, const void* rows, int n) {
+  k<T><<<(n + 127) / 128, 128>>>(out, in, rows, n);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.arguments[0].dtype, "T");
+  EXPECT_EQ(raw->candidate.arguments[1].dtype, "T");
+  EXPECT_EQ(raw->candidate.arguments[2].dtype, "u8");
+}
+
 TEST(RawCandidate, DataAndIndexTypesAreToldApart) {
   LaunchOverride launch;
   launch.template_arguments["ROW"] = "128";

@@ -1,0 +1,83 @@
+// Names in the template arguments of a launch that mean something to the launcher only.
+#include "refactor/app/raw_candidate_builder.h"
+#include "tuner/compile/compile.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <regex>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+// Where NVRTC reads the instance that was asked for; other messages are about the text.
+constexpr const char* IN_THE_INSTANCE = "__nv_name_map";
+
+std::set<std::string> identifiers_of(const std::string& text) {
+  static const std::regex word(R"([A-Za-z_]\w*)");
+  std::set<std::string> names;
+  for (std::sregex_iterator at(text.begin(), text.end(), word), end; at != end; ++at)
+    names.insert(at->str());
+  return names;
+}
+
+} // namespace
+
+// A traits<N, T> that a launcher builds from its own template parameters: T becomes an element type as a T of
+// the kernel's would, a name of the kernel's namespace gets its namespace, and a number is asked for.
+Status RawCandidateBuilder::close_open_names() {
+  const auto complaint = [&](const std::map<std::string, std::string>& others) {
+    std::map<std::string, std::string> cxx;
+    for (const std::string& type : data_types_) {
+      const auto given = facts_.types.find(type);
+      const auto used = dtypes_in_use_.find(type);
+      cxx[type] = dtype_cxx(given != facts_.types.end()    ? given->second.front()
+                            : used != dtypes_in_use_.end() ? used->second.front()
+                                                           : "bf16");
+    }
+    for (const auto& [name, text] : others)
+      cxx[name] = text;
+    const auto compiled =
+        compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx), {"-std=c++17"}, architecture_);
+    const std::string message = compiled.ok() ? "" : compiled.error().sentence();
+    return message.find(IN_THE_INSTANCE) == std::string::npos ? "" : message;
+  };
+  std::vector<std::string> assumed;
+  std::set<std::string> tried;
+  for (;;) {
+    const std::string message = complaint({});
+    static const std::regex undefined(R"re(identifier "(\w+)" is undefined)re");
+    std::smatch match;
+    const bool is_open = std::regex_search(message, match, undefined);
+    if (!is_open && !message.empty() && !assumed.empty()) {
+      // Not all of them are types.
+      const auto is_number = [&](const std::string& name) { return complaint({{name, "1"}}).empty(); };
+      const auto number = std::ranges::find_if(assumed, is_number);
+      return ask_for(number == assumed.end() ? assumed.front() : *number);
+    }
+    const std::string name = is_open ? match[1].str() : "";
+    if (!is_open || std::ranges::none_of(site_.template_arguments, [&](const std::string& argument) {
+          return identifiers_of(argument).contains(name);
+        }))
+      return Done{};
+    if (!tried.insert(name).second)
+      return ask_for(name);
+    const std::size_t colons = extracted_.kernel.rfind("::");
+    if (identifiers_of(extracted_.text).contains(name) && colons != std::string::npos) {
+      for (std::string& argument : site_.template_arguments)
+        argument = substitute(argument, {{name, extracted_.kernel.substr(0, colons + 2) + name}});
+    } else {
+      data_types_.push_back(name);
+      assumed.push_back(name);
+    }
+  }
+}
+
+Error RawCandidateBuilder::ask_for(const std::string& name) const {
+  return Error{
+      "cannot tell which " + kernel_.name + " is meant",
+      fmt::format("its template arguments depend on {} where it is launched ({})", name, site_.location),
+      fmt::format("give it with --template-argument {}=...", name)};
+}
+
+} // namespace lathe::refactor
