@@ -1,5 +1,6 @@
 // Names in the template arguments of a launch that mean something to the launcher only.
 #include "refactor/app/raw_candidate_builder.h"
+#include "tuner/base/text.h"
 #include "tuner/compile/compile.h"
 
 #include <algorithm>
@@ -12,14 +13,6 @@ namespace {
 
 // Where NVRTC reads the instance that was asked for; other messages are about the text.
 constexpr const char* IN_THE_INSTANCE = "__nv_name_map";
-
-std::set<std::string> identifiers_of(const std::string& text) {
-  static const std::regex word(R"([A-Za-z_]\w*)");
-  std::set<std::string> names;
-  for (std::sregex_iterator at(text.begin(), text.end(), word), end; at != end; ++at)
-    names.insert(at->str());
-  return names;
-}
 
 } // namespace
 
@@ -57,13 +50,13 @@ Status RawCandidateBuilder::close_open_names() {
     }
     const std::string name = is_open ? match[1].str() : "";
     if (!is_open || std::ranges::none_of(site_.template_arguments, [&](const std::string& argument) {
-          return identifiers_of(argument).contains(name);
+          return identifiers(argument).contains(name);
         }))
       return Done{};
     if (!tried.insert(name).second)
       return ask_for(name);
     const std::size_t colons = extracted_.kernel.rfind("::");
-    if (identifiers_of(extracted_.text).contains(name) && colons != std::string::npos) {
+    if (identifiers(extracted_.text).contains(name) && colons != std::string::npos) {
       for (std::string& argument : site_.template_arguments)
         argument = substitute(argument, {{name, extracted_.kernel.substr(0, colons + 2) + name}});
     } else {

@@ -172,7 +172,10 @@ Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& sou
   subject.kernel = kernel.name;
   subject.architecture = request.architecture;
   LATHE_TRY(subject.facts, gather_facts(request));
-  LATHE_TRY(ExtractedKernel extracted, extract_kernel(source, kernel));
+  std::vector<std::string> mentioned;
+  for (const auto& [name, value] : request.launch.template_arguments)
+    mentioned.push_back(value);
+  LATHE_TRY(ExtractedKernel extracted, extract_kernel(source, kernel, mentioned));
   LATHE_TRY(const std::vector<std::string> taken_apart, flatten_structures(extracted, kernel, request.parse));
   subject.notes.insert(subject.notes.end(), taken_apart.begin(), taken_apart.end());
   LATHE_TRY(RawCandidate raw,

@@ -4,6 +4,7 @@
 #include "refactor/extract/reached.h"
 #include "refactor/extract/source_text.h"
 #include "refactor/extract/system_headers.h"
+#include "tuner/base/text.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Attr.h>
@@ -42,7 +43,7 @@ public:
       : source_(source), kernel_(kernel), context_(source.ast().getASTContext()),
         sources_(context_.getSourceManager()) {}
 
-  Result<ExtractedKernel> run();
+  Result<ExtractedKernel> run(const std::vector<std::string>& mentioned);
 
 private:
   void index();
@@ -170,7 +171,7 @@ void Extractor::follow(const Decl* unit) {
   for_each_reference(unit, [&](const NamedDecl* used) { need(unit->getCanonicalDecl(), used); });
 }
 
-Result<ExtractedKernel> Extractor::run() {
+Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned) {
   index();
   const Decl* root = unit_of(kernel_.declaration);
   if (!root)
@@ -195,6 +196,12 @@ Result<ExtractedKernel> Extractor::run() {
       roots_.push_back(unit->getCanonicalDecl());
   };
   for_each_kernel_argument(context_, kernel_.declaration, argument);
+  for (const std::string& text : mentioned)
+    for (const std::string& name : identifiers(text))
+      for (const DeclContext* scope = kernel_.declaration->getDeclContext(); scope;
+           scope = scope->getLookupParent())
+        for (const NamedDecl* found : scope->getRedeclContext()->lookup(&context_.Idents.get(name)))
+          argument(found);
   // A launcher may hand its own template arguments on: then the instantiations know them.
   if (const FunctionTemplateDecl* described = kernel_.declaration->getDescribedFunctionTemplate())
     for (const FunctionDecl* instance : described->specializations())
@@ -468,8 +475,9 @@ std::string Extractor::compose() {
 
 } // namespace
 
-Result<ExtractedKernel> extract_kernel(ParsedSource& source, const KernelInfo& kernel) {
-  return Extractor(implementation(source), kernel).run();
+Result<ExtractedKernel> extract_kernel(ParsedSource& source, const KernelInfo& kernel,
+                                       const std::vector<std::string>& mentioned) {
+  return Extractor(implementation(source), kernel).run(mentioned);
 }
 
 } // namespace lathe::refactor

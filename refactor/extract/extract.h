@@ -13,6 +13,9 @@ struct ExtractedKernel {
       stand_ins; // Lathe's own stand-ins that the text relies on: part of the trusted base
 };
 
-Result<ExtractedKernel> extract_kernel(ParsedSource& source, const KernelInfo& kernel);
+// `mentioned`: texts (template arguments that a user gives) whose names are to be there too, as the kernel's
+// own scope has them.
+Result<ExtractedKernel> extract_kernel(ParsedSource& source, const KernelInfo& kernel,
+                                       const std::vector<std::string>& mentioned = {});
 
 } // namespace lathe::refactor

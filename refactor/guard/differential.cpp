@@ -34,6 +34,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t CANDIDATE_SHAPES = 42; // over all choices of types, tried with the raw kernel
 constexpr std::size_t FEWEST_SHAPES = 12;    // of them for each choice
 constexpr std::size_t TASKS_PER_CHILD = 4;
+// Of the buffers of all sizes that are tried at once; a dozen runs' results of each are kept.
+constexpr std::uint64_t MOST_BYTES_OF_ALL = 4 * MOST_BYTES;
 constexpr double WORK_PER_SECOND = 1e7; // of a core, in checked runs
 constexpr double PATIENCE = 10;         // times the limit, by the clock
 constexpr double RUNS_PER_TASK = 12;
@@ -156,7 +158,9 @@ private:
 
   // Runs the raw kernel at `shapes` and keeps those at which it runs clean.
   void run_raw(const std::map<std::string, std::string>& types,
-               const std::vector<std::shared_ptr<const Workload>>& shapes, RawTally& tally) {
+               std::vector<std::shared_ptr<const Workload>> shapes, RawTally& tally) {
+    std::uint64_t bytes = 0;
+    std::erase_if(shapes, [&](const auto& shape) { return (bytes += bytes_of(*shape)) > MOST_BYTES_OF_ALL; });
     auto trials = run_reference(raw_, parameters_, shapes, seed(0), false, jobs_, deadline_);
     tally.tried += shapes.size();
     for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -311,6 +315,9 @@ private:
       else
         note(problem + demand.suffix + ", at " + task.configuration.text());
     }
+    if (const auto& races = task.shape->races; !refusal.empty() && !races.empty())
+      refusal += "; the raw kernel itself has a race there, so that neither result is certain: " +
+                 races.front().text + " of " + races.front().place;
     return refusal;
   }
 

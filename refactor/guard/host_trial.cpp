@@ -1,5 +1,6 @@
 #include "refactor/guard/host_trial.h"
 
+#include "refactor/guard/shapes.h"
 #include "refactor/guard/tolerance.h"
 #include "tuner/measure/fill.h"
 #include "tuner/measure/verify.h"
@@ -180,19 +181,19 @@ TrialResult look_at(const Trial& trial, const Prepared& prepared, HostRunResult&
 
 } // namespace
 
-std::vector<TrialResult> run_trials(const std::vector<Trial>& trials) {
-  std::vector<TrialResult> results(trials.size());
-  Fills fills;
+namespace {
+
+// Trials whose buffers are there at the same time, run in one child.
+void run_together(std::span<const Trial> trials, std::span<TrialResult> results, Fills& fills) {
   std::vector<Prepared> prepared;
   prepared.reserve(trials.size()); // arguments point to buffers
   std::vector<HostKernel::Run> runs;
   for (const Trial& trial : trials) {
     auto ready = prepare_trial(*trial.workload, trial.settings, fills);
     if (!ready) {
-      results.assign(trials.size(), TrialResult{});
       for (TrialResult& result : results)
         result.problem = ready.error().sentence();
-      return results;
+      return;
     }
     prepared.push_back(std::move(*ready));
     runs.push_back({trial.kernel, *trial.launch, prepared.back().arguments, run_options(trial.settings)});
@@ -203,6 +204,21 @@ std::vector<TrialResult> run_trials(const std::vector<Trial>& trials) {
       results[i] = look_at(trials[i], prepared[i], std::move(*ends[i]), fills);
     else
       results[i].problem = ends[i].error().sentence();
+  }
+}
+
+} // namespace
+
+std::vector<TrialResult> run_trials(const std::vector<Trial>& trials) {
+  constexpr std::uint64_t TOGETHER = 4 * MOST_BYTES; // of buffers, beside what the runs leave
+  std::vector<TrialResult> results(trials.size());
+  Fills fills;
+  for (std::size_t begin = 0, end = 0; begin < trials.size(); begin = end) {
+    std::uint64_t bytes = 0;
+    while (end < trials.size() && (end == begin || bytes + bytes_of(*trials[end].workload) <= TOGETHER))
+      bytes += bytes_of(*trials[end++].workload);
+    run_together(std::span(trials).subspan(begin, end - begin),
+                 std::span(results).subspan(begin, end - begin), fills);
   }
   return results;
 }

@@ -94,15 +94,20 @@ std::set<std::string> size_marks(const JudgedPair& subject, const Configuration&
   return marks;
 }
 
-bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& limits) {
+std::uint64_t bytes_of(const Workload& workload) {
   std::uint64_t bytes = 0;
   for (const Workload::Buffer& buffer : workload.buffers)
     bytes += buffer.count * static_cast<std::uint64_t>(std::max(1, dtype_size(buffer.dtype)));
+  return bytes;
+}
+
+bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& limits) {
   double threads = 1;
   for (int axis = 0; axis < 3; ++axis)
     threads *= static_cast<double>(launch.grid[static_cast<std::size_t>(axis)]) *
                launch.block[static_cast<std::size_t>(axis)];
-  return bytes <= limits.bytes && threads <= static_cast<double>(limits.threads);
+  return bytes_of(workload) <= std::min(limits.bytes, MOST_BYTES) &&
+         threads <= static_cast<double>(limits.threads);
 }
 
 namespace {

@@ -11,6 +11,9 @@
 
 namespace lathe::refactor {
 
+// However far the limits are raised: a dozen runs' results are kept for each shape.
+inline constexpr std::uint64_t MOST_BYTES = 1u << 24;
+
 struct ShapeLimits {
   std::uint64_t bytes = 1u << 19; // of all buffers together
   // Of the raw launch, and of the template's where one is looked at: 32 blocks of 1024 at least.
@@ -39,5 +42,7 @@ std::set<std::string> size_marks(const JudgedPair& subject, const Configuration&
 
 // Whether a configuration's launch at this workload stays within the limits.
 bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& limits);
+// Of all buffers together.
+std::uint64_t bytes_of(const Workload& workload);
 
 } // namespace lathe::refactor

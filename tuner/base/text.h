@@ -1,6 +1,7 @@
 // Small questions about text that many parts ask.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -11,5 +12,8 @@ bool is_word(char letter);
 
 // Without white space at either end.
 std::string trimmed(std::string_view text);
+
+// The names in a text of C++: runs of word letters that no digit begins.
+std::set<std::string> identifiers(std::string_view text);
 
 } // namespace lathe

@@ -143,6 +143,23 @@ void entry(float* x) { launch<Square, negate>(x); }
   EXPECT_THAT(text, Not(HasSubstr("entry")));
 }
 
+TEST(Extract, WhatAGivenTemplateArgumentNames) {
+  auto source = parse_text(R"(
+namespace ops {
+struct Other { static constexpr int count = 2; };
+template <int N> struct Config { static constexpr int count = N; };
+template <class C> __global__ void k(float* x) { x[threadIdx.x] = C::count; }
+}
+)");
+  ASSERT_TRUE(source);
+  const auto kernel = find_kernel(*source, "k");
+  ASSERT_TRUE(kernel.ok());
+  const auto extracted = extract_kernel(*source, *kernel, {"Config<4>"});
+  ASSERT_TRUE(extracted.ok()) << extracted.error().sentence();
+  expect_compiles(extracted->text, "ops::k<ops::Config<4>>");
+  EXPECT_THAT(extracted->text, Not(HasSubstr("Other")));
+}
+
 TEST(Extract, StandInTypesAreListedAndCompile) {
   auto source = parse_text(R"(
 #include <ATen/ATen.h>
