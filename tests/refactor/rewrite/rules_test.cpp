@@ -196,6 +196,79 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return std::string(tested.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
+    Vectors, Table,
+    ::testing::Values(
+        Row{"BlockOfARow", "vectorize-loop",
+            plain(kernel(
+                "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[blockIdx.x * d + i] = in[i] * "
+                "in[blockIdx.x * d + i];")),
+            "VEC", ""},
+        Row{"ThroughPointersOfTheRow", "vectorize-loop",
+            plain(
+                kernel("  const float* row = in + blockIdx.x * d;\n  float* target = out + blockIdx.x * d;\n"
+                       "  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n    const float x = row[i];\n"
+                       "    target[i] = x > 0 ? x : 0.1f * x;\n  }")),
+            "VEC", ""},
+        Row{"WholeGrid", "vectorize-loop",
+            plain(kernel("  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * "
+                         "blockDim.x)\n    out[i] += in[i];"),
+                  {"256"}, {"132"}),
+            "VEC", ""},
+        Row{"Sum", "vectorize-loop",
+            plain(
+                kernel("  float sum = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) sum += in[i];\n"
+                       "  atomicAdd(out, sum);")),
+            "VEC", ""},
+        Row{"VectorOnlySome", "vectorize-loop",
+            plain(kernel(
+                "  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n    if (i > 3) out[i] = in[i] + "
+                "in[2 * i];\n  }")),
+            "", "neighbouring"},
+        Row{"VectorConditionalStore", "vectorize-loop",
+            plain(kernel(
+                "  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n    const float x = in[i];\n    "
+                "if (x > 0) out[i] = x;\n  }")),
+            "VEC", ""},
+        Row{"VectorNotTwoPasses", "vectorize-loop",
+            plain(
+                kernel("  float sum = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) sum += in[i];\n"
+                       "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i] / sum;")),
+            "", "several over the same elements"},
+        Row{"VectorNotAThreadsOwn", "vectorize-loop",
+            plain(kernel("  for (int i = 0; i < d; ++i) out[threadIdx.x * d + i] = in[i];")), "", ""},
+        Row{"VectorNotByThread", "vectorize-loop",
+            plain(
+                kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i] * threadIdx.x;")),
+            "", "which thread"},
+        Row{"VectorNotByRound", "vectorize-loop",
+            plain(kernel(
+                "  int round = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n    out[i] = "
+                "in[i] * round;\n    ++round;\n  }")),
+            "", "round to round"},
+        Row{"VectorNotUntilFound", "vectorize-loop",
+            plain(kernel(
+                "  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n    if (in[i] < 0) break;\n    "
+                "out[i] = in[i];\n  }")),
+            "", "more than its element's work"},
+        Row{"VectorNotReadElsewhere", "vectorize-loop",
+            plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i];\n  out[d] = "
+                         "out[threadIdx.x];")),
+            "", "outside of the loop"},
+        Row{"VectorNotShared", "vectorize-loop",
+            plain(kernel(
+                "  __shared__ float s[1024];\n  for (int i = threadIdx.x; i < d; i += blockDim.x) s[i] = "
+                "in[i];\n  out[threadIdx.x] = s[threadIdx.x];")),
+            "", "on the chip"},
+        Row{"VectorNotEverySecond", "vectorize-loop",
+            plain(kernel("  for (int i = 2 * threadIdx.x; i < d; i += 2 * blockDim.x) out[i] = in[i];")), "",
+            "in turn"},
+        Row{"VectorNotShuffled", "vectorize-loop",
+            plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = "
+                         "__shfl_xor_sync(0xffffffffu, in[i], 1);")),
+            "", "communicate"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
     Others, Table,
     ::testing::Values(
         Row{"UnrollRunTimeLoop", "expose-unroll",

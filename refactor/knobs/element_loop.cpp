@@ -1,0 +1,237 @@
+#include "refactor/knobs/element_loop.h"
+
+#include "refactor/knobs/buffer_accesses.h"
+
+#include <clang/AST/Attr.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/ExprCXX.h>
+#include <clang/AST/StmtCXX.h>
+
+#include <regex>
+#include <set>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+// Block-wide or grid-wide: the counter starts at the thread's number and steps by the number of threads.
+bool deals_out_in_turn(const StridedLoop& loop, const LaunchFacts& facts) {
+  if (const auto share = share_of(loop, Polynomial::atom(loop_atom), facts))
+    return share->each.as_constant() == 1 && share->rest.is_zero();
+  if (facts.constant_block[1] != 1 || facts.constant_block[2] != 1)
+    return false;
+  std::vector<Polynomial> sizes{Polynomial::atom("blockDim.x")};
+  if (facts.constant_block[0])
+    sizes.push_back(Polynomial::constant(*facts.constant_block[0]));
+  const Polynomial thread = Polynomial::atom("threadIdx.x"), block = Polynomial::atom("blockIdx.x"),
+                   blocks = Polynomial::atom("gridDim.x");
+  return std::ranges::any_of(sizes, [&](const Polynomial& size) {
+    return loop.start == block * size + thread && loop.step == blocks * size;
+  });
+}
+
+class Reader {
+public:
+  Reader(KernelView& view, const StridedLoop& loop) : view_(view), loop_(loop), body_(loop.loop->getBody()) {}
+
+  std::variant<std::string, ElementLoop> read() {
+    view_.visit(body_, [&](const Stmt* statement) { look_at(statement); });
+    for (const VarDecl* parameter : view_.kernel()->parameters())
+      if (problem_.empty() && parameter->getType()->isPointerType())
+        look_at_buffer(parameter);
+    if (problem_.empty())
+      view_.visit(body_, [&](const Stmt* statement) { look_for_unknown(statement); });
+    if (!problem_.empty())
+      return problem_;
+    if (found_.accesses.empty())
+      return "no access of the loop at " + view_.at_line(loop_.loop->getBeginLoc()) +
+             " moves neighbouring elements";
+    found_.loop = loop_;
+    return found_;
+  }
+
+private:
+  void refuse(const Stmt* at, const std::string& what) {
+    if (problem_.empty())
+      problem_ = what + " at " + view_.at_line(at->getBeginLoc());
+  }
+  bool in_body(const Stmt* statement) const { return view_.within(body_, statement); }
+  bool is_declared_in_body(const VarDecl* variable) const {
+    bool found = false;
+    view_.visit(body_, [&](const Stmt* statement) {
+      if (const auto* declaration = dyn_cast<DeclStmt>(statement))
+        for (const Decl* declared : declaration->decls())
+          found |= declared == variable;
+    });
+    return found;
+  }
+
+  void look_at(const Stmt* statement) {
+    if (isa<BreakStmt>(statement) || isa<ReturnStmt>(statement) || isa<GotoStmt>(statement) ||
+        isa<LabelStmt>(statement) || isa<AsmStmt>(statement) || isa<LambdaExpr>(statement) ||
+        isa<SwitchStmt>(statement))
+      return refuse(statement, "the loop does more than its element's work");
+    if (const auto* expression = dyn_cast<Expr>(statement))
+      if (KernelView::builtin_name(expression).starts_with("threadIdx."))
+        return refuse(statement, "the loop's body depends on which thread takes the element");
+    if (const auto* call = dyn_cast<CallExpr>(statement))
+      look_at_call(call);
+    if (const auto* reference = dyn_cast<DeclRefExpr>(statement))
+      if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl()))
+        look_at_variable(reference, variable);
+  }
+
+  // Functions of the file that look at the thread, and all that make threads meet.
+  void look_at_call(const CallExpr* call) {
+    static const std::regex meeting(
+        "sync|shfl|atomic|ballot|__any|__all|__match|__reduce|activemask|threadIdx|asm");
+    std::string text = view_.text(call->getCallee());
+    for (const FunctionDecl* function : view_.functions())
+      if (function != view_.kernel() && function->getNameAsString() == text.substr(0, text.find('<')))
+        if (const auto range = view_.range(function->getSourceRange()))
+          text += view_.text(*range);
+    if (std::regex_search(text, meeting))
+      refuse(call, "threads communicate, or are told apart, in the loop's body");
+  }
+
+  // What is kept from round to round may only be a sum.
+  void look_at_variable(const DeclRefExpr* reference, const VarDecl* variable) {
+    if (variable->hasAttr<CUDASharedAttr>() ||
+        (variable->getType()->isArrayType() && !is_declared_in_body(variable)))
+      return refuse(reference,
+                    "'" + variable->getNameAsString() + "' is on the chip, where a thread finds its own");
+    const QualType type = variable->getType().getNonReferenceType();
+    if (variable != loop_.counter && !type->isRealFloatingType() && !type->isDependentType() &&
+        !type->isRecordType() && view_.is_modified(variable) && !is_declared_in_body(variable) &&
+        !isa<ParmVarDecl>(variable))
+      refuse(reference, "'" + variable->getNameAsString() + "' goes on from round to round");
+  }
+
+  // Memory that no parameter's accesses account for may be any of them.
+  void look_for_unknown(const Stmt* statement) {
+    const Expr* base = nullptr;
+    if (const auto* subscript = dyn_cast<ArraySubscriptExpr>(statement))
+      base = subscript->getBase();
+    else if (const auto* unary = dyn_cast<UnaryOperator>(statement); unary && unary->getOpcode() == UO_Deref)
+      base = unary->getSubExpr();
+    if (base && !view_.is_on_chip(base) && !known_.contains(cast<Expr>(statement)))
+      refuse(statement, "the loop uses memory that is not known");
+  }
+
+  void look_at_buffer(const VarDecl* buffer) {
+    const auto found = accesses_of(view_, buffer);
+    const auto* accesses = std::get_if<std::vector<BufferAccess>>(&found);
+    const auto is_inside = [&](const BufferAccess& access) { return in_body(access.expression); };
+    if (!accesses) { // of no concern where the loop has nothing to do with it
+      if (std::ranges::any_of(view_.uses(buffer), [&](const Expr* use) { return in_body(use); }))
+        problem_ = std::get<std::string>(found);
+      return;
+    }
+    for (const BufferAccess& access : *accesses)
+      known_.insert(access.expression->IgnoreParens());
+    if (std::ranges::none_of(*accesses, is_inside))
+      return;
+    const bool writes = std::ranges::any_of(*accesses, &BufferAccess::writes);
+    if (writes && !std::ranges::all_of(*accesses, is_inside)) {
+      problem_ = "'" + buffer->getNameAsString() + "' is written, and used outside of the loop at " +
+                 view_.at_line(loop_.loop->getBeginLoc()) + " too";
+      return;
+    }
+    std::vector<ElementAccess> elements;
+    bool all = true;
+    for (const BufferAccess& access : *accesses) {
+      if (!is_inside(access))
+        continue;
+      const bool taken = take(access, elements);
+      all &= taken;
+    }
+    // Elements that wait for the end of the vector must not be seen in between.
+    if (writes && (!all || elements.size() > 1))
+      return;
+    found_.accesses.insert(found_.accesses.end(), elements.begin(), elements.end());
+  }
+
+  bool take(const BufferAccess& access, std::vector<ElementAccess>& elements) const {
+    const auto* subscript = dyn_cast<ArraySubscriptExpr>(access.expression);
+    if (access.is_address || !access.carrier.isNull() || !subscript || !is_unconditional(subscript))
+      return false;
+    const auto place = view_.range(subscript->getSourceRange());
+    const auto steps = view_.evaluate(subscript->getIdx()).quotient_by(loop_atom);
+    if (!place || !steps || steps->as_constant() != 1 || !is_known_before(subscript))
+      return false;
+    const std::string text = view_.text(*place);
+    auto known = std::ranges::find(elements, text, &ElementAccess::text);
+    if (known == elements.end()) {
+      const std::string base = view_.text(subscript->getBase());
+      static const std::regex word(R"([A-Za-z_]\w*)");
+      if (!std::regex_match(base, word))
+        return false;
+      elements.push_back({text, base, subscript->getType().getUnqualifiedType(), false, false, {}});
+      known = elements.end() - 1;
+    }
+    known->reads |= access.reads;
+    known->writes |= access.writes;
+    known->places.push_back(*place);
+    return true;
+  }
+
+  // Every round makes it.
+  bool is_unconditional(const Expr* expression) const {
+    const Stmt* below = expression;
+    for (const Stmt* above = view_.parent(expression); below != body_;
+         below = above, above = view_.parent(above)) {
+      if (!above || isa<IfStmt>(above) || isa<ForStmt>(above) || isa<WhileStmt>(above) || isa<DoStmt>(above))
+        return above && above == loop_.loop;
+      if (const auto* choice = dyn_cast<ConditionalOperator>(above); choice && choice->getCond() != below)
+        return false;
+      if (const auto parts = binary_parts(above);
+          parts && (parts->operation == BO_LAnd || parts->operation == BO_LOr) && parts->right == below)
+        return false;
+    }
+    // A jump to the next round before it.
+    bool jumps = false;
+    view_.visit(body_, [&](const Stmt* statement) { jumps |= isa<ContinueStmt>(statement); });
+    return !jumps;
+  }
+
+  // The address, but for the counter, has its value before the loop.
+  bool is_known_before(const Expr* expression) const {
+    bool known = true;
+    view_.visit(expression, [&](const Stmt* statement) {
+      known &= !isa<CallExpr>(statement);
+      if (const auto* reference = dyn_cast<DeclRefExpr>(statement))
+        if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
+            variable && variable != loop_.counter)
+          known &= !is_declared_in_body(variable) && !view_.is_modified(variable);
+    });
+    return known;
+  }
+
+  KernelView& view_;
+  const StridedLoop& loop_;
+  const Stmt* body_;
+  std::set<const Expr*> known_; // accesses of the kernel's buffers
+  std::string problem_;
+  ElementLoop found_;
+};
+
+} // namespace
+
+std::variant<std::string, ElementLoop> read_element_loop(KernelView& view, const StridedLoop& loop,
+                                                         const LaunchFacts& facts) {
+  const std::string where = view.at_line(loop.loop->getBeginLoc());
+  if (!loop.step_by)
+    return "the loop at " + where + " is each thread's own";
+  view.keep(loop.counter, loop_atom);
+  const bool in_turn = deals_out_in_turn(loop, facts);
+  std::variant<std::string, ElementLoop> result =
+      in_turn ? Reader(view, loop).read()
+              : std::variant<std::string, ElementLoop>("the loop at " + where +
+                                                       " does not deal out elements in turn");
+  view.release(loop.counter);
+  return result;
+}
+
+} // namespace lathe::refactor
