@@ -32,7 +32,7 @@ TEST_F(JsonOutputs, SayTheirVersion) {
   ASSERT_EQ(list["Kernels"].size(), 1u);
   EXPECT_EQ(list["Kernels"][0]["Name"], "scale_rows_kernel");
   EXPECT_EQ(list["Kernels"][0]["Launches"][0]["Grid"][0], "rows");
-  EXPECT_EQ(list["Kernels"][0]["Knobs"][0]["Name"], "BLOCK");
+  EXPECT_EQ(list["Kernels"][0]["Knobs"][0]["Name"], "VEC");
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"templatize", source, "--name", "scale_rows", "--problem", "rows=4,columns=256", "--no-check",
             "--json"},
