@@ -51,8 +51,9 @@ public:
       : subject_(subject), same_code_(same_code), findings_("differential"),
         raw_(subject, subject.raw_text, subject.spec.reference),
         templated_(subject, subject.template_text, subject.spec.kernel),
-        plan_(subject, clean_, limits_,
-              [this](const auto& workloads, bool brief) { return run_more(workloads, brief, clean_); }) {
+        plan_(subject, clean_, limits_, [this](const auto& workloads, bool brief, bool for_all) {
+          return run_more(workloads, brief, for_all ? clean_ : further_);
+        }) {
     for (const auto& [instance, facts] : subject.raw.code_facts)
       for (const int parameter : facts.nullable)
         nullable_.insert(static_cast<std::size_t>(parameter));

@@ -56,8 +56,52 @@ bool RunPlan::add_sampled(const Configuration& configuration) {
   if (large + add_telling(configuration, SHAPES_PER_CONFIGURATION - large) == 0 &&
       add_own_sizes(configuration) == 0)
     return false;
+  add_extremes(configuration);
   add_blocks_beside_each_other(configuration);
   return true;
+}
+
+// For each dimension a size at which it is as small as the configuration admits, the others as in its first
+// size: the boundary of each tile from below. And one at which all are small but the largest, which is as
+// large as can be: that of a thread's or a block's first round.
+void RunPlan::add_extremes(const Configuration& configuration) {
+  const auto first = std::ranges::find_if(tasks_, [&](const Task& task) {
+    return task.configuration.knobs == configuration.knobs &&
+           task.configuration.workload->types == configuration.workload->types;
+  });
+  if (first == tasks_.end())
+    return;
+  constexpr std::size_t MOST = 4;
+  constexpr std::uint64_t MOST_WORK = 1'000'000; // HostRunResult::work: each is one of many
+  const Problem base = first->shape->workload->problem;
+  Problem small = base;
+  std::string largest;
+  std::vector<std::shared_ptr<const Workload>> wanted;
+  for (const auto& [name, size] : base.dimensions) {
+    if (largest.empty() || size > base.dimensions.at(largest))
+      largest = name;
+    const auto least = least_shape(subject_, configuration, base, name, limits_);
+    if (!least)
+      continue;
+    small.dimensions[name] = least->problem.dimensions.at(name);
+    if (wanted.size() < MOST)
+      wanted.push_back(least);
+  }
+  if (!largest.empty()) {
+    small.dimensions[largest] = base.dimensions.at(largest);
+    if (auto longest = longest_shape(subject_, configuration, small, largest, limits_))
+      wanted.push_back(std::move(longest));
+  }
+  std::vector<std::shared_ptr<const Workload>> unknown;
+  for (const auto& workload : wanted)
+    if (extremes_.emplace(workload->key(), nullptr).second)
+      unknown.push_back(workload);
+  for (const ReferenceRuns* shape : run_raw_(unknown, true, false))
+    if (shape->raw[1].work <= MOST_WORK)
+      extremes_[shape->workload->key()] = shape;
+  for (const auto& workload : wanted)
+    if (const ReferenceRuns* shape = extremes_.at(workload->key()))
+      add(configuration, *shape);
 }
 
 void RunPlan::add_defaults(bool same_code) {
@@ -134,7 +178,7 @@ std::size_t RunPlan::add_own_sizes(const Configuration& configuration) {
   for (const ReferenceRuns* shape :
        run_raw_(boundary_shapes(subject_, configuration.workload->types, {&configuration}, limits_, SIZES,
                                 &configuration),
-                false))
+                false, true))
     taken += add(configuration, *shape, limits_);
   return taken;
 }
@@ -161,8 +205,8 @@ void RunPlan::add_blocks_beside_each_other(const Configuration& configuration) {
           return;
     constexpr std::size_t SIZES = 2;
     bool added = false;
-    for (const ReferenceRuns* shape :
-         run_raw_(boundary_shapes(subject_, types, {&configuration}, limits, SIZES, &configuration), true))
+    for (const ReferenceRuns* shape : run_raw_(
+             boundary_shapes(subject_, types, {&configuration}, limits, SIZES, &configuration), true, true))
       added |= add(configuration, *shape, limits);
     if (added)
       return;

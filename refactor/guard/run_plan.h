@@ -22,9 +22,10 @@ class RunPlan {
 public:
   // The sizes at which the raw kernel runs clean, by the choice of types.
   using Shapes = std::map<std::map<std::string, std::string>, std::vector<std::unique_ptr<ReferenceRuns>>>;
-  // Runs the raw kernel at more sizes and keeps those where it is clean. `brief`: with the fewest runs.
+  // Runs the raw kernel at more sizes and keeps those where it is clean. `brief`: with the fewest runs;
+  // `for_all`: beside the sizes of all configurations, otherwise for the one that asks.
   using RunRaw = std::function<std::vector<const ReferenceRuns*>(
-      const std::vector<std::shared_ptr<const Workload>>&, bool brief)>;
+      const std::vector<std::shared_ptr<const Workload>>&, bool brief, bool for_all)>;
 
   // Refers to what it is given.
   RunPlan(const JudgedPair& subject, const Shapes& shapes, const ShapeLimits& limits, RunRaw run_raw)
@@ -46,6 +47,7 @@ private:
   std::size_t add_largest(const Configuration& configuration);
   std::size_t add_telling(const Configuration& configuration, std::size_t most);
   std::size_t add_own_sizes(const Configuration& configuration);
+  void add_extremes(const Configuration& configuration);
   void add_blocks_beside_each_other(const Configuration& configuration);
 
   const JudgedPair& subject_;
@@ -53,6 +55,7 @@ private:
   const ShapeLimits& limits_;
   RunRaw run_raw_;
   std::vector<Task> tasks_;
+  std::map<std::string, const ReferenceRuns*> extremes_; // by the workload's key; null where it is of no use
 };
 
 } // namespace lathe::refactor

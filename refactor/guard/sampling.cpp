@@ -31,9 +31,10 @@ Result<Space> space_of(const TuningSpec& spec, const Workload& workload,
 }
 
 // Draws the configurations that are looked at beside the defaults. Each covers as much as possible of what no
-// earlier one has: values of knobs, pairs of knobs at and away from their defaults, and the conditions over
-// knobs that the template's own text makes, both ways, alone and in pairs. Where a condition has not been met
-// both ways when the wanted number is reached, configurations are looked for that do.
+// earlier one has: values of knobs, pairs of knobs at and away from their defaults, threes of those that
+// decide who does which work, and the conditions over knobs that the template's own text makes, both ways,
+// alone and in pairs. Where a condition has not been met both ways when the wanted number is reached,
+// configurations are looked for that do.
 class Sampler {
 public:
   explicit Sampler(JudgedPair& subject)
@@ -136,16 +137,29 @@ private:
   }
 
   using Pair = std::tuple<std::size_t, std::size_t, bool, bool>;
-  // What a configuration would cover: calls back with a key of one of three kinds.
-  template <class Value, class KnobPair, class Met, class MetPair>
-  void visit(const Workload& workload, const KnobValues& values, Value on_value, KnobPair on_pair, Met on_met,
-             MetPair on_met_pair) const {
+  using Three = std::tuple<Pair, std::size_t, bool>;
+
+  // Unrolling, occupancy and cache hints leave every element with its thread.
+  static bool deals_out_work(const Knob& knob) {
+    return knob.kind != KnobKind::unroll && knob.kind != KnobKind::occupancy && knob.kind != KnobKind::cache;
+  }
+
+  // What a configuration would cover: calls back with a key of one of five kinds.
+  template <class Value, class KnobPair, class KnobThree, class Met, class MetPair>
+  void visit(const Workload& workload, const KnobValues& values, Value on_value, KnobPair on_pair,
+             KnobThree on_three, Met on_met, MetPair on_met_pair) const {
     const auto usual = default_knobs(workload);
     const auto is_usual = [&](std::size_t k) { return usual && (*usual)[k] == values[k]; };
     for (std::size_t k = 0; k < values.size(); ++k) {
       on_value(std::pair(k, lathe::to_string(values[k])));
-      for (std::size_t other = 0; other < k; ++other)
-        on_pair(Pair{other, k, is_usual(other), is_usual(k)});
+      for (std::size_t other = 0; other < k; ++other) {
+        const Pair pair{other, k, is_usual(other), is_usual(k)};
+        on_pair(pair);
+        for (std::size_t third = 0; third < other; ++third)
+          if (deals_out_work(spec_.knobs[k]) && deals_out_work(spec_.knobs[other]) &&
+              deals_out_work(spec_.knobs[third]))
+            on_three(Three{pair, third, is_usual(third)});
+      }
     }
     const auto holds = conditions_.values(workload, values);
     for (std::size_t i = 0; i < holds.size(); ++i) {
@@ -159,11 +173,12 @@ private:
   }
 
   std::size_t gain(const Workload& workload, const KnobValues& values) const {
-    constexpr std::size_t VALUE = 4, PAIR = 2, CONDITION = 8, CONDITIONS = 1;
+    constexpr std::size_t VALUE = 4, PAIR = 2, THREE = 1, CONDITION = 8, CONDITIONS = 1;
     std::size_t fresh = 0;
     visit(
         workload, values, [&](const auto& key) { fresh += VALUE * !covered_.contains(key); },
         [&](const Pair& key) { fresh += PAIR * !covered_pairs_.contains(key); },
+        [&](const Three& key) { fresh += THREE * !covered_threes_.contains(key); },
         [&](const auto& key) { fresh += CONDITION * !met_.contains(key); },
         [&](const Pair& key) { fresh += CONDITIONS * !met_pairs_.contains(key); });
     return fresh;
@@ -172,7 +187,8 @@ private:
   void cover(const std::shared_ptr<const Workload>& workload, const KnobValues& values) {
     visit(
         *workload, values, [&](const auto& key) { covered_.insert(key); },
-        [&](const Pair& key) { covered_pairs_.insert(key); }, [&](const auto& key) { met_.insert(key); },
+        [&](const Pair& key) { covered_pairs_.insert(key); },
+        [&](const Three& key) { covered_threes_.insert(key); }, [&](const auto& key) { met_.insert(key); },
         [&](const Pair& key) { met_pairs_.insert(key); });
   }
 
@@ -185,7 +201,8 @@ private:
   std::set<std::string> taken_;
   std::set<std::pair<std::size_t, std::string>> covered_; // values of knobs
   std::set<Pair> covered_pairs_;                          // of knobs, at their defaults or not
-  std::set<std::pair<std::size_t, bool>> met_;            // conditions
+  std::set<Three> covered_threes_;
+  std::set<std::pair<std::size_t, bool>> met_; // conditions
   std::set<Pair> met_pairs_;
 };
 

@@ -261,4 +261,33 @@ boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::stri
   return shapes;
 }
 
+std::shared_ptr<const Workload> least_shape(const JudgedPair& subject, const Configuration& configuration,
+                                            const Problem& base, const std::string& dimension,
+                                            const ShapeLimits& limits) {
+  constexpr std::int64_t EACH = 64; // from here on, twice the one before
+  ShapeList list(subject, configuration.workload->types, limits, 1, &configuration);
+  auto dimensions = base.dimensions;
+  const std::int64_t own = dimensions.at(dimension);
+  for (std::int64_t size = 1; size < own; size += size < EACH ? 1 : size) {
+    dimensions[dimension] = size;
+    if (list.consider(dimensions))
+      return list.shapes.front();
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const Configuration& configuration,
+                                              const Problem& base, const std::string& dimension,
+                                              const ShapeLimits& limits) {
+  constexpr std::int64_t ENOUGH = 1 << 20;
+  ShapeList list(subject, configuration.workload->types, limits, 32, &configuration);
+  auto dimensions = base.dimensions;
+  for (std::int64_t& size = dimensions.at(dimension); size < ENOUGH;) {
+    size *= 2;
+    if (!list.consider(dimensions))
+      break;
+  }
+  return list.shapes.empty() ? nullptr : list.shapes.back();
+}
+
 } // namespace lathe::refactor

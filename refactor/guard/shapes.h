@@ -40,6 +40,17 @@ shapes_near_problem(const JudgedPair& subject, const std::map<std::string, std::
 std::set<std::string> size_marks(const JudgedPair& subject, const Configuration& configuration,
                                  const Workload& workload);
 
+// The size like `base` but for one dimension, which is the least that the raw kernel's launch and the
+// configuration admit: a row of a single pack, a single row. Nothing where that is `base` itself.
+std::shared_ptr<const Workload> least_shape(const JudgedPair& subject, const Configuration& configuration,
+                                            const Problem& base, const std::string& dimension,
+                                            const ShapeLimits& limits);
+// The same with the dimension doubled as often as the limits and the configuration admit: loops that one
+// round serves at usual sizes go round. Nothing where it cannot be doubled at all.
+std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const Configuration& configuration,
+                                              const Problem& base, const std::string& dimension,
+                                              const ShapeLimits& limits);
+
 // Whether a configuration's launch at this workload stays within the limits.
 bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& limits);
 // Of all buffers together.
