@@ -38,6 +38,8 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&*shape.nans, " on data with NaN").data = Data::nans;
   if (shape.other_scalars)
     demand(&*shape.other_scalars, " with other real numbers as arguments").other_scalars = true;
+  if (shape.other_switches)
+    demand(&*shape.other_switches, " with the other truth values as arguments").other_switches = true;
   if (shape.with_strides_apart)
     demand(&*shape.with_strides_apart,
            " with strides that are not the widths of rows, which the raw kernel accepts")

@@ -94,6 +94,28 @@ bool is_real_scalar(const Workload::Parameter& parameter) {
   return dtype && element::is_real(*dtype);
 }
 
+// What a truth value is; nothing for every other argument.
+std::optional<bool> switch_of(const Workload::Parameter& parameter) {
+  if (parameter.is_buffer || parameter.dtype != "bool")
+    return std::nullopt;
+  if (const bool* value = std::get_if<bool>(&parameter.value))
+    return *value;
+  const auto* number = std::get_if<std::int64_t>(&parameter.value);
+  return number ? std::optional(*number != 0) : std::nullopt;
+}
+
+bool is_switch(const Workload::Parameter& parameter) {
+  return switch_of(parameter).has_value();
+}
+
+Value value_in_trial(const Workload::Parameter& parameter, const TrialSettings& settings) {
+  if (settings.other_scalars && is_real_scalar(parameter))
+    return other_number(parameter.value);
+  if (settings.other_switches && is_switch(parameter))
+    return !*switch_of(parameter);
+  return parameter.value;
+}
+
 Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& settings, Fills& fills) {
   Prepared prepared;
   for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
@@ -122,10 +144,8 @@ Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& se
       prepared.arguments.push_back(HostArgument::of(prepared.buffers[index], workload.buffers[index].name));
       continue;
     }
-    const bool changed = settings.other_scalars && is_real_scalar(parameter);
-    LATHE_TRY(
-        HostArgument scalar,
-        HostArgument::scalar(parameter.dtype, changed ? other_number(parameter.value) : parameter.value));
+    LATHE_TRY(HostArgument scalar,
+              HostArgument::scalar(parameter.dtype, value_in_trial(parameter, settings)));
     prepared.arguments.push_back(std::move(scalar));
   }
   return prepared;
@@ -307,6 +327,10 @@ std::vector<std::pair<std::size_t, std::size_t>> shareable_buffers(const Workloa
 
 bool has_real_scalars(const Workload& workload) {
   return std::ranges::any_of(workload.parameters, is_real_scalar);
+}
+
+bool has_switches(const Workload& workload) {
+  return std::ranges::any_of(workload.parameters, is_switch);
 }
 
 std::string compare_accesses(const Workload& workload, const TrialResult& templated, const TrialResult& raw) {

@@ -27,6 +27,7 @@ struct TrialSettings {
   bool reverse_blocks = false; // the last block first
   bool strides_apart = false;  // on ReferenceRuns::strides_apart
   bool other_scalars = false;  // real numbers among the arguments have other values
+  bool other_switches = false; // truth values among the arguments are the other one
   // Two buffers, by index, that share memory: the first's, which holds what the second's would.
   std::optional<std::pair<std::size_t, std::size_t>> shared_buffers;
   std::optional<std::size_t> null_parameter; // of the kernel: gets no buffer but a null pointer
@@ -73,6 +74,7 @@ std::vector<std::pair<std::size_t, std::size_t>> shareable_buffers(const Workloa
                                                                    const std::vector<bool>& is_restrict);
 // Whether an argument is a real number.
 bool has_real_scalars(const Workload& workload);
+bool has_switches(const Workload& workload);
 
 // Differences between what was read and written; empty when the template writes exactly what the raw kernel
 // writes and reads of its outputs only what the raw kernel reads.

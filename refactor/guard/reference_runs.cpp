@@ -46,6 +46,10 @@ std::vector<TrialSettings> settings_at(const Workload& workload, std::uint64_t s
     all.back().schedule = order == 0 ? HostSchedule::forward : HostSchedule::reverse;
     all.back().reverse_blocks = order == 1;
   }
+  if (has_switches(workload)) {
+    all.emplace_back().seed = seed;
+    all.back().other_switches = true;
+  }
   if (has_real_scalars(workload)) {
     all.emplace_back().seed = seed;
     all.back().other_scalars = true;
@@ -96,6 +100,8 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
       results[7].clean &&
       compare_trials(workload, results[7], results[0], settings[7], runs->unordered).problem.empty();
   for (std::size_t i = 8; i < settings.size(); ++i) {
+    if (settings[i].other_switches && results[i].clean)
+      runs->other_switches = std::move(results[i]);
     if (settings[i].other_scalars && results[i].clean)
       runs->other_scalars = std::move(results[i]);
     if (settings[i].strides_apart) {

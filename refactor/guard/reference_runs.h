@@ -25,7 +25,7 @@ struct ReferenceRuns {
       false; // gives the same with one warp after the other: has no race of its own there
   bool accepts_misalignment = false;
   bool accepts_any_block_first = false; // gives the same with the last block first
-  std::optional<TrialResult> other_scalars;
+  std::optional<TrialResult> other_scalars, other_switches;
   // With strides that are not what they usually are, and what comes of that; see strides.h.
   std::shared_ptr<const Workload> strides_apart;
   std::optional<TrialResult> with_strides_apart;
