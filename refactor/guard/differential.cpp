@@ -52,7 +52,7 @@ public:
         raw_(subject, subject.raw_text, subject.spec.reference),
         templated_(subject, subject.template_text, subject.spec.kernel),
         plan_(subject, clean_, limits_, [this](const auto& workloads, bool brief, bool for_all) {
-          return run_more(workloads, brief, for_all ? clean_ : further_);
+          return run_more(workloads, brief, for_all ? clean_ : asked_for_);
         }) {
     for (const auto& [instance, facts] : subject.raw.code_facts)
       for (const int parameter : facts.nullable)
@@ -576,6 +576,7 @@ private:
   RunPlan::Shapes clean_;
   // More sizes that were looked for: only for code that no other size reaches.
   RunPlan::Shapes further_;
+  RunPlan::Shapes asked_for_; // on behalf of one configuration
   std::map<std::map<std::string, std::string>, std::vector<std::shared_ptr<const Workload>>> slow_;
   RunPlan plan_;
   std::vector<std::string> problems_; // of each task, or empty
