@@ -100,10 +100,11 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
       results[7].clean &&
       compare_trials(workload, results[7], results[0], settings[7], runs->unordered).problem.empty();
   for (std::size_t i = 8; i < settings.size(); ++i) {
-    if (settings[i].other_switches && results[i].clean)
-      runs->other_switches = std::move(results[i]);
-    if (settings[i].other_scalars && results[i].clean)
-      runs->other_scalars = std::move(results[i]);
+    if (settings[i].other_switches || settings[i].other_scalars) {
+      if (results[i].clean)
+        (settings[i].other_switches ? runs->other_switches : runs->other_scalars) = std::move(results[i]);
+      continue;
+    }
     if (settings[i].strides_apart) {
       // Rows that lie over each other would be written in an order that nothing fixes.
       if (results[i].clean && results[i + 1].clean && results[i].contents == results[i + 1].contents)
