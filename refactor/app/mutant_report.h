@@ -12,8 +12,8 @@
 namespace lathe::refactor {
 
 struct MutantReport {
-  std::string
-      text; // a table by kind and one by check, then those that no run tells apart, then every survivor
+  // A table by kind and one by check, then those that no run tells apart, then every survivor.
+  std::string text;
   nlohmann::json json;   // the same, one entry a mutant
   bool survived = false; // a wrong template was accepted
 };

@@ -36,6 +36,8 @@ private:
   Status check_template_arguments() const;
   Status close_open_names();
   Error ask_for(const std::string& name) const;
+  // Given, or in use, or else the usual ones.
+  const std::vector<std::string>& dtypes_of(const std::string& type) const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
   bool take_types_of_an_instance();
   std::string element_of(const KernelParameter& parameter) const;

@@ -14,6 +14,10 @@ namespace {
 // Where NVRTC reads the instance that was asked for; other messages are about the text.
 constexpr const char* IN_THE_INSTANCE = "__nv_name_map";
 
+bool names(const std::string& text, const std::string& name) {
+  return std::ranges::count(identifiers(text), name) > 0;
+}
+
 } // namespace
 
 // A traits<N, T> that a launcher builds from its own template parameters: T becomes an element type as a T of
@@ -21,13 +25,8 @@ constexpr const char* IN_THE_INSTANCE = "__nv_name_map";
 Status RawCandidateBuilder::close_open_names() {
   const auto complaint = [&](const std::map<std::string, std::string>& others) {
     std::map<std::string, std::string> cxx;
-    for (const std::string& type : data_types_) {
-      const auto given = facts_.types.find(type);
-      const auto used = dtypes_in_use_.find(type);
-      cxx[type] = dtype_cxx(given != facts_.types.end()    ? given->second.front()
-                            : used != dtypes_in_use_.end() ? used->second.front()
-                                                           : "bf16");
-    }
+    for (const std::string& type : data_types_)
+      cxx[type] = dtype_cxx(dtypes_of(type).front());
     for (const auto& [name, text] : others)
       cxx[name] = text;
     const auto compiled =
@@ -49,14 +48,13 @@ Status RawCandidateBuilder::close_open_names() {
       return ask_for(number == assumed.end() ? assumed.front() : *number);
     }
     const std::string name = is_open ? match[1].str() : "";
-    if (!is_open || std::ranges::none_of(site_.template_arguments, [&](const std::string& argument) {
-          return identifiers(argument).contains(name);
-        }))
+    if (!is_open || std::ranges::none_of(site_.template_arguments,
+                                         [&](const std::string& argument) { return names(argument, name); }))
       return Done{};
     if (!tried.insert(name).second)
       return ask_for(name);
     const std::size_t colons = extracted_.kernel.rfind("::");
-    if (identifiers(extracted_.text).contains(name) && colons != std::string::npos) {
+    if (names(extracted_.text, name) && colons != std::string::npos) {
       for (std::string& argument : site_.template_arguments)
         argument = substitute(argument, {{name, extracted_.kernel.substr(0, colons + 2) + name}});
     } else {

@@ -166,15 +166,17 @@ std::string RawCandidateBuilder::type_list(const std::map<std::string, std::stri
   return "<" + list + ">";
 }
 
+const std::vector<std::string>& RawCandidateBuilder::dtypes_of(const std::string& type) const {
+  if (const auto given = facts_.types.find(type); given != facts_.types.end())
+    return given->second;
+  const auto used = dtypes_in_use_.find(type);
+  return used != dtypes_in_use_.end() ? used->second : usual_dtypes;
+}
+
 Status RawCandidateBuilder::choose_dtypes() {
   Candidate& candidate = result_.candidate;
-  for (const std::string& type : data_types_) {
-    const auto given = facts_.types.find(type);
-    const auto used = dtypes_in_use_.find(type);
-    candidate.types.push_back({type, given != facts_.types.end()    ? given->second
-                                     : used != dtypes_in_use_.end() ? used->second
-                                                                    : usual_dtypes});
-  }
+  for (const std::string& type : data_types_)
+    candidate.types.push_back({type, dtypes_of(type)});
   for (const auto& [name, dtypes] : facts_.types)
     if (std::find(data_types_.begin(), data_types_.end(), name) == data_types_.end())
       return usage_error("no type parameter '" + name + "' of " + kernel_.name, "");

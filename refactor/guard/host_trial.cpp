@@ -104,15 +104,11 @@ std::optional<bool> switch_of(const Workload::Parameter& parameter) {
   return number ? std::optional(*number != 0) : std::nullopt;
 }
 
-bool is_switch(const Workload::Parameter& parameter) {
-  return switch_of(parameter).has_value();
-}
-
 Value value_in_trial(const Workload::Parameter& parameter, const TrialSettings& settings) {
   if (settings.other_scalars && is_real_scalar(parameter))
     return other_number(parameter.value);
-  if (settings.other_switches && is_switch(parameter))
-    return !*switch_of(parameter);
+  if (const auto is_on = switch_of(parameter); settings.other_switches && is_on)
+    return !*is_on;
   return parameter.value;
 }
 
@@ -330,7 +326,8 @@ bool has_real_scalars(const Workload& workload) {
 }
 
 bool has_switches(const Workload& workload) {
-  return std::ranges::any_of(workload.parameters, is_switch);
+  return std::ranges::any_of(workload.parameters,
+                             [](const auto& parameter) { return switch_of(parameter).has_value(); });
 }
 
 std::string compare_accesses(const Workload& workload, const TrialResult& templated, const TrialResult& raw) {

@@ -1,4 +1,5 @@
 #include "refactor/guard/reach.h"
+#include "tuner/base/text.h"
 
 #include <algorithm>
 #include <cctype>
@@ -30,7 +31,7 @@ std::set<std::string> words_of(const std::string& line) {
   std::set<std::string> words;
   std::string word;
   for (const char c : line + " ") {
-    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
+    if (is_word(c)) {
       word.push_back(c);
     } else if (!word.empty()) {
       words.insert(std::exchange(word, {}));

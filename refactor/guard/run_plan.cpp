@@ -93,9 +93,14 @@ void RunPlan::add_extremes(const Configuration& configuration) {
       wanted.push_back(std::move(longest));
   }
   std::vector<std::shared_ptr<const Workload>> unknown;
-  for (const auto& workload : wanted)
-    if (extremes_.emplace(workload->key(), nullptr).second)
+  for (const auto& workload : wanted) {
+    const auto [place, is_new] = extremes_.emplace(workload->key(), nullptr);
+    for (const auto& shape : shapes_.at(configuration.workload->types))
+      if (shape->workload->key() == workload->key())
+        place->second = shape.get();
+    if (is_new && !place->second)
       unknown.push_back(workload);
+  }
   for (const ReferenceRuns* shape : run_raw_(unknown, true, false))
     if (shape->raw[1].work <= MOST_WORK)
       extremes_[shape->workload->key()] = shape;

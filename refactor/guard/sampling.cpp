@@ -155,9 +155,10 @@ private:
       for (std::size_t other = 0; other < k; ++other) {
         const Pair pair{other, k, is_usual(other), is_usual(k)};
         on_pair(pair);
+        if (!deals_out_work(spec_.knobs[k]) || !deals_out_work(spec_.knobs[other]))
+          continue;
         for (std::size_t third = 0; third < other; ++third)
-          if (deals_out_work(spec_.knobs[k]) && deals_out_work(spec_.knobs[other]) &&
-              deals_out_work(spec_.knobs[third]))
+          if (deals_out_work(spec_.knobs[third]))
             on_three(Three{pair, third, is_usual(third)});
       }
     }

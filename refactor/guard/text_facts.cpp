@@ -61,23 +61,6 @@ std::string without_comments(std::string_view text) {
   return out;
 }
 
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t i = 0; i < text.size();) {
-    if (!is_word(text[i])) {
-      ++i;
-      continue;
-    }
-    std::size_t end = i;
-    while (end < text.size() && is_word(text[end]))
-      ++end;
-    if (!std::isdigit(static_cast<unsigned char>(text[i])))
-      words.push_back(text.substr(i, end - i));
-    i = end;
-  }
-  return words;
-}
-
 // "__CUDA_ARCH__", "__LINE__", "__cplusplus", "__has_include": what a compiler defines.
 bool is_predefined(const std::string& word) {
   if (WORDS.contains(word) || word.size() < 4 || word[0] != '_' || word[1] != '_')
@@ -104,7 +87,7 @@ public:
       directive(joined.substr(at, end - at));
       at = end + 1;
     }
-    for (const std::string& word : words_of(joined)) {
+    for (const std::string& word : identifiers(joined)) {
       if (is_predefined(word))
         facts_.predefined.insert(word);
       if (word.starts_with("__builtin_"))
@@ -127,15 +110,15 @@ private:
       facts_.constructions.insert("#line");
     else if (name == "pragma")
       facts_.pragmas.insert(pragma_name(rest));
-    else if (name == "define" && !words_of(rest).empty())
-      defined_.insert(words_of(rest)[0]);
+    else if (name == "define" && !identifiers(rest).empty())
+      defined_.insert(identifiers(rest)[0]);
     else if (name.starts_with("if") || name.starts_with("elif"))
       condition(name, rest);
   }
 
   void condition(const std::string& name, const std::string& rest) {
     bool forks = false;
-    for (const std::string& word : words_of(rest)) {
+    for (const std::string& word : identifiers(rest)) {
       forks |= is_predefined(word);
       if (word != "defined")
         facts_.conditions.insert(word);
@@ -149,7 +132,7 @@ private:
   }
 
   static std::string pragma_name(const std::string& rest) {
-    const std::vector<std::string> words = words_of(rest);
+    const std::vector<std::string> words = identifiers(rest);
     if (words.empty())
       return "";
     const bool is_vendor =
@@ -162,7 +145,7 @@ private:
         standard(R"(\[\[([^;{}]*?)\]\])");
     for (const std::regex* form : {&gnu, &standard})
       for (std::sregex_iterator at(text.begin(), text.end(), *form), end; at != end; ++at)
-        for (const std::string& word : words_of((*at)[1].str()))
+        for (const std::string& word : identifiers((*at)[1].str()))
           facts_.attributes.insert(word);
   }
 

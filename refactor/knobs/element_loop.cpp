@@ -83,30 +83,64 @@ private:
         look_at_variable(reference, variable);
   }
 
-  // Functions of the file that look at the thread, and all that make threads meet.
+  // Functions that make threads meet, and those of the file that look at the thread or call one of either.
   void look_at_call(const CallExpr* call) {
-    static const std::regex meeting(
-        "sync|shfl|atomic|ballot|__any|__all|__match|__reduce|activemask|threadIdx|asm");
-    std::string text = view_.text(call->getCallee());
+    static const std::regex meeting("sync|shfl|atomic|ballot|__any|__all|__match|__reduce|activemask");
+    const std::string name = name_of(call);
+    if (name.empty() || std::regex_search(name, meeting))
+      return refuse(call, "threads communicate, or may do so, in the loop's body");
     for (const FunctionDecl* function : view_.functions())
-      if (function != view_.kernel() && function->getNameAsString() == text.substr(0, text.find('<')))
-        if (const auto range = view_.range(function->getSourceRange()))
-          text += view_.text(*range);
-    if (std::regex_search(text, meeting))
-      refuse(call, "threads communicate, or are told apart, in the loop's body");
+      if (function != view_.kernel() && function->getNameAsString() == name && seen_.insert(function).second)
+        view_.visit(function->getBody(), [&](const Stmt* statement) {
+          const auto* expression = dyn_cast<Expr>(statement);
+          if (isa<AsmStmt>(statement) ||
+              (expression && KernelView::builtin_name(expression).starts_with("threadIdx.")))
+            refuse(call, "threads are told apart in the loop's body");
+          if (const auto* further = dyn_cast<CallExpr>(statement))
+            look_at_call(further);
+        });
   }
 
-  // What is kept from round to round may only be a sum.
+  // Without namespaces, template arguments and the object that a method is called of; empty: not known.
+  std::string name_of(const CallExpr* call) const {
+    if (const FunctionDecl* callee = call->getDirectCallee())
+      return callee->getNameAsString();
+    const std::string text = view_.text(call->getCallee());
+    const std::string name = text.substr(0, text.find('<'));
+    return name.substr(name.find_last_of(":.>") + 1);
+  }
+
+  // What is kept from round to round may only go into itself, as a sum does.
   void look_at_variable(const DeclRefExpr* reference, const VarDecl* variable) {
+    const std::string name = "'" + variable->getNameAsString() + "'";
     if (variable->hasAttr<CUDASharedAttr>() ||
         (variable->getType()->isArrayType() && !is_declared_in_body(variable)))
-      return refuse(reference,
-                    "'" + variable->getNameAsString() + "' is on the chip, where a thread finds its own");
+      return refuse(reference, name + " is on the chip, where a thread finds its own");
+    if (variable == loop_.counter || !view_.is_modified(variable) || is_declared_in_body(variable))
+      return;
     const QualType type = variable->getType().getNonReferenceType();
-    if (variable != loop_.counter && !type->isRealFloatingType() && !type->isDependentType() &&
-        !type->isRecordType() && view_.is_modified(variable) && !is_declared_in_body(variable) &&
-        !isa<ParmVarDecl>(variable))
-      refuse(reference, "'" + variable->getNameAsString() + "' goes on from round to round");
+    const bool is_number = type->isRealFloatingType() || type->isDependentType() || type->isRecordType();
+    if (!is_number || (is_changed_in_body(variable) && !goes_into_itself(reference, variable)))
+      refuse(reference, name + " goes on from round to round");
+  }
+
+  bool is_assignment_to(const Stmt* statement, const VarDecl* variable) const {
+    const auto parts = binary_parts(statement);
+    if (!parts || !BinaryOperator::isAssignmentOp(parts->operation))
+      return false;
+    const auto* target = dyn_cast<DeclRefExpr>(parts->left->IgnoreParenImpCasts());
+    return target && target->getDecl() == variable;
+  }
+  bool is_changed_in_body(const VarDecl* variable) const {
+    bool changed = false;
+    view_.visit(body_, [&](const Stmt* statement) { changed |= is_assignment_to(statement, variable); });
+    return changed;
+  }
+  bool goes_into_itself(const Stmt* reference, const VarDecl* variable) const {
+    for (const Stmt* above = reference; above && above != loop_.loop; above = view_.parent(above))
+      if (is_assignment_to(above, variable))
+        return true;
+    return false;
   }
 
   // Memory that no parameter's accesses account for may be any of them.
@@ -183,7 +217,7 @@ private:
     for (const Stmt* above = view_.parent(expression); below != body_;
          below = above, above = view_.parent(above)) {
       if (!above || isa<IfStmt>(above) || isa<ForStmt>(above) || isa<WhileStmt>(above) || isa<DoStmt>(above))
-        return above && above == loop_.loop;
+        return false;
       if (const auto* choice = dyn_cast<ConditionalOperator>(above); choice && choice->getCond() != below)
         return false;
       if (const auto parts = binary_parts(above);
@@ -212,7 +246,8 @@ private:
   KernelView& view_;
   const StridedLoop& loop_;
   const Stmt* body_;
-  std::set<const Expr*> known_; // accesses of the kernel's buffers
+  std::set<const Expr*> known_;        // accesses of the kernel's buffers
+  std::set<const FunctionDecl*> seen_; // that the body calls
   std::string problem_;
   ElementLoop found_;
 };

@@ -4,6 +4,7 @@
 #include "refactor/rewrite/constant_knob.h"
 #include "refactor/rewrite/launch_facts.h"
 #include "refactor/rewrite/loop_hint.h"
+#include "tuner/base/text.h"
 
 #include <clang/AST/DeclTemplate.h>
 #include <clang/Basic/SourceManager.h>
@@ -151,11 +152,6 @@ private:
     proposal.edits.push_back(insert(body->begin, "{" + guard + "\n" + indent + "  "));
     closing = insert(end, "\n" + indent + "}");
     return std::nullopt;
-  }
-
-  static std::string trimmed(const std::string& text) {
-    const std::size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
-    return begin == std::string::npos ? std::string() : text.substr(begin, end - begin + 1);
   }
 
   static std::optional<std::string> rewrite_access(const KernelView& view, const KeptElements& kept,

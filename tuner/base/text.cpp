@@ -23,14 +23,14 @@ std::string trimmed(std::string_view text) {
   return std::string(text);
 }
 
-std::set<std::string> identifiers(std::string_view text) {
-  std::set<std::string> names;
+std::vector<std::string> identifiers(std::string_view text) {
+  std::vector<std::string> names;
   for (std::size_t begin = 0; begin < text.size();) {
     std::size_t end = begin;
     while (end < text.size() && is_word(text[end]))
       ++end;
     if (end > begin && std::isdigit(static_cast<unsigned char>(text[begin])) == 0)
-      names.emplace(text.substr(begin, end - begin));
+      names.emplace_back(text.substr(begin, end - begin));
     begin = end + (end == begin ? 1 : 0);
   }
   return names;

@@ -1,9 +1,9 @@
 // Small questions about text that many parts ask.
 #pragma once
 
-#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lathe {
 
@@ -13,7 +13,8 @@ bool is_word(char letter);
 // Without white space at either end.
 std::string trimmed(std::string_view text);
 
-// The names in a text of C++: runs of word letters that no digit begins.
-std::set<std::string> identifiers(std::string_view text);
+// The names in a text of C++, in order, as often as they are there: runs of word letters that no digit
+// begins.
+std::vector<std::string> identifiers(std::string_view text);
 
 } // namespace lathe

@@ -262,6 +262,22 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"VectorNotEverySecond", "vectorize-loop",
             plain(kernel("  for (int i = 2 * threadIdx.x; i < d; i += 2 * blockDim.x) out[i] = in[i];")), "",
             "in turn"},
+        Row{"VectorNotWithTheRoundsBefore", "vectorize-loop",
+            plain(kernel(
+                "  float decay = 1;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n    decay *= "
+                "0.9f;\n    out[i] = in[i] * decay;\n  }")),
+            "", "round to round"},
+        Row{"VectorLargest", "vectorize-loop",
+            plain(kernel(
+                "  float most = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) most = fmaxf(most, "
+                "in[i]);\n  atomicAdd(out, most);")),
+            "VEC", ""},
+        Row{"VectorNotShuffledInAFunction", "vectorize-loop",
+            plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = lib::outer(in[i]);",
+                         "namespace lib {\n__device__ float inner(float x) { return "
+                         "__shfl_xor_sync(0xffffffffu, x, 1); "
+                         "}\n__device__ float outer(float x) { return inner(x); }\n}\n")),
+            "", "communicate"},
         Row{"VectorNotShuffled", "vectorize-loop",
             plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = "
                          "__shfl_xor_sync(0xffffffffu, in[i], 1);")),
