@@ -273,6 +273,16 @@ std::shared_ptr<const Workload> least_shape(const JudgedPair& subject, const Con
     if (list.consider(dimensions))
       return list.shapes.front();
   }
+  // Conditions that tie the dimension to the knobs admit only sizes near this one: a round that is kept must
+  // not be idle, say.
+  std::int64_t less = 1;
+  while (less * 2 < own)
+    less *= 2;
+  for (; less > 0; less /= 2) {
+    dimensions[dimension] = own - less;
+    if (own > less && list.consider(dimensions))
+      return list.shapes.front();
+  }
   return nullptr;
 }
 

@@ -85,6 +85,14 @@ Moves moves_object(const KernelView& view, const FunctionDecl* method, unsigned 
   return known ? moves : Moves::unknown;
 }
 
+bool takes_pointer_to_const(const FunctionDecl* function, unsigned index) {
+  if (index >= function->getNumParams())
+    return false;
+  const QualType type = function->getParamDecl(index)->getType();
+  return type->isPointerType() && type->getPointeeType().isConstQualified() &&
+         !type->getPointeeType().isVolatileQualified();
+}
+
 class Collector {
 public:
   Collector(const KernelView& view, const VarDecl* array, bool known_only)
@@ -223,7 +231,7 @@ private:
     accesses_.push_back(std::move(access));
   }
 
-  // x.load(address), x.store(address)
+  // x.load(address), x.store(address). What takes a pointer to const reads only.
   void handed_over(const CallExpr* call, const Expr* address, BufferAccess access) {
     const Expr* callee = call->getCallee()->IgnoreParenImpCasts();
     DeclarationName name;
@@ -242,21 +250,27 @@ private:
     if (!object || object->getType()->isPointerType() || index == call->getNumArgs())
       return refuse(call, "is handed to a function");
     Moves moves = Moves::unknown;
+    bool moves_only = true, reads_only = true, is_known = false;
     for (const FunctionDecl* function : view_.functions()) {
       if (function->getDeclName() != name)
         continue;
       const Moves now = moves_object(view_, function, index);
-      if (now == Moves::unknown || (moves != Moves::unknown && moves != now))
-        return refuse(call, "is handed to " + name.getAsString() + ", which may touch more than its object");
+      moves_only &= now != Moves::unknown && (!is_known || moves == now);
+      reads_only &= takes_pointer_to_const(function, index);
       moves = now;
+      is_known = true;
     }
-    if (moves == Moves::unknown)
+    if (!is_known)
       return refuse(call, "is handed to " + name.getAsString() + ", which is not known");
+    if (!moves_only && !reads_only)
+      return refuse(call, "is handed to " + name.getAsString() + ", which may touch more than its object");
     access.expression = address;
     access.is_address = true;
-    access.writes = moves == Moves::to_memory;
+    access.is_opaque = !moves_only;
+    access.writes = moves_only && moves == Moves::to_memory;
     access.reads = !access.writes;
     access.object = object;
+    access.call = call;
     access.statement = call;
     while (isa_and_nonnull<FullExpr>(view_.parent(access.statement)))
       access.statement = view_.parent(access.statement);

@@ -11,11 +11,14 @@ struct BufferAccess {
   const clang::Expr* expression = nullptr; // the element, or the address that goes to a helper
   bool is_address = false;
   bool writes = false, reads = false;
+  // The method that takes the address reads behind it, how far and what it makes of that is not known.
+  bool is_opaque = false;
   Polynomial index;                        // from where it was cast, or the start, in elements of `carrier`
   Polynomial before_cast;                  // in the array's own elements
   std::vector<const clang::Expr*> indices; // its summands as written
   clang::QualType carrier;                 // what the pointer was cast to; null: the array's own elements
   const clang::Expr* object = nullptr;     // whose method takes the address: it moves the object itself
+  const clang::CallExpr* call = nullptr;   // of that method
   const clang::Stmt* statement = nullptr;  // the call as a statement of a block
 };
 

@@ -1,6 +1,7 @@
 #include "refactor/knobs/element_loop.h"
 
 #include "refactor/knobs/buffer_accesses.h"
+#include "refactor/knobs/called_functions.h"
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/DeclTemplate.h>
@@ -85,29 +86,20 @@ private:
 
   // Functions that make threads meet, and those of the file that look at the thread or call one of either.
   void look_at_call(const CallExpr* call) {
-    static const std::regex meeting("sync|shfl|atomic|ballot|__any|__all|__match|__reduce|activemask");
-    const std::string name = name_of(call);
-    if (name.empty() || std::regex_search(name, meeting))
-      return refuse(call, "threads communicate, or may do so, in the loop's body");
-    for (const FunctionDecl* function : view_.functions())
-      if (function != view_.kernel() && function->getNameAsString() == name && seen_.insert(function).second)
-        view_.visit(function->getBody(), [&](const Stmt* statement) {
-          const auto* expression = dyn_cast<Expr>(statement);
-          if (isa<AsmStmt>(statement) ||
-              (expression && KernelView::builtin_name(expression).starts_with("threadIdx.")))
-            refuse(call, "threads are told apart in the loop's body");
-          if (const auto* further = dyn_cast<CallExpr>(statement))
-            look_at_call(further);
-        });
-  }
-
-  // Without namespaces, template arguments and the object that a method is called of; empty: not known.
-  std::string name_of(const CallExpr* call) const {
-    if (const FunctionDecl* callee = call->getDirectCallee())
-      return callee->getNameAsString();
-    const std::string text = view_.text(call->getCallee());
-    const std::string name = text.substr(0, text.find('<'));
-    return name.substr(name.find_last_of(":.>") + 1);
+    const auto look = [&](const CallExpr* at) {
+      const std::string name = callee_name(view_, at);
+      if (name.empty() || threads_meet_in(name))
+        refuse(call, "threads communicate, or may do so, in the loop's body");
+    };
+    look(call);
+    visit_called(view_, call, [&](const Stmt* statement) {
+      const auto* expression = dyn_cast<Expr>(statement);
+      if (isa<AsmStmt>(statement) ||
+          (expression && KernelView::builtin_name(expression).starts_with("threadIdx.")))
+        refuse(call, "threads are told apart in the loop's body");
+      if (const auto* further = dyn_cast<CallExpr>(statement))
+        look(further);
+    });
   }
 
   // What is kept from round to round may only go into itself, as a sum does.
@@ -246,8 +238,7 @@ private:
   KernelView& view_;
   const StridedLoop& loop_;
   const Stmt* body_;
-  std::set<const Expr*> known_;        // accesses of the kernel's buffers
-  std::set<const FunctionDecl*> seen_; // that the body calls
+  std::set<const Expr*> known_; // accesses of the kernel's buffers
   std::string problem_;
   ElementLoop found_;
 };

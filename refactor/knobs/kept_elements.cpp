@@ -1,5 +1,7 @@
 #include "refactor/knobs/kept_elements.h"
 
+#include "refactor/knobs/kept_objects.h"
+
 #include <clang/AST/Attr.h>
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/StmtCXX.h>
@@ -102,6 +104,10 @@ private:
     if (auto* problem = std::get_if<std::string>(&collected))
       return *problem;
     const auto& accesses = std::get<std::vector<BufferAccess>>(collected);
+    for (const BufferAccess& access : accesses)
+      if (access.is_opaque)
+        return name + " is read at " + view_.at_line(access.expression->getBeginLoc()) +
+               " by a method that may read more than its object";
     for (const BufferAccess& leader : accesses) {
       const StridedLoop* loop = loop_of(leader.expression);
       if (!loop || !leader.writes || !is_stable(view_, leader.index) || !leader.before_cast.is_zero())
@@ -215,24 +221,23 @@ private:
   std::variant<std::string, KeptElements> study_buffer(const VarDecl* buffer) {
     const std::string name = buffer->getNameAsString();
     const QualType pointee = buffer->getType()->getPointeeType();
-    const bool constant = pointee.isConstQualified();
     if (pointee.isVolatileQualified() || view_.is_modified(buffer))
       return name + " is volatile or moves";
-    auto collected = accesses_of(view_, buffer, constant);
+    auto collected = accesses_of(view_, buffer, pointee.isConstQualified());
     if (auto* problem = std::get_if<std::string>(&collected))
       return *problem;
     const auto& accesses = std::get<std::vector<BufferAccess>>(collected);
+    const bool constant = std::ranges::none_of(accesses, &BufferAccess::writes);
     for (const BufferAccess& leader : accesses) {
       const StridedLoop* loop = loop_of(leader.expression);
-      if (!loop || leader.is_address || !is_stable(view_, leader.index) ||
+      if (!loop || (leader.is_address && !constant) || !is_stable(view_, leader.index) ||
           !is_stable(view_, leader.before_cast) || !leader.index.mentions(loop_atom))
         continue;
-      if (!constant) {
-        const auto share = share_of(*loop, leader.index, facts_);
-        if (!share || share->each.as_constant() != 1 || leader.before_cast.mentions("threadIdx."))
-          continue;
-      }
-      auto found = copies(buffer, accesses, leader, pointee);
+      const auto share = share_of(*loop, leader.index, facts_);
+      if (!constant &&
+          (!share || share->each.as_constant() != 1 || leader.before_cast.mentions("threadIdx.")))
+        continue;
+      auto found = copies(buffer, accesses, leader, pointee, share);
       if (std::holds_alternative<KeptElements>(found))
         return found;
       return name + " " + std::get<std::string>(found);
@@ -242,7 +247,8 @@ private:
 
   std::variant<std::string, KeptElements> copies(const VarDecl* buffer,
                                                  const std::vector<BufferAccess>& accesses,
-                                                 const BufferAccess& leader, QualType pointee) {
+                                                 const BufferAccess& leader, QualType pointee,
+                                                 const std::optional<Share>& share) {
     KeptElements kept;
     kept.array = buffer;
     kept.in_global_memory = true;
@@ -250,7 +256,8 @@ private:
     kept.each = kept.each_at_launch = "1";
     for (const BufferAccess& access : accesses) {
       const StridedLoop* loop = loop_of(access.expression);
-      const bool matches = loop && !access.is_address && same_place(access, leader, view_.context());
+      const bool matches =
+          loop && access.is_address == leader.is_address && same_place(access, leader, view_.context());
       if (!matches && access.writes)
         return "is also stored to at " + view_.at_line(access.expression->getBeginLoc());
       if (access.reads && access.writes)
@@ -269,7 +276,16 @@ private:
     in_order(kept);
     if (auto problem = keep_copies(kept))
       return *problem;
-    return at_launch(kept, leader, Share{Polynomial::constant(1), Polynomial()});
+    if (!leader.is_address)
+      return at_launch(kept, leader, Share{Polynomial::constant(1), Polynomial()});
+    auto type = kept_object_type(view_, kept.loops, kept.accesses);
+    if (auto* problem = std::get_if<NotKept>(&type))
+      return problem->reason;
+    kept.object_type = std::get<std::string>(type);
+    auto found = at_launch(kept, leader, share.value_or(Share{Polynomial::constant(1), Polynomial()}));
+    if (auto* objects = std::get_if<KeptElements>(&found); objects && !share)
+      objects->each_at_launch.clear(); // how large an object is, is not known
+    return found;
   }
 
   // Leaves the accesses that change: in the first loop the stores, or the loads where it stores nothing; in

@@ -12,6 +12,8 @@ struct KeptElements {
   // Of a parameter: the first loop loads or stores them as before and keeps a copy, later loops read the
   // copy.
   bool in_global_memory = false;
+  // Of a parameter: methods fill objects of this type from it, as written; the objects are kept whole.
+  std::string object_type;
   clang::QualType element;                         // of the array, or what its address is cast to
   std::string each;                                // elements of a thread in a round, as C++: "VEC_SIZE"
   std::string each_at_launch;                      // the same as a Lathe expression; "" where it is not known
@@ -30,9 +32,9 @@ struct KeptElements {
 //  - what is read was written in an earlier loop, or earlier in the same one, under no further condition;
 //  - every other access of the array is of an element before `rest`, and every access is known.
 // Then a thread reads back exactly its own values, and nobody else sees them.
-// For a buffer, which others may see: the pointer is __restrict__; either its data is const and the index is
-// the same in all loops, or all stores are known and of the element that the thread has to itself. Otherwise
-// the reason.
+// For a buffer, which others may see: the pointer is __restrict__; either nothing is stored through it and
+// the index is the same in all loops, or all stores are known and of the element that the thread has to
+// itself. For objects that methods fill from a buffer, see kept_objects.h. Otherwise the reason.
 std::variant<std::string, KeptElements> find_kept_elements(KernelView& view, const LaunchFacts& facts);
 
 } // namespace lathe::refactor

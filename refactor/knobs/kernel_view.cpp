@@ -278,11 +278,15 @@ void KernelView::collect_modified() {
     } else if (const auto* call = dyn_cast<CallExpr>(statement)) {
       // Passed by reference: the call may write it. Dependent callees may take anything by reference.
       const FunctionDecl* callee = call->getDirectCallee();
+      const auto operation = binary_parts(call);
+      const bool computes = operation && !BinaryOperator::isAssignmentOp(operation->operation);
       for (unsigned i = 0; i < call->getNumArgs(); ++i) {
         const Expr* argument = call->getArg(i);
         if (!isa<DeclRefExpr>(argument->IgnoreParens()))
           continue; // an rvalue conversion stands above a value argument
         const auto* reference = cast<DeclRefExpr>(argument->IgnoreParens());
+        if (computes && reference->getType()->isPointerType())
+          continue; // no operator that is not an assignment may change a pointer
         const bool is_const = reference->getType().isConstQualified();
         const bool by_value =
             callee && i < callee->getNumParams() && !callee->getParamDecl(i)->getType()->isReferenceType();

@@ -48,11 +48,14 @@ public:
       std::optional<Edit> closing; // behind what the accesses put there
       if (auto reason = rewrite_header(view, candidate, kept, kept.loops[i], names, proposal, closing))
         return Refusal{*reason};
-      for (const BufferAccess& access : kept.accesses[i])
-        if (auto reason = kept.in_global_memory && i == 0
-                              ? copy_access(view, access, round, names, proposal.edits)
-                              : rewrite_access(view, kept, access, round, names, proposal.edits))
+      for (const BufferAccess& access : kept.accesses[i]) {
+        const bool fills = kept.in_global_memory && i == 0;
+        if (auto reason = !kept.object_type.empty()
+                              ? keep_object(view, access, fills, round, names, proposal.edits)
+                          : fills ? copy_access(view, access, round, names, proposal.edits)
+                                  : rewrite_access(view, kept, access, round, names, proposal.edits))
           return Refusal{*reason};
+      }
       if (closing)
         proposal.edits.push_back(*closing);
     }
@@ -87,9 +90,11 @@ private:
       at = hint.line.begin;
     const std::string count = kept.each == "1" ? names.knob : names.knob + " * " + kept.each;
     const bool vectors = kept.each != "1";
-    const std::string declaration = std::string(vectors ? "alignas(16) " : "") +
-                                    type_text(view, kept.element) + " " + names.array + "[" + names.knob +
-                                    " == 0 ? 1 : " + count + "];";
+    const std::string type = !kept.object_type.empty()
+                                 ? kept.object_type
+                                 : std::string(vectors ? "alignas(16) " : "") + type_text(view, kept.element);
+    const std::string declaration =
+        type + " " + names.array + "[" + names.knob + " == 0 ? 1 : " + count + "];";
     const std::size_t start = line_start(text, at);
     const bool alone = text.find_first_not_of(" \t", start) == at;
     const std::string indent = hint.present ? indentation(text, manager.getFileOffset(manager.getExpansionLoc(
@@ -206,6 +211,27 @@ private:
     if (!value || assignment->operation != BO_Assign)
       return "the store at " + view.at_line(access.expression->getBeginLoc()) + " comes from a macro";
     edits.push_back(insert(value->begin, names.array + "[" + names.knob + " == 0 ? 0 : " + round + "] = "));
+    return std::nullopt;
+  }
+
+  // An object that a method fills: the first loop's is copied, and later ones are the copy.
+  static std::optional<std::string> keep_object(const KernelView& view, const BufferAccess& access,
+                                                bool fills, const std::string& round, const Names& names,
+                                                std::vector<Edit>& edits) {
+    const auto bytes = view.range(access.statement->getSourceRange());
+    const std::string& text = view.file_text();
+    const std::size_t end = bytes ? text.find_first_not_of(" \t\n", bytes->end) : std::string::npos;
+    if (end == std::string::npos || text[end] != ';')
+      return "the access at " + view.at_line(access.expression->getBeginLoc()) + " comes from a macro";
+    const std::string object = view.text(access.object), copy = names.array + "[" + round + "]";
+    const std::string indent = indentation(text, bytes->begin);
+    if (fills) {
+      edits.push_back(insert(end + 1, "\n" + indent + "if constexpr (" + names.knob + " > 0)\n" + indent +
+                                          "  " + copy + " = " + object + ";"));
+      return std::nullopt;
+    }
+    edits.push_back(insert(bytes->begin, "if constexpr (" + names.knob + " == 0)\n" + indent + "  "));
+    edits.push_back(insert(end + 1, "\n" + indent + "else\n" + indent + "  " + object + " = " + copy + ";"));
     return std::nullopt;
   }
 

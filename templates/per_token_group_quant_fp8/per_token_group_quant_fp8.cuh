@@ -102,7 +102,7 @@ __device__ __forceinline__ float group_max(float value) {
   return value;
 }
 
-template <typename T, uint32_t vec_size, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS>
+template <typename T, uint32_t vec_size, unsigned KEEP, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS>
 __global__ void
 __launch_bounds__(MIN_BLOCKS == 0 ? 0 : 1024, MIN_BLOCKS) per_token_group_quant_fp8_kernel(const T* __restrict__ input, __nv_fp8_e4m3* __restrict__ output,
                                  float* __restrict__ scales, const int group_size, const int groups_per_block,
@@ -117,10 +117,17 @@ __launch_bounds__(MIN_BLOCKS == 0 ? 0 : 1024, MIN_BLOCKS) per_token_group_quant_
   const int32_t packs = group_size / vec_size;
 
   float maximum = eps;
-#pragma unroll UNROLL
-  for (int32_t i = lane; i < packs; i += THREADS_PER_GROUP) {
+  aligned_vector<T, vec_size> lathe_kept[KEEP == 0 ? 1 : KEEP];
+#pragma unroll (KEEP == 0 ? UNROLL : KEEP)
+  for (int32_t i = lane, lathe_round = 0; KEEP == 0 ? i < packs : lathe_round < KEEP; i += THREADS_PER_GROUP, ++lathe_round) {
+    if constexpr (KEEP > 0) {
+      if (!(i < packs))
+        continue;
+    }
     aligned_vector<T, vec_size> x;
     x.template load<LOAD_CACHE>(group_input + i * vec_size);
+    if constexpr (KEEP > 0)
+      lathe_kept[lathe_round] = x;
 #pragma unroll
     for (uint32_t j = 0; j < vec_size; ++j)
       maximum = fmaxf(maximum, fabsf(static_cast<float>(x[j])));
@@ -131,10 +138,17 @@ __launch_bounds__(MIN_BLOCKS == 0 ? 0 : 1024, MIN_BLOCKS) per_token_group_quant_
   if (lane == 0)
     lathe_store<STORE_CACHE>(scale, &scales[group]);
 
-#pragma unroll UNROLL_2
-  for (int32_t i = lane; i < packs; i += THREADS_PER_GROUP) {
+#pragma unroll (KEEP == 0 ? UNROLL_2 : KEEP)
+  for (int32_t i = lane, lathe_round = 0; KEEP == 0 ? i < packs : lathe_round < KEEP; i += THREADS_PER_GROUP, ++lathe_round) {
+    if constexpr (KEEP > 0) {
+      if (!(i < packs))
+        continue;
+    }
     aligned_vector<T, vec_size> x;
-    x.template load<LOAD_CACHE>(group_input + i * vec_size);
+    if constexpr (KEEP == 0)
+      x.template load<LOAD_CACHE>(group_input + i * vec_size);
+    else
+      x = lathe_kept[lathe_round];
 #pragma unroll
     for (uint32_t j = 0; j < vec_size; ++j) {
       const float quotient = fminf(fmaxf(static_cast<float>(x[j]) / scale, min_8bit), max_8bit);

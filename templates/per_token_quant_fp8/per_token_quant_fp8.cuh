@@ -96,7 +96,7 @@ template <typename T, unsigned N> struct aligned_vector {
 constexpr float FP8_MAX = 448.0f;
 
 // Eight tokens a block of 256 threads: every warp reduces and writes a row by itself.
-template <typename T, int TOKENS_PER_BLOCK, int K1_VEC_SIZE, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS>
+template <typename T, int TOKENS_PER_BLOCK, int K1_VEC_SIZE, unsigned K1_KEEP, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS>
 __device__ __forceinline__ void
  per_token_quant_fp8_warp_kernel(const T* __restrict__ input, __nv_fp8_e4m3* __restrict__ output,
                                 float* __restrict__ scales, const int64_t d, const int64_t num_tokens) {
@@ -109,10 +109,17 @@ __device__ __forceinline__ void
   const int32_t packs = d / K1_VEC_SIZE;
 
   float maximum = 0.0f;
-#pragma unroll K1_UNROLL
-  for (int32_t i = lane; i < packs; i += 32) {
+  aligned_vector<T, K1_VEC_SIZE> lathe_kept[K1_KEEP == 0 ? 1 : K1_KEEP];
+#pragma unroll (K1_KEEP == 0 ? K1_UNROLL : K1_KEEP)
+  for (int32_t i = lane, lathe_round = 0; K1_KEEP == 0 ? i < packs : lathe_round < K1_KEEP; i += 32, ++lathe_round) {
+    if constexpr (K1_KEEP > 0) {
+      if (!(i < packs))
+        continue;
+    }
     aligned_vector<T, K1_VEC_SIZE> x;
     x.template load<K1_LOAD_CACHE>(token_input + i * K1_VEC_SIZE);
+    if constexpr (K1_KEEP > 0)
+      lathe_kept[lathe_round] = x;
 #pragma unroll
     for (int j = 0; j < K1_VEC_SIZE; ++j)
       maximum = fmaxf(maximum, fabsf(static_cast<float>(x[j])));
@@ -126,11 +133,18 @@ __device__ __forceinline__ void
     lathe_store<K1_STORE_CACHE>(scale, &scales[token]);
   const float inverse = scale == 0.0f ? 0.0f : 1.0f / scale;
 
-#pragma unroll K1_UNROLL_2
-  for (int32_t i = lane; i < packs; i += 32) {
+#pragma unroll (K1_KEEP == 0 ? K1_UNROLL_2 : K1_KEEP)
+  for (int32_t i = lane, lathe_round = 0; K1_KEEP == 0 ? i < packs : lathe_round < K1_KEEP; i += 32, ++lathe_round) {
+    if constexpr (K1_KEEP > 0) {
+      if (!(i < packs))
+        continue;
+    }
     aligned_vector<T, K1_VEC_SIZE> x;
     aligned_vector<__nv_fp8_e4m3, K1_VEC_SIZE> result;
-    x.template load<K1_LOAD_CACHE>(token_input + i * K1_VEC_SIZE);
+    if constexpr (K1_KEEP == 0)
+      x.template load<K1_LOAD_CACHE>(token_input + i * K1_VEC_SIZE);
+    else
+      x = lathe_kept[lathe_round];
 #pragma unroll
     for (int j = 0; j < K1_VEC_SIZE; ++j)
       result[j] =
@@ -140,7 +154,7 @@ __device__ __forceinline__ void
 }
 
 // The launch bounds of per_token_quant_fp8_warp_kernel.
-template <typename T, int TOKENS_PER_BLOCK, int K1_VEC_SIZE, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS> struct lathe_launch_bounds {
+template <typename T, int TOKENS_PER_BLOCK, int K1_VEC_SIZE, unsigned K1_KEEP, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS> struct lathe_launch_bounds {
   static constexpr int threads = K1_MIN_BLOCKS == 0 ? 0 : 256;
   static constexpr int blocks =  K1_MIN_BLOCKS;
 };
@@ -258,7 +272,7 @@ template <unsigned K2_BLOCK> __device__ __forceinline__ float block_max(float va
   return value;
 }
 
-template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS>
+template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS>
 __device__ __forceinline__ void  per_token_quant_fp8_kernel(const T* __restrict__ input, __nv_fp8_e4m3* __restrict__ output,
                                            float* __restrict__ scales, const int64_t d,
                                            const int64_t num_tokens) {
@@ -271,10 +285,17 @@ __device__ __forceinline__ void  per_token_quant_fp8_kernel(const T* __restrict_
   const int32_t packs = d / K2_VEC_SIZE;
 
   float maximum = 0.0f;
-#pragma unroll K2_UNROLL
-  for (int32_t i = threadIdx.x; i < packs; i += (K2_BLOCK == 0 ? blockDim.x : K2_BLOCK)) {
+  aligned_vector<T, K2_VEC_SIZE> lathe_kept[K2_KEEP == 0 ? 1 : K2_KEEP];
+#pragma unroll (K2_KEEP == 0 ? K2_UNROLL : K2_KEEP)
+  for (int32_t i = threadIdx.x, lathe_round = 0; K2_KEEP == 0 ? i < packs : lathe_round < K2_KEEP; i += (K2_BLOCK == 0 ? blockDim.x : K2_BLOCK), ++lathe_round) {
+    if constexpr (K2_KEEP > 0) {
+      if (!(i < packs))
+        continue;
+    }
     aligned_vector<T, K2_VEC_SIZE> x;
     x.template load<K2_LOAD_CACHE>(token_input + i * K2_VEC_SIZE);
+    if constexpr (K2_KEEP > 0)
+      lathe_kept[lathe_round] = x;
 #pragma unroll
     for (int j = 0; j < K2_VEC_SIZE; ++j)
       maximum = fmaxf(maximum, fabsf(static_cast<float>(x[j])));
@@ -289,11 +310,18 @@ __device__ __forceinline__ void  per_token_quant_fp8_kernel(const T* __restrict_
   __syncthreads();
   const float inverse = 1.0f / shared_scale;
 
-#pragma unroll K2_UNROLL_2
-  for (int32_t i = threadIdx.x; i < packs; i += (K2_BLOCK == 0 ? blockDim.x : K2_BLOCK)) {
+#pragma unroll (K2_KEEP == 0 ? K2_UNROLL_2 : K2_KEEP)
+  for (int32_t i = threadIdx.x, lathe_round = 0; K2_KEEP == 0 ? i < packs : lathe_round < K2_KEEP; i += (K2_BLOCK == 0 ? blockDim.x : K2_BLOCK), ++lathe_round) {
+    if constexpr (K2_KEEP > 0) {
+      if (!(i < packs))
+        continue;
+    }
     aligned_vector<T, K2_VEC_SIZE> x;
     aligned_vector<__nv_fp8_e4m3, K2_VEC_SIZE> result;
-    x.template load<K2_LOAD_CACHE>(token_input + i * K2_VEC_SIZE);
+    if constexpr (K2_KEEP == 0)
+      x.template load<K2_LOAD_CACHE>(token_input + i * K2_VEC_SIZE);
+    else
+      x = lathe_kept[lathe_round];
 #pragma unroll
     for (int j = 0; j < K2_VEC_SIZE; ++j)
       result[j] =
@@ -306,7 +334,7 @@ __device__ __forceinline__ void  per_token_quant_fp8_kernel(const T* __restrict_
 }
 
 // The launch bounds of per_token_quant_fp8_kernel.
-template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS> struct lathe_launch_bounds {
+template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS> struct lathe_launch_bounds {
   static constexpr int threads = K2_MIN_BLOCKS == 0 ? 0 : (K2_BLOCK == 0 ? 256 : K2_BLOCK);
   static constexpr int blocks =  K2_MIN_BLOCKS;
 };
@@ -314,10 +342,10 @@ template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_ROWS, int 
 } // namespace kernel_2
 
 // KERNEL: 1 the first kernel, 2 the second.
-template <typename T, int KERNEL, int K1_VEC_SIZE, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS>
-__global__ void __launch_bounds__((KERNEL == 1 ? kernel_1::lathe_launch_bounds<T, 8, K1_VEC_SIZE, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS>::threads : kernel_2::lathe_launch_bounds<T, K2_VEC_SIZE, K2_BLOCK, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS>::threads), (KERNEL == 1 ? kernel_1::lathe_launch_bounds<T, 8, K1_VEC_SIZE, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS>::blocks : kernel_2::lathe_launch_bounds<T, K2_VEC_SIZE, K2_BLOCK, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS>::blocks)) per_token_quant_fp8_choice(const T *__restrict input, __nv_fp8_e4m3 *__restrict output, float *__restrict scales, const int64_t d, const int64_t num_tokens) {
+template <typename T, int KERNEL, int K1_VEC_SIZE, unsigned K1_KEEP, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS>
+__global__ void __launch_bounds__((KERNEL == 1 ? kernel_1::lathe_launch_bounds<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS>::threads : kernel_2::lathe_launch_bounds<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS>::threads), (KERNEL == 1 ? kernel_1::lathe_launch_bounds<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS>::blocks : kernel_2::lathe_launch_bounds<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS>::blocks)) per_token_quant_fp8_choice(const T *__restrict input, __nv_fp8_e4m3 *__restrict output, float *__restrict scales, const int64_t d, const int64_t num_tokens) {
   if constexpr (KERNEL == 1)
-    kernel_1::per_token_quant_fp8_warp_kernel<T, 8, K1_VEC_SIZE, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS>(input, output, scales, d, num_tokens);
+    kernel_1::per_token_quant_fp8_warp_kernel<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS>(input, output, scales, d, num_tokens);
   else
-    kernel_2::per_token_quant_fp8_kernel<T, K2_VEC_SIZE, K2_BLOCK, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS>(input, output, scales, d, num_tokens);
+    kernel_2::per_token_quant_fp8_kernel<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS>(input, output, scales, d, num_tokens);
 }

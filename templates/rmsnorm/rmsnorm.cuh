@@ -94,7 +94,7 @@ __host__ __device__ __forceinline__ constexpr uint32_t ceil_div(uint32_t a, uint
   return (a + b - 1) / b;
 }
 
-template <uint32_t VEC_SIZE, typename T, unsigned BLOCK_Y, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS>
+template <uint32_t VEC_SIZE, typename T, unsigned BLOCK_Y, unsigned KEEP, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS>
 __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK_Y == 0 ? 1024 : 32 * BLOCK_Y), MIN_BLOCKS) rmsnorm_kernel(const T* __restrict__ input, const T* __restrict__ weight,
                                T* __restrict__ output, const uint32_t d, const uint32_t input_stride,
                                const uint32_t output_stride, const float weight_bias, const float eps) {
@@ -109,12 +109,15 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK_Y == 0 ? 1024 : 3
   extern __shared__ float warp_sums[];
 
   float sum_of_squares = 0.f;
-#pragma unroll UNROLL
-  for (uint32_t i = 0; i < rounds; ++i) {
+  aligned_vector<T, VEC_SIZE> lathe_kept[KEEP == 0 ? 1 : KEEP];
+#pragma unroll (KEEP == 0 ? UNROLL : KEEP)
+  for (uint32_t i = 0; KEEP == 0 ? i < rounds : i < KEEP; ++i) {
     const uint32_t column = (i * num_threads + thread) * VEC_SIZE;
     if (column < d) {
       aligned_vector<T, VEC_SIZE> x;
       x.template load<LOAD_CACHE>(input + row * input_stride + column);
+      if constexpr (KEEP > 0)
+        lathe_kept[i] = x;
 #pragma unroll
       for (uint32_t j = 0; j < VEC_SIZE; ++j) {
         const float value = static_cast<float>(x[j]);
@@ -141,12 +144,15 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK_Y == 0 ? 1024 : 3
   __syncthreads();
   const float scale = rsqrtf(warp_sums[0] / static_cast<float>(d) + eps);
 
-#pragma unroll UNROLL_2
-  for (uint32_t i = 0; i < rounds; ++i) {
+#pragma unroll (KEEP == 0 ? UNROLL_2 : KEEP)
+  for (uint32_t i = 0; KEEP == 0 ? i < rounds : i < KEEP; ++i) {
     const uint32_t column = (i * num_threads + thread) * VEC_SIZE;
     if (column < d) {
       aligned_vector<T, VEC_SIZE> x, w, result;
-      x.template load<LOAD_CACHE>(input + row * input_stride + column);
+      if constexpr (KEEP == 0)
+        x.template load<LOAD_CACHE>(input + row * input_stride + column);
+      else
+        x = lathe_kept[i];
       w.load(weight + column);
 #pragma unroll
       for (uint32_t j = 0; j < VEC_SIZE; ++j) {

@@ -27,6 +27,26 @@ const std::string vector_type =
     "  __device__ void store(float* p) {\n    for (int k = 0; k < 1; ++k) "
     "reinterpret_cast<float4*>(p)[k] = bits[k];\n  }\n};\n";
 
+// What a method makes of the memory need not be known: `half` reads and converts.
+const std::string reading_type =
+    "struct pair {\n  float low, high;\n"
+    "  __device__ void fill(float v) { low = v; high = v; }\n"
+    "  __device__ void half(const float* p) {\n    low = 0.5f * p[0];\n    high = 0.5f * p[1];\n  }\n"
+    "  __device__ void whole(const float* p) {\n    low = p[0];\n    high = p[1];\n  }\n"
+    "  __device__ void together(const float* p) {\n    low = __shfl_sync(0xffffffffu, p[0], 0);\n    high "
+    "= 0;\n  }\n"
+    "  __device__ void store(float* p) {\n    p[0] = low;\n    p[1] = high;\n  }\n};\n";
+
+// Two loops over pairs of a row: `first` and `later` fill x, which goes into a sum and is stored.
+std::string pairs(const std::string& first, const std::string& later) {
+  const std::string loop = "  for (int i = threadIdx.x; i < d / 2; i += blockDim.x) {\n";
+  return "  float sum = 0;\n" + loop + first +
+         "    sum += x.low;\n  }\n  sum = __shfl_xor_sync(0xffffffffu, "
+         "sum, 1);\n" +
+         loop + later + "    x.low *= sum;\n    x.store(out + i * 2);\n  }";
+}
+const std::string half_pair = "    pair x;\n    x.half(in + i * 2);\n";
+
 // A norm reads a row of global memory twice.
 const std::string restricted = "float* __restrict__ out, const float* __restrict__ in, int n, int d";
 const std::string twice =
@@ -100,6 +120,59 @@ INSTANTIATE_TEST_SUITE_P(
                 "threadIdx.x; i < d; i += blockDim.x) {\n    out[i] = in[d + i];\n    in2[i] = out[i];\n  }",
                 "", restricted + ", float* in2")),
             "", "not read again before it is stored to"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Objects, Keep,
+    ::testing::Values(
+        Row{"KeepObjects", "keep-in-registers",
+            plain(kernel(pairs(half_pair, half_pair), reading_type, restricted)), "KEEP", ""},
+        Row{"KeepObjectsThatNobodyWrites", "keep-in-registers",
+            plain(kernel(pairs(half_pair, half_pair), reading_type,
+                         "float* __restrict__ out, float* __restrict__ in, int n, int d")),
+            "KEEP", ""},
+        Row{"KeepObjectsFilledBefore", "keep-in-registers",
+            plain(kernel(pairs("    pair x;\n    x.fill(0.f);\n    if (i * 2 < n) {\n      x.half(in + i * "
+                               "2);\n    }\n",
+                               "    pair x;\n    x.fill(0.f);\n    if (i * 2 < n) {\n      x.half(in + i * "
+                               "2);\n    }\n"),
+                         reading_type, restricted)),
+            "KEEP", ""},
+        Row{"KeepNotObjectsWithoutRestrict", "keep-in-registers",
+            plain(kernel(pairs(half_pair, half_pair), reading_type)), "", "no two loops"},
+        Row{"KeepNotObjectsOfOtherPlaces", "keep-in-registers",
+            plain(kernel(pairs(half_pair, "    pair x;\n    x.half(in + d + i * 2);\n"), reading_type,
+                         restricted)),
+            "", "not read again"},
+        Row{"KeepNotObjectsFilledInOtherWays", "keep-in-registers",
+            plain(kernel(pairs(half_pair, "    pair x;\n    x.whole(in + i * 2);\n"), reading_type,
+                         restricted)),
+            "", "different ways"},
+        Row{"KeepNotObjectsThatStartOtherwise", "keep-in-registers",
+            plain(kernel(pairs("    pair x;\n    x.fill(0.f);\n    if (i * 2 < n) {\n      x.half(in + i * "
+                               "2);\n    }\n",
+                               "    pair x;\n    x.fill(1.f);\n    if (i * 2 < n) {\n      x.half(in + i * "
+                               "2);\n    }\n"),
+                         reading_type, restricted)),
+            "", "different ways"},
+        Row{"KeepNotObjectsThatDependOnMore", "keep-in-registers",
+            plain(kernel(pairs("    pair x;\n    x.fill(sum);\n    x.half(in + i * 2);\n",
+                               "    pair x;\n    x.fill(sum);\n    x.half(in + i * 2);\n"),
+                         reading_type, restricted)),
+            "", "used before"},
+        Row{"KeepNotObjectsOfTheKernel", "keep-in-registers",
+            plain(kernel("  pair x;\n" + pairs("    x.half(in + i * 2);\n", "    x.half(in + i * 2);\n"),
+                         reading_type, restricted)),
+            "", "does not declare"},
+        Row{"KeepNotObjectsOfSeveralThreads", "keep-in-registers",
+            plain(kernel(pairs("    pair x;\n    x.together(in + i * 2);\n",
+                               "    pair x;\n    x.together(in + i * 2);\n"),
+                         reading_type, restricted)),
+            "", "more than fill"},
+        Row{"KeepNotObjectsOfWrittenMemory", "keep-in-registers",
+            plain(kernel(pairs(half_pair, half_pair) + "\n  in[threadIdx.x] = 0;", reading_type,
+                         "float* __restrict__ out, float* __restrict__ in, int n, int d")),
+            "", "elements of its own"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
@@ -235,6 +308,21 @@ TEST(KeepInRegisters, BuffersAreLoadedOnceAndStoredAsBefore) {
   EXPECT_TRUE(back.has("out[i] = (KEEP == 0 ? out[i] : lathe_kept[lathe_round]) * 2;"));
   EXPECT_TRUE(machine_code(stores.text, "k") == machine_code(back.candidate.text, "k<0>"));
   EXPECT_EQ(machine_code(back.candidate.text, "k<2>").rfind("error", 0), std::string::npos);
+}
+
+TEST(KeepInRegisters, ObjectsAreFilledOnceAndCopied) {
+  const Facts facts = plain(kernel(pairs(half_pair, half_pair), reading_type, restricted));
+  const Outcome outcome = apply_rule("keep-in-registers", facts);
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_TRUE(outcome.has("  pair lathe_kept[KEEP == 0 ? 1 : KEEP];")) << outcome.candidate.text;
+  EXPECT_TRUE(outcome.has("    x.half(in + i * 2);\n    if constexpr (KEEP > 0)\n      "
+                          "lathe_kept[lathe_round] = x;\n"));
+  EXPECT_TRUE(outcome.has("    if constexpr (KEEP == 0)\n      x.half(in + i * 2);\n    else\n      x = "
+                          "lathe_kept[lathe_round];\n"));
+  EXPECT_TRUE(machine_code(facts.text, "k") == machine_code(outcome.candidate.text, "k<0>"));
+  const auto kept = compile_kernel(outcome.candidate.text, "k<3>", {"-std=c++17"}, "sm_90");
+  ASSERT_TRUE(kept.ok()) << kept.error().sentence();
+  EXPECT_EQ(kept->resources.stack_bytes, 0);
 }
 
 TEST(KeepInRegisters, DefaultsOfClassTypesCompileToTheRawKernel) {

@@ -1,0 +1,44 @@
+#include "refactor/knobs/called_functions.h"
+
+#include <regex>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+void visit_called(const KernelView& view, const CallExpr* call,
+                  const std::function<void(const Stmt*)>& visitor, std::set<const FunctionDecl*>& seen) {
+  const std::string name = callee_name(view, call);
+  for (const FunctionDecl* function : view.functions())
+    if (function != view.kernel() && function->getNameAsString() == name && seen.insert(function).second)
+      view.visit(function->getBody(), [&](const Stmt* statement) {
+        visitor(statement);
+        if (const auto* further = dyn_cast<CallExpr>(statement))
+          visit_called(view, further, visitor, seen);
+      });
+}
+
+} // namespace
+
+std::string callee_name(const KernelView& view, const CallExpr* call) {
+  if (const FunctionDecl* callee = call->getDirectCallee())
+    return callee->getNameAsString();
+  const std::string text = view.text(call->getCallee());
+  const std::string name = text.substr(0, text.find('<'));
+  return name.substr(name.find_last_of(":.> ") + 1);
+}
+
+bool threads_meet_in(std::string_view function_name) {
+  static const std::regex meeting("sync|shfl|atomic|ballot|__any|__all|__match|__reduce|activemask");
+  return std::regex_search(function_name.begin(), function_name.end(), meeting);
+}
+
+void visit_called(const KernelView& view, const CallExpr* call,
+                  const std::function<void(const Stmt*)>& visitor) {
+  std::set<const FunctionDecl*> seen;
+  visit_called(view, call, visitor, seen);
+}
+
+} // namespace lathe::refactor
