@@ -1,16 +1,5 @@
 #include "refactor/knobs/element_loop.h"
 
-#include "refactor/knobs/buffer_accesses.h"
-#include "refactor/knobs/called_functions.h"
-
-#include <clang/AST/Attr.h>
-#include <clang/AST/DeclTemplate.h>
-#include <clang/AST/ExprCXX.h>
-#include <clang/AST/StmtCXX.h>
-
-#include <regex>
-#include <set>
-
 namespace lathe::refactor {
 
 using namespace clang;
@@ -33,216 +22,6 @@ bool deals_out_in_turn(const StridedLoop& loop, const LaunchFacts& facts) {
   });
 }
 
-class Reader {
-public:
-  Reader(KernelView& view, const StridedLoop& loop) : view_(view), loop_(loop), body_(loop.loop->getBody()) {}
-
-  std::variant<std::string, ElementLoop> read() {
-    view_.visit(body_, [&](const Stmt* statement) { look_at(statement); });
-    for (const VarDecl* parameter : view_.kernel()->parameters())
-      if (problem_.empty() && parameter->getType()->isPointerType())
-        look_at_buffer(parameter);
-    if (problem_.empty())
-      view_.visit(body_, [&](const Stmt* statement) { look_for_unknown(statement); });
-    if (!problem_.empty())
-      return problem_;
-    if (found_.accesses.empty())
-      return "no access of the loop at " + view_.at_line(loop_.loop->getBeginLoc()) +
-             " moves neighbouring elements";
-    found_.loop = loop_;
-    return found_;
-  }
-
-private:
-  void refuse(const Stmt* at, const std::string& what) {
-    if (problem_.empty())
-      problem_ = what + " at " + view_.at_line(at->getBeginLoc());
-  }
-  bool in_body(const Stmt* statement) const { return view_.within(body_, statement); }
-  bool is_declared_in_body(const VarDecl* variable) const {
-    bool found = false;
-    view_.visit(body_, [&](const Stmt* statement) {
-      if (const auto* declaration = dyn_cast<DeclStmt>(statement))
-        for (const Decl* declared : declaration->decls())
-          found |= declared == variable;
-    });
-    return found;
-  }
-
-  void look_at(const Stmt* statement) {
-    if (isa<BreakStmt>(statement) || isa<ReturnStmt>(statement) || isa<GotoStmt>(statement) ||
-        isa<LabelStmt>(statement) || isa<AsmStmt>(statement) || isa<LambdaExpr>(statement) ||
-        isa<SwitchStmt>(statement))
-      return refuse(statement, "the loop does more than its element's work");
-    if (const auto* expression = dyn_cast<Expr>(statement))
-      if (KernelView::builtin_name(expression).starts_with("threadIdx."))
-        return refuse(statement, "the loop's body depends on which thread takes the element");
-    if (const auto* call = dyn_cast<CallExpr>(statement))
-      look_at_call(call);
-    if (const auto* reference = dyn_cast<DeclRefExpr>(statement))
-      if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl()))
-        look_at_variable(reference, variable);
-  }
-
-  // Functions that make threads meet, and those of the file that look at the thread or call one of either.
-  void look_at_call(const CallExpr* call) {
-    const auto look = [&](const CallExpr* at) {
-      const std::string name = callee_name(view_, at);
-      if (name.empty() || threads_meet_in(name))
-        refuse(call, "threads communicate, or may do so, in the loop's body");
-    };
-    look(call);
-    visit_called(view_, call, [&](const Stmt* statement) {
-      const auto* expression = dyn_cast<Expr>(statement);
-      if (isa<AsmStmt>(statement) ||
-          (expression && KernelView::builtin_name(expression).starts_with("threadIdx.")))
-        refuse(call, "threads are told apart in the loop's body");
-      if (const auto* further = dyn_cast<CallExpr>(statement))
-        look(further);
-    });
-  }
-
-  // What is kept from round to round may only go into itself, as a sum does.
-  void look_at_variable(const DeclRefExpr* reference, const VarDecl* variable) {
-    const std::string name = "'" + variable->getNameAsString() + "'";
-    if (variable->hasAttr<CUDASharedAttr>() ||
-        (variable->getType()->isArrayType() && !is_declared_in_body(variable)))
-      return refuse(reference, name + " is on the chip, where a thread finds its own");
-    if (variable == loop_.counter || !view_.is_modified(variable) || is_declared_in_body(variable))
-      return;
-    const QualType type = variable->getType().getNonReferenceType();
-    const bool is_number = type->isRealFloatingType() || type->isDependentType() || type->isRecordType();
-    if (!is_number || (is_changed_in_body(variable) && !goes_into_itself(reference, variable)))
-      refuse(reference, name + " goes on from round to round");
-  }
-
-  bool is_assignment_to(const Stmt* statement, const VarDecl* variable) const {
-    const auto parts = binary_parts(statement);
-    if (!parts || !BinaryOperator::isAssignmentOp(parts->operation))
-      return false;
-    const auto* target = dyn_cast<DeclRefExpr>(parts->left->IgnoreParenImpCasts());
-    return target && target->getDecl() == variable;
-  }
-  bool is_changed_in_body(const VarDecl* variable) const {
-    bool changed = false;
-    view_.visit(body_, [&](const Stmt* statement) { changed |= is_assignment_to(statement, variable); });
-    return changed;
-  }
-  bool goes_into_itself(const Stmt* reference, const VarDecl* variable) const {
-    for (const Stmt* above = reference; above && above != loop_.loop; above = view_.parent(above))
-      if (is_assignment_to(above, variable))
-        return true;
-    return false;
-  }
-
-  // Memory that no parameter's accesses account for may be any of them.
-  void look_for_unknown(const Stmt* statement) {
-    const Expr* base = nullptr;
-    if (const auto* subscript = dyn_cast<ArraySubscriptExpr>(statement))
-      base = subscript->getBase();
-    else if (const auto* unary = dyn_cast<UnaryOperator>(statement); unary && unary->getOpcode() == UO_Deref)
-      base = unary->getSubExpr();
-    if (base && !view_.is_on_chip(base) && !known_.contains(cast<Expr>(statement)))
-      refuse(statement, "the loop uses memory that is not known");
-  }
-
-  void look_at_buffer(const VarDecl* buffer) {
-    const auto found = accesses_of(view_, buffer);
-    const auto* accesses = std::get_if<std::vector<BufferAccess>>(&found);
-    const auto is_inside = [&](const BufferAccess& access) { return in_body(access.expression); };
-    if (!accesses) { // of no concern where the loop has nothing to do with it
-      if (std::ranges::any_of(view_.uses(buffer), [&](const Expr* use) { return in_body(use); }))
-        problem_ = std::get<std::string>(found);
-      return;
-    }
-    for (const BufferAccess& access : *accesses)
-      known_.insert(access.expression->IgnoreParens());
-    if (std::ranges::none_of(*accesses, is_inside))
-      return;
-    const bool writes = std::ranges::any_of(*accesses, &BufferAccess::writes);
-    if (writes && !std::ranges::all_of(*accesses, is_inside)) {
-      problem_ = "'" + buffer->getNameAsString() + "' is written, and used outside of the loop at " +
-                 view_.at_line(loop_.loop->getBeginLoc()) + " too";
-      return;
-    }
-    std::vector<ElementAccess> elements;
-    bool all = true;
-    for (const BufferAccess& access : *accesses) {
-      if (!is_inside(access))
-        continue;
-      const bool taken = take(access, elements);
-      all &= taken;
-    }
-    // Elements that wait for the end of the vector must not be seen in between.
-    if (writes && (!all || elements.size() > 1))
-      return;
-    found_.accesses.insert(found_.accesses.end(), elements.begin(), elements.end());
-  }
-
-  bool take(const BufferAccess& access, std::vector<ElementAccess>& elements) const {
-    const auto* subscript = dyn_cast<ArraySubscriptExpr>(access.expression);
-    if (access.is_address || !access.carrier.isNull() || !subscript || !is_unconditional(subscript))
-      return false;
-    const auto place = view_.range(subscript->getSourceRange());
-    const auto steps = view_.evaluate(subscript->getIdx()).quotient_by(loop_atom);
-    if (!place || !steps || steps->as_constant() != 1 || !is_known_before(subscript))
-      return false;
-    const std::string text = view_.text(*place);
-    auto known = std::ranges::find(elements, text, &ElementAccess::text);
-    if (known == elements.end()) {
-      const std::string base = view_.text(subscript->getBase());
-      static const std::regex word(R"([A-Za-z_]\w*)");
-      if (!std::regex_match(base, word))
-        return false;
-      elements.push_back({text, base, subscript->getType().getUnqualifiedType(), false, false, {}});
-      known = elements.end() - 1;
-    }
-    known->reads |= access.reads;
-    known->writes |= access.writes;
-    known->places.push_back(*place);
-    return true;
-  }
-
-  // Every round makes it.
-  bool is_unconditional(const Expr* expression) const {
-    const Stmt* below = expression;
-    for (const Stmt* above = view_.parent(expression); below != body_;
-         below = above, above = view_.parent(above)) {
-      if (!above || isa<IfStmt>(above) || isa<ForStmt>(above) || isa<WhileStmt>(above) || isa<DoStmt>(above))
-        return false;
-      if (const auto* choice = dyn_cast<ConditionalOperator>(above); choice && choice->getCond() != below)
-        return false;
-      if (const auto parts = binary_parts(above);
-          parts && (parts->operation == BO_LAnd || parts->operation == BO_LOr) && parts->right == below)
-        return false;
-    }
-    // A jump to the next round before it.
-    bool jumps = false;
-    view_.visit(body_, [&](const Stmt* statement) { jumps |= isa<ContinueStmt>(statement); });
-    return !jumps;
-  }
-
-  // The address, but for the counter, has its value before the loop.
-  bool is_known_before(const Expr* expression) const {
-    bool known = true;
-    view_.visit(expression, [&](const Stmt* statement) {
-      known &= !isa<CallExpr>(statement);
-      if (const auto* reference = dyn_cast<DeclRefExpr>(statement))
-        if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
-            variable && variable != loop_.counter)
-          known &= !is_declared_in_body(variable) && !view_.is_modified(variable);
-    });
-    return known;
-  }
-
-  KernelView& view_;
-  const StridedLoop& loop_;
-  const Stmt* body_;
-  std::set<const Expr*> known_; // accesses of the kernel's buffers
-  std::string problem_;
-  ElementLoop found_;
-};
-
 } // namespace
 
 std::variant<std::string, ElementLoop> read_element_loop(KernelView& view, const StridedLoop& loop,
@@ -252,12 +31,13 @@ std::variant<std::string, ElementLoop> read_element_loop(KernelView& view, const
     return "the loop at " + where + " is each thread's own";
   view.keep(loop.counter, loop_atom);
   const bool in_turn = deals_out_in_turn(loop, facts);
-  std::variant<std::string, ElementLoop> result =
-      in_turn ? Reader(view, loop).read()
-              : std::variant<std::string, ElementLoop>("the loop at " + where +
-                                                       " does not deal out elements in turn");
+  const auto accesses = read_element_work(view, {loop.counter, {loop.loop->getBody()}, loop.loop, true});
   view.release(loop.counter);
-  return result;
+  if (!in_turn)
+    return "the loop at " + where + " does not deal out elements in turn";
+  if (const auto* reason = std::get_if<std::string>(&accesses))
+    return *reason;
+  return ElementLoop{loop, std::get<std::vector<ElementAccess>>(accesses)};
 }
 
 } // namespace lathe::refactor

@@ -1,22 +1,10 @@
 // Decides whether threads that take elements one by one could take several neighbours at once.
 #pragma once
 
+#include "refactor/knobs/element_work.h"
 #include "refactor/knobs/strided_loop.h"
 
-#include <string>
-#include <variant>
-#include <vector>
-
 namespace lathe::refactor {
-
-// Accesses a[i + ...] of one element, all spelled alike, that every round of the loop makes.
-struct ElementAccess {
-  std::string text; // as written, in terms of the loop's counter
-  std::string name; // of the array or pointer
-  clang::QualType element;
-  bool reads = false, writes = false;
-  std::vector<TextRange> places;
-};
 
 struct ElementLoop {
   StridedLoop loop;

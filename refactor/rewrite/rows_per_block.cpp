@@ -1,6 +1,7 @@
 // rows-per-block: a block does the work of several consecutive raw blocks, one after another.
 #include "refactor/knobs/geometry.h"
 #include "refactor/knobs/thread_model.h"
+#include "refactor/rewrite/grid_end.h"
 #include "refactor/rewrite/launch_facts.h"
 
 #include <clang/AST/ExprCXX.h>
@@ -113,7 +114,7 @@ public:
     LaunchGeometry launch = candidate.launch;
     const std::string raw = canonical(candidate.launch.grid[0]);
     // Blocks behind the raw grid's end do nothing where the kernel's own bound keeps them out.
-    const std::string beyond = does_nothing_beyond(view, body, kernel, candidate);
+    const std::string beyond = nothing_beyond_grid(view, kernel, candidate);
     launch.grid[0] = beyond.empty() ? make_expression("(" + raw + ") / " + name)
                                     : make_expression("ceil_div(" + raw + ", " + name + ")");
     proposal.launch = launch;
@@ -152,79 +153,6 @@ private:
         return false;
     }
     return true;
-  }
-
-  // Declarations of index arithmetic only: nothing is read or written.
-  static bool is_arithmetic(const KernelView& view, const Stmt* statement) {
-    if (const auto* assembly = dyn_cast<AsmStmt>(statement))
-      return is_dependency_control(assembly);
-    if (!isa<DeclStmt>(statement) && !isa<NullStmt>(statement))
-      return false;
-    bool pure = true;
-    view.visit(statement, [&](const Stmt* part) {
-      const auto* unary = dyn_cast<UnaryOperator>(part);
-      const auto* binary = dyn_cast<BinaryOperator>(part);
-      pure &= !isa<ArraySubscriptExpr>(part) && !(isa<CallExpr>(part) && !binary_parts(part)) &&
-              !(unary && (unary->getOpcode() == UO_Deref || unary->isIncrementDecrementOp())) &&
-              !(binary && binary->isAssignmentOp());
-    });
-    return pure;
-  }
-
-  // The condition, as a Lathe expression, that blocks from the raw grid's end on do nothing: before anything
-  // is read or written, an index that grows with blockIdx.x is held against a bound. "" when there is no such
-  // guard.
-  static std::string does_nothing_beyond(const KernelView& view, const CompoundStmt* body,
-                                         const KernelInfo& kernel, const Candidate& candidate) {
-    for (const Stmt* statement : body->body()) {
-      if (const auto* branch = dyn_cast<IfStmt>(statement); branch && !branch->getElse()) {
-        const Stmt* then = branch->getThen();
-        if (const auto* block = dyn_cast<CompoundStmt>(then); block && block->size() == 1)
-          then = block->body_front();
-        const bool leaves = isa<ReturnStmt>(then);
-        if (leaves || statement == body->body_back())
-          return bound_of(view, branch->getCond(), leaves, kernel, candidate);
-        return "";
-      }
-      if (!is_arithmetic(view, statement))
-        return "";
-    }
-    return "";
-  }
-
-  static std::string bound_of(const KernelView& view, const Expr* condition, bool leaves,
-                              const KernelInfo& kernel, const Candidate& candidate) {
-    const auto parts = binary_parts(condition->IgnoreParenImpCasts());
-    if (!parts)
-      return "";
-    if (parts->operation == (leaves ? BO_LOr : BO_LAnd)) {
-      const std::string left = bound_of(view, parts->left, leaves, kernel, candidate);
-      return left.empty() ? bound_of(view, parts->right, leaves, kernel, candidate) : left;
-    }
-    const bool forwards = parts->operation == (leaves ? BO_GE : BO_LT);
-    const bool backwards = parts->operation == (leaves ? BO_LE : BO_GT);
-    if (!forwards && !backwards)
-      return "";
-    const Expr* index = forwards ? parts->left : parts->right;
-    const Expr* bound = forwards ? parts->right : parts->left;
-    const Polynomial value = view.evaluate(index);
-    // Sums, products and quotients of what is not negative grow with the block's number.
-    bool grows = value.mentions("blockIdx.x");
-    for (const auto& [monomial, coefficient] : value.terms())
-      grows &= coefficient > 0;
-    for (const std::string& atom : value.atoms())
-      grows &= atom.find_first_of("%?&^|~<>-") == std::string::npos;
-    if (!grows)
-      return "";
-    LaunchFacts facts = launch_facts_of(kernel, candidate);
-    facts.builtins = {{"blockIdx.x", candidate.launch.grid[0].text()},
-                      {"blockIdx.y", "0"},
-                      {"blockIdx.z", "0"},
-                      {"threadIdx.x", "0"},
-                      {"threadIdx.y", "0"},
-                      {"threadIdx.z", "0"}};
-    const auto first = launch_expression(view, index, facts), last = launch_expression(view, bound, facts);
-    return first && last ? "(" + *first + ") >= (" + *last + ")" : "";
   }
 };
 

@@ -240,6 +240,10 @@ INSTANTIATE_TEST_SUITE_P(
             plain(
                 kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i] * threadIdx.x;")),
             "", "which thread"},
+        Row{"VectorNotByThreadsName", "vectorize-loop",
+            plain(kernel("  const int lane = threadIdx.x % 32;\n  const float mine = lane * 0.5f;\n"
+                         "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i] * mine;")),
+            "", "which thread"},
         Row{"VectorNotByRound", "vectorize-loop",
             plain(kernel(
                 "  int round = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n    out[i] = "
@@ -249,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(
             plain(kernel(
                 "  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n    if (in[i] < 0) break;\n    "
                 "out[i] = in[i];\n  }")),
-            "", "more than its element's work"},
+            "", "more than an element's work"},
         Row{"VectorNotReadElsewhere", "vectorize-loop",
             plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i];\n  out[d] = "
                          "out[threadIdx.x];")),
@@ -282,6 +286,65 @@ INSTANTIATE_TEST_SUITE_P(
             plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = "
                          "__shfl_xor_sync(0xffffffffu, in[i], 1);")),
             "", "communicate"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+// One element a thread: `before` the guard, and the work behind it.
+Facts one_a_thread(const std::string& guard, const std::string& work, const std::string& before = "",
+                   const std::string& functions = "") {
+  return plain(
+      kernel("  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n" + before + guard + work, functions),
+      {"256"}, {"(n + 255) / 256"});
+}
+const std::string leaves = "  if (i >= n) return;\n", inside = "  if (i < n) ";
+
+INSTANTIATE_TEST_SUITE_P(
+    Elements, Table,
+    ::testing::Values(
+        Row{"ElementBehindReturn", "vectorize-element",
+            one_a_thread(leaves, "  const float x = in[i];\n  out[i] = x * x;"), "VEC", ""},
+        Row{"ElementInBranch", "vectorize-element", one_a_thread(inside, "out[i] += in[i];"), "VEC", ""},
+        Row{"ElementOfARow", "vectorize-element",
+            one_a_thread("  if (i >= d || row >= n)\n    return;\n",
+                         "  out[row * d + i] = in[row * d + i] + in[i];", "  const int row = blockIdx.y;\n"),
+            "VEC", ""},
+        Row{"ElementBackwards", "vectorize-element", one_a_thread("  if (n > i) {", " out[i] = in[i]; }"),
+            "VEC", ""},
+        Row{"ElementOfDependentRow", "vectorize-element",
+            one_a_thread(inside, "out[i] = in[i] * in[row];", "  const int row = i / d;\n"), "VEC", ""},
+        Row{"ElementNotSecondTime", "vectorize-element", one_a_thread(inside, "out[2 * i] = in[2 * i];"), "",
+            "neighbouring"},
+        Row{"ElementNotWithoutGuard", "vectorize-element", one_a_thread("", "  out[i] = in[i];"), "",
+            "guard"},
+        Row{"ElementNotOtherGuards", "vectorize-element",
+            one_a_thread("  if (i >= n || i == 7) return;\n", "  out[i] = in[i];"), "", "asks more"},
+        Row{"ElementNotGuardOfThread", "vectorize-element",
+            one_a_thread("  if (i >= n || lane > 3) return;\n", "  out[i] = in[i];",
+                         "  const int lane = threadIdx.x % 32;\n"),
+            "", "asks more"},
+        Row{"ElementNotAfterwards", "vectorize-element",
+            one_a_thread(inside, "out[i] = in[i];\n  if (i == 0) out[n] = 1;"), "",
+            "behind the guarded work"},
+        Row{"ElementNotByThread", "vectorize-element",
+            one_a_thread(leaves, "  out[i] = in[i] * threadIdx.x;"), "", "which thread"},
+        Row{"ElementNotByBlock", "vectorize-element",
+            one_a_thread(leaves, "  out[i] = in[i] + in[first];", "  const int first = blockIdx.x * 4;\n"),
+            "", "which thread"},
+        Row{"ElementNotByGrid", "vectorize-element", one_a_thread(leaves, "  out[i] = in[i] * gridDim.x;"),
+            "", "which thread"},
+        Row{"ElementNotWithBarrier", "vectorize-element",
+            one_a_thread(leaves, "  __syncthreads();\n  out[i] = in[i];"), "", "communicate"},
+        Row{"ElementNotShared", "vectorize-element",
+            one_a_thread(leaves, "  s[threadIdx.y] = in[i];\n  out[i] = s[0];",
+                         "  __shared__ float s[256];\n"),
+            "", "on the chip"},
+        Row{"ElementNotWhatWasBefore", "vectorize-element",
+            one_a_thread(leaves, "  x += in[i];\n  out[i] = x;", "  float x = 1;\n"), "",
+            "outside of the element's work"},
+        Row{"ElementNotFurtherReturns", "vectorize-element",
+            one_a_thread(leaves, "  if (in[i] < 0) return;\n  out[i] = in[i];"), "",
+            "more than an element's work"},
+        Row{"ElementOnlyWhatItReads", "vectorize-element",
+            one_a_thread(leaves, "  out[i] = in[i];\n  out[i + 1] = in[i];"), "VEC", ""}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,0 +1,36 @@
+// What a thread does with one element, and whether it could do the same with several neighbours at once.
+#pragma once
+
+#include "refactor/knobs/kernel_view.h"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace lathe::refactor {
+
+// Accesses a[i + ...] of one element, all spelled alike, that are made for every element.
+struct ElementAccess {
+  std::string text; // as written, in terms of the element's number
+  std::string name; // of the array or pointer
+  clang::QualType element;
+  bool reads = false, writes = false;
+  std::vector<TextRange> places;
+};
+
+struct ElementWork {
+  const clang::VarDecl* number = nullptr; // of the element; kept as `loop_atom` in the view
+  std::vector<const clang::Stmt*> parts;  // of the kernel's own body, done once an element
+  const clang::Stmt* statement = nullptr; // where they stand, for messages
+  bool in_rounds = false; // of a loop that deals the block's elements out; otherwise one element a thread
+};
+
+// The accesses that can be moved several elements at a time, or the reason why none can. The obligations: the
+// work depends on its element alone (of one element a thread: not on the thread's or the block's number along
+// x otherwise), except for floating-point sums over a loop's rounds; threads do not communicate in it; what
+// it writes is not used elsewhere in the kernel. An access that a condition selects, or whose address depends
+// on more than the element, stays as it is.
+std::variant<std::string, std::vector<ElementAccess>> read_element_work(const KernelView& view,
+                                                                        const ElementWork& work);
+
+} // namespace lathe::refactor

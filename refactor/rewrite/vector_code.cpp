@@ -1,0 +1,115 @@
+#include "refactor/rewrite/vector_code.h"
+
+#include "refactor/rewrite/launch_facts.h"
+
+#include <algorithm>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+const char* const helpers = R"(
+// COUNT elements that are moved together.
+template <class T, int COUNT> struct alignas(sizeof(T) * COUNT < 16 ? sizeof(T) * COUNT : 16) lathe_elements {
+  T element[COUNT];
+};
+// Whether COUNT elements from here on can be moved together.
+template <int COUNT, class T> __device__ __forceinline__ bool lathe_aligned(const T* first) {
+  return reinterpret_cast<unsigned long long>(first) % alignof(lathe_elements<T, COUNT>) == 0;
+}
+)";
+
+} // namespace
+
+std::string plain_type(const KernelView& view, QualType type) {
+  return type.getUnqualifiedType().getAsString(view.context().getPrintingPolicy());
+}
+
+std::optional<std::string> unknown_element(const KernelView& view, const Candidate& candidate,
+                                           const std::vector<ElementAccess>& accesses) {
+  for (const ElementAccess& access : accesses)
+    if (!size_of_type(candidate, plain_type(view, access.element)))
+      return "moves elements of type " + plain_type(view, access.element);
+  return std::nullopt;
+}
+
+Knob vector_knob(const std::string& name, const std::string& where) {
+  return make_knob(name, KnobKind::vector, "int", {1, 2, 4, 8, 16}, "1",
+                   "neighbouring elements that a thread takes at once in " + where);
+}
+
+VectorCode::VectorCode(const KernelView& view, const std::vector<ElementAccess>& accesses,
+                       const VarDecl* number, std::string knob, const std::string& suffix)
+    : view_(view), accesses_(accesses), knob_(std::move(knob)),
+      first_(free_name(view.file_text(), "lathe_first" + suffix)),
+      done_(free_name(view.file_text(), "lathe_done" + suffix)),
+      lane_(free_name(view.file_text(), "lathe_lane" + suffix)), number_(number->getNameAsString()),
+      type_(plain_type(view, number->getType())) {
+  for (const ElementAccess& access : accesses)
+    vectors_.push_back(free_name(view.file_text(), "lathe_" + access.name + suffix, vectors_));
+}
+
+std::string VectorCode::address(const ElementAccess& access, const std::string& index) const {
+  return "&" + replace_word(access.text, number_, index);
+}
+
+std::string VectorCode::vector_of(const ElementAccess& access) const {
+  return "lathe_elements<" + plain_type(view_, access.element) + ", " + knob_ + ">";
+}
+
+std::string VectorCode::place(const ElementAccess& access) const {
+  return "reinterpret_cast<" + std::string(access.writes ? "" : "const ") + vector_of(access) + "*>(" +
+         address(access, first_) + ")";
+}
+
+std::string VectorCode::aligned(const std::string& index) const {
+  std::string text;
+  for (const ElementAccess& access : accesses_)
+    text += (text.empty() ? "" : " && ") + ("lathe_aligned<" + knob_ + ">(") + address(access, index) + ")";
+  return text;
+}
+
+std::string VectorCode::loads(const std::string& indent) const {
+  std::string text;
+  for (std::size_t i = 0; i < accesses_.size(); ++i)
+    text += indent + (accesses_[i].writes ? "" : "const ") + vector_of(accesses_[i]) + " " + vectors_[i] +
+            (accesses_[i].reads ? " = *" + place(accesses_[i]) : "") + ";\n";
+  return text;
+}
+
+std::string VectorCode::stores(const std::string& indent) const {
+  std::string text;
+  for (std::size_t i = 0; i < accesses_.size(); ++i)
+    if (accesses_[i].writes)
+      text += indent + "*" + place(accesses_[i]) + " = " + vectors_[i] + ";\n";
+  return text;
+}
+
+std::string VectorCode::work(TextRange bytes) const {
+  std::vector<std::pair<TextRange, std::string>> changes;
+  for (std::size_t i = 0; i < accesses_.size(); ++i)
+    for (const TextRange& place : accesses_[i].places)
+      if (bytes.begin <= place.begin && place.end <= bytes.end)
+        changes.emplace_back(place, vectors_[i] + ".element[" + lane_ + "]");
+  std::ranges::sort(changes, {}, [](const auto& change) { return change.first.begin; });
+  std::string text;
+  std::size_t done = bytes.begin;
+  for (const auto& [place, replacement] : changes) {
+    text += view_.text({done, place.begin}) + replacement;
+    done = place.end;
+  }
+  return text + view_.text({done, bytes.end});
+}
+
+std::string VectorCode::own_number() const {
+  return "const " + type_ + " " + number_ + " = " + first_ + " + " + lane_ + ";";
+}
+
+void VectorCode::add_helpers(const std::string& file_text, std::vector<Edit>& edits) {
+  if (!has_helper(file_text, "lathe_elements"))
+    edits.push_back(insert(prelude_position(file_text), helpers));
+}
+
+} // namespace lathe::refactor
