@@ -124,9 +124,10 @@ private:
     const std::size_t most =
         std::max(FEWEST_SHAPES, CANDIDATE_SHAPES / std::max<std::size_t>(1, subject_.type_choices.size()));
     auto shapes = boundary_shapes(subject_, types, configurations, limits_, most);
-    if (shapes.empty()) { // a launch of many blocks whatever the size
-      constexpr std::uint64_t MORE = 16;
+    if (shapes.empty()) {                                   // a launch of many blocks whatever the size
+      constexpr std::uint64_t MORE = 16, LARGER_BLOCKS = 8; // 1024 threads where the raw kernel has 128
       limits_.threads *= MORE;
+      limits_.template_threads *= MORE * LARGER_BLOCKS;
       limits_.bytes *= MORE;
       shapes = boundary_shapes(subject_, types, configurations, limits_, FEWEST_SHAPES);
     }
@@ -203,6 +204,7 @@ private:
               shapes.push_back(std::move(shape));
       run_raw(types, shapes, tally);
       limits_.threads *= GROWTH;
+      limits_.template_threads *= GROWTH;
       limits_.bytes *= GROWTH;
     }
   }

@@ -40,7 +40,7 @@ bool RunPlan::add(const Configuration& configuration, const ReferenceRuns& shape
   });
   auto bound = bind_configuration(shape.workload, configuration.knobs);
   if (known || !bound || !admitted(*shape.workload, configuration.knobs) ||
-      !fits(*shape.workload, bound->template_launch, limits) ||
+      !fits(*shape.workload, bound->template_launch, limits.bytes, limits.template_threads) ||
       !has_blocks(bound->template_launch, limits.fewest_blocks))
     return false;
   bound->is_default = configuration.is_default;
@@ -202,6 +202,7 @@ void RunPlan::add_blocks_beside_each_other(const Configuration& configuration) {
   for (const std::uint64_t more : {1, 4, 16}) {
     limits.bytes = more * limits_.bytes;
     limits.threads = more * limits_.threads;
+    limits.template_threads = more * limits_.template_threads;
     const auto& types = configuration.workload->types;
     // Another configuration may have asked for one before.
     if (const auto found = shapes_.find(types); found != shapes_.end())

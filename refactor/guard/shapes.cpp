@@ -101,13 +101,12 @@ std::uint64_t bytes_of(const Workload& workload) {
   return bytes;
 }
 
-bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& limits) {
-  double threads = 1;
+bool fits(const Workload& workload, const Launch& launch, std::uint64_t bytes, std::uint64_t threads) {
+  double launched = 1;
   for (int axis = 0; axis < 3; ++axis)
-    threads *= static_cast<double>(launch.grid[static_cast<std::size_t>(axis)]) *
-               launch.block[static_cast<std::size_t>(axis)];
-  return bytes_of(workload) <= std::min(limits.bytes, MOST_BYTES) &&
-         threads <= static_cast<double>(limits.threads);
+    launched *= static_cast<double>(launch.grid[static_cast<std::size_t>(axis)]) *
+                launch.block[static_cast<std::size_t>(axis)];
+  return bytes_of(workload) <= std::min(bytes, MOST_BYTES) && launched <= static_cast<double>(threads);
 }
 
 namespace {
@@ -134,11 +133,12 @@ public:
     if (!knobs || !admitted(**workload, *knobs))
       return false;
     const auto launch = bind_launch(subject_.spec.reference.launch, **workload, *knobs);
-    if (!launch || !fits(**workload, *launch, limits_))
+    if (!launch || !fits(**workload, *launch, limits_.bytes, limits_.threads))
       return false;
     if (only_) {
       const auto bound = bind_configuration(*workload, only_->knobs);
-      if (!bound || !admitted(**workload, only_->knobs) || !fits(**workload, bound->template_launch, limits_))
+      if (!bound || !admitted(**workload, only_->knobs) ||
+          !fits(**workload, bound->template_launch, limits_.bytes, limits_.template_threads))
         return false;
       for (std::size_t axis = 0; axis < 3; ++axis)
         if (bound->template_launch.grid[axis] < limits_.fewest_blocks[axis])

@@ -16,8 +16,10 @@ inline constexpr std::uint64_t MOST_BYTES = 1u << 24;
 
 struct ShapeLimits {
   std::uint64_t bytes = 1u << 19; // of all buffers together
-  // Of the raw launch, and of the template's where one is looked at: 32 blocks of 1024 at least.
+  // Of the raw launch: 32 blocks of 1024 at least.
   std::uint64_t threads = 1u << 15;
+  // Of the template's launch, where one is looked at. A fixed number of blocks may be of more threads there.
+  std::uint64_t template_threads = 1u << 15;
   std::array<std::uint32_t, 3> fewest_blocks{1, 1, 1}; // of the template's launch
 };
 
@@ -52,7 +54,7 @@ std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const C
                                               const ShapeLimits& limits);
 
 // Whether a configuration's launch at this workload stays within the limits.
-bool fits(const Workload& workload, const Launch& launch, const ShapeLimits& limits);
+bool fits(const Workload& workload, const Launch& launch, std::uint64_t bytes, std::uint64_t threads);
 // Of all buffers together.
 std::uint64_t bytes_of(const Workload& workload);
 

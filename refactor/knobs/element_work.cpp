@@ -206,16 +206,18 @@ private:
       return false;
     const auto place = view_.range(subscript->getSourceRange());
     const auto steps = view_.evaluate(subscript->getIdx()).quotient_by(loop_atom);
-    if (!place || !steps || steps->as_constant() != 1 || !is_known_before(subscript))
+    if (!place || !steps || steps->as_constant() != 1)
       return false;
-    const std::string text = view_.text(*place);
-    auto known = std::ranges::find(elements, text, &ElementAccess::text);
+    const auto text = known_text(subscript);
+    if (!text)
+      return false;
+    auto known = std::ranges::find(elements, *text, &ElementAccess::text);
     if (known == elements.end()) {
       const std::string base = view_.text(subscript->getBase());
       static const std::regex word(R"([A-Za-z_]\w*)");
       if (!std::regex_match(base, word))
         return false;
-      elements.push_back({text, base, subscript->getType().getUnqualifiedType(), false, false, {}});
+      elements.push_back({*text, base, subscript->getType().getUnqualifiedType(), false, false, {}});
       known = elements.end() - 1;
     }
     known->reads |= access.reads;
@@ -247,17 +249,48 @@ private:
     return std::ranges::find(work_.parts, statement) != work_.parts.end();
   }
 
-  // The address, but for the element's number, has its value before.
-  bool is_known_before(const Expr* expression) const {
-    bool known = true;
+  // The expression as it can be written before the work: what the work computes from the element's number is
+  // written out. Nothing where it takes more than that.
+  std::optional<std::string> known_text(const Expr* expression, int depth = 0) const {
+    constexpr int DEEP = 8;
+    const auto bytes = view_.range(expression->getSourceRange());
+    bool known = bytes && depth < DEEP;
+    std::vector<std::pair<TextRange, std::string>> written_out;
     view_.visit(expression, [&](const Stmt* statement) {
-      known &= !isa<CallExpr>(statement);
-      if (const auto* reference = dyn_cast<DeclRefExpr>(statement))
-        if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
-            variable && variable != work_.number)
-          known &= !is_declared_in_body(variable) && !view_.is_modified(variable);
+      known &= !isa<CallExpr>(statement) || binary_parts(statement);
+      if (depth > 0) {
+        const auto* unary = dyn_cast<UnaryOperator>(statement);
+        known &= !isa<ArraySubscriptExpr>(statement) && !(unary && unary->getOpcode() == UO_Deref);
+      }
+      const auto* reference = dyn_cast<DeclRefExpr>(statement);
+      const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+      if (!known || !variable || variable == work_.number)
+        return;
+      known &= !view_.is_modified(variable);
+      if (!known || !is_declared_in_body(variable))
+        return;
+      const auto place = view_.range(reference->getSourceRange());
+      const auto value = variable->hasInit() && variable->getType()->isIntegerType()
+                             ? known_text(variable->getInit(), depth + 1)
+                             : std::nullopt;
+      known &= place && value;
+      if (known)
+        written_out.emplace_back(*place, "(" + type_name(variable->getType()) + ")(" + *value + ")");
     });
-    return known;
+    if (!known)
+      return std::nullopt;
+    std::ranges::sort(written_out, {}, [](const auto& change) { return change.first.begin; });
+    std::string text;
+    std::size_t done = bytes->begin;
+    for (const auto& [place, value] : written_out) {
+      text += view_.text({done, place.begin}) + value;
+      done = place.end;
+    }
+    return text + view_.text({done, bytes->end});
+  }
+
+  std::string type_name(QualType type) const {
+    return type.getUnqualifiedType().getAsString(view_.context().getPrintingPolicy());
   }
 
   const KernelView& view_;

@@ -11,7 +11,7 @@ namespace lathe::refactor {
 
 // Accesses a[i + ...] of one element, all spelled alike, that are made for every element.
 struct ElementAccess {
-  std::string text; // as written, in terms of the element's number
+  std::string text; // in terms of the element's number, as it can be written before the work
   std::string name; // of the array or pointer
   clang::QualType element;
   bool reads = false, writes = false;

@@ -307,6 +307,12 @@ INSTANTIATE_TEST_SUITE_P(
             one_a_thread("  if (i >= d || row >= n)\n    return;\n",
                          "  out[row * d + i] = in[row * d + i] + in[i];", "  const int row = blockIdx.y;\n"),
             "VEC", ""},
+        Row{"ElementThroughAnIndex", "vectorize-element",
+            one_a_thread("  if (i >= d) return;\n",
+                         "  const int at = blockIdx.y * d + i;\n  out[at] = in[at] + 1;"),
+            "VEC", ""},
+        Row{"ElementNotThroughMemory", "vectorize-element",
+            one_a_thread(leaves, "  const int at = static_cast<int>(in[i]) + i;\n  out[at] = 1;"), "VEC", ""},
         Row{"ElementBackwards", "vectorize-element", one_a_thread("  if (n > i) {", " out[i] = in[i]; }"),
             "VEC", ""},
         Row{"ElementOfDependentRow", "vectorize-element",
@@ -396,6 +402,26 @@ INSTANTIATE_TEST_SUITE_P(
             }(),
             "", "parameter pack"}),
     [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(VectorizeElement, WritesOutIndicesAndKeepsTheRawKernelAtTheDefault) {
+  const Facts facts = one_a_thread("  if (i >= d) return;\n",
+                                   "  const int at = blockIdx.y * d + i;\n  out[at] = in[at] + in[i];");
+  const Outcome outcome = apply_rule("vectorize-element", facts);
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_TRUE(outcome.has("&in[(int)(blockIdx.y * d + lathe_first)]")) << outcome.candidate.text;
+  EXPECT_TRUE(outcome.has("lathe_out.element[lathe_lane] = lathe_in.element[lathe_lane] + "
+                          "lathe_in_2.element[lathe_lane];"))
+      << outcome.candidate.text;
+  EXPECT_TRUE(machine_code(facts.text, "k") == machine_code(outcome.candidate.text, "k<1>"));
+  EXPECT_NE(machine_code(outcome.candidate.text, "k<4>").rfind("error", 0), 0u);
+  const auto blocks = [&](std::int64_t vec, std::int64_t n) {
+    const auto value = outcome.candidate.launch.grid[0].evaluate_integer(
+        [&](std::string_view name) -> std::optional<Value> { return Value{name == "VEC" ? vec : n}; });
+    return value.ok() ? *value : -1;
+  };
+  EXPECT_EQ(blocks(1, 1000), 4);
+  EXPECT_EQ(blocks(4, 1000), 1);
+}
 
 TEST(BlockSize, HelpersTakeTheKnobAndReductionsTheirConditions) {
   Facts facts;
