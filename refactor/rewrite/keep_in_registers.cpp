@@ -32,8 +32,21 @@ public:
     for (const Knob& knob : candidate.knobs)
       if (constant_of(knob.default_value) == 0)
         zeros[knob.name] = 0;
-    KernelView view(source, kernel, zeros);
-    auto found = find_kept_elements(view, launch_facts_of(kernel, candidate));
+    auto reading = std::make_unique<KernelView>(source, kernel, zeros);
+    auto found = find_kept_elements(*reading, launch_facts_of(kernel, candidate));
+    // What is left to loops behind whole vectors is not the same in all of them: nothing is kept there.
+    std::vector<std::string> widths;
+    if (std::holds_alternative<std::string>(found))
+      for (const Knob& knob : candidate.knobs)
+        if (knob.kind == KnobKind::vector && constant_of(knob.default_value) == 1)
+          widths.push_back(knob.name);
+    if (!widths.empty()) {
+      for (const std::string& width : widths)
+        zeros[width] = 1;
+      reading = std::make_unique<KernelView>(source, kernel, zeros);
+      found = find_kept_elements(*reading, launch_facts_of(kernel, candidate));
+    }
+    const KernelView& view = *reading;
     if (const auto* reason = std::get_if<std::string>(&found))
       return Refusal{*reason};
     const KeptElements& kept = std::get<KeptElements>(found);
@@ -61,6 +74,9 @@ public:
     }
     if (auto reason = state_limits(kept, candidate, names.knob, proposal))
       return Refusal{*reason};
+    for (const std::string& width : widths)
+      proposal.conditions.push_back(
+          make_condition(names.knob + " == 0 || " + width + " == 1", "vectors are not kept"));
     const std::string array = kept.array->getNameAsString();
     proposal.knobs.push_back(
         make_knob(names.knob, KnobKind::tile, "unsigned", {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16}, "0",

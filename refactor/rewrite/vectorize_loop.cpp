@@ -27,20 +27,14 @@ public:
     const std::vector<StridedLoop> loops = strided_loops(view);
     std::string reason = "no loop deals elements out to threads";
     Proposal proposal;
+    std::vector<std::pair<Polynomial, std::string>> knobs; // of loops over the same elements: one
     for (const StridedLoop& loop : loops) {
-      const std::string where = view.at_line(loop.loop->getBeginLoc());
-      const auto others = std::ranges::count_if(
-          loops, [&](const StridedLoop& other) { return other.step_by && other.limit == loop.limit; });
-      if (others > 1) {
-        reason = "the loop at " + where + " is one of several over the same elements";
-        continue;
-      }
       const auto read = read_element_loop(view, loop, facts);
       if (const auto* why = std::get_if<std::string>(&read)) {
         reason = *why;
         continue;
       }
-      if (const auto why = vectorize(view, candidate, std::get<ElementLoop>(read), proposal))
+      if (const auto why = vectorize(view, candidate, std::get<ElementLoop>(read), knobs, proposal))
         reason = *why;
     }
     if (proposal.knobs.empty())
@@ -51,7 +45,9 @@ public:
 
 private:
   static std::optional<std::string> vectorize(const KernelView& view, const Candidate& candidate,
-                                              const ElementLoop& read, Proposal& proposal) {
+                                              const ElementLoop& read,
+                                              std::vector<std::pair<Polynomial, std::string>>& knobs,
+                                              Proposal& proposal) {
     const StridedLoop& loop = read.loop;
     const std::string where = "the loop at " + view.at_line(loop.loop->getBeginLoc());
     const LoopHint hint = loop_hint_of(view, loop.loop);
@@ -69,11 +65,14 @@ private:
           next != std::string::npos && text[next] == ';' && text[body->end - 1] != ';')
         body->end = next + 1;
 
+    const std::string suffix = knobs.empty() ? "" : "_" + std::to_string(knobs.size() + 1);
+    const auto shared = std::ranges::find(knobs, loop.limit, &std::pair<Polynomial, std::string>::first);
+    const bool is_new = shared == knobs.end();
     std::vector<std::string> taken;
-    for (const Knob& knob : proposal.knobs)
-      taken.push_back(knob.name);
-    const std::string suffix = taken.empty() ? "" : "_" + std::to_string(taken.size() + 1);
-    const std::string knob = free_name(text, "VEC", taken);
+    for (const auto& [limit, name] : knobs)
+      taken.push_back(name);
+    const std::string knob = is_new ? free_name(text, "VEC", taken) : shared->second;
+    knobs.emplace_back(loop.limit, knob);
     const VectorCode code(view, read.accesses, loop.counter, knob, suffix);
 
     const std::size_t at = hint.present ? std::min(hint.line.begin, whole->begin) : whole->begin;
@@ -85,7 +84,8 @@ private:
       proposal.edits.back().replacement += "(";
       proposal.edits.push_back(insert(initial->end, ")"));
     }
-    proposal.knobs.push_back(vector_knob(knob, where));
+    if (is_new)
+      proposal.knobs.push_back(vector_knob(knob, where));
     return std::nullopt;
   }
 

@@ -43,6 +43,30 @@ __global__ void row_squares(float* sums, const __nv_bfloat16* values, int column
   }
 }
 
+// Two passes over a row.
+__global__ void norm_rows(__nv_bfloat16* __restrict__ out, const __nv_bfloat16* __restrict__ in,
+                          const __nv_bfloat16* __restrict__ weight, int columns, float epsilon) {
+  __shared__ float partial[32];
+  const int64_t first = (int64_t)blockIdx.x * columns;
+  float sum = 0.f;
+  for (int column = threadIdx.x; column < columns; column += blockDim.x) {
+    const float value = __bfloat162float(in[first + column]);
+    sum += value * value;
+  }
+  for (int offset = 16; offset > 0; offset /= 2)
+    sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+  if (threadIdx.x % 32 == 0)
+    partial[threadIdx.x / 32] = sum;
+  __syncthreads();
+  sum = threadIdx.x % 32 < blockDim.x / 32 ? partial[threadIdx.x % 32] : 0.f;
+  for (int offset = 16; offset > 0; offset /= 2)
+    sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+  const float scale = rsqrtf(sum / columns + epsilon);
+  for (int column = threadIdx.x; column < columns; column += blockDim.x)
+    out[first + column] =
+        __float2bfloat16(__bfloat162float(in[first + column]) * scale * __bfloat162float(weight[column]));
+}
+
 // A thread takes one element.
 __global__ void scale_add(__nv_bfloat16* out, const __nv_bfloat16* a, const __nv_bfloat16* b, float alpha,
                           int n) {
@@ -74,6 +98,7 @@ void run(float* y, const float* x, __half* h, const __half* g, const __nv_bfloat
   axpy<<<1024, 256, 0, stream>>>(y, x, a, n);
   bias_relu<<<rows, 256, 0, stream>>>(h, g, columns);
   row_squares<<<rows, 256, 0, stream>>>(y, b, columns);
+  norm_rows<<<rows, 256, 0, stream>>>(o, b, b, columns, 1e-6f);
   scale_add<<<(count + 255) / 256, 256, 0, stream>>>(o, b, b, a, count);
   gelu<<<(count + 255) / 256, 256, 0, stream>>>(y, x, count);
   residual_rows<<<dim3((columns + 255) / 256, rows), 256, 0, stream>>>(h, g, g, rows, columns);

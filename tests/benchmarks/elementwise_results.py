@@ -21,6 +21,7 @@ PROBLEMS = {
     "axpy": ["n=65536", "n=4194304", "n=67108864"],
     "bias_relu": ["rows=64,columns=4096", "rows=4096,columns=4096", "rows=4096,columns=14336"],
     "row_squares": ["rows=64,columns=4096", "rows=4096,columns=4096", "rows=4096,columns=14336"],
+    "norm_rows": ["rows=64,columns=4096", "rows=4096,columns=4096", "rows=4096,columns=14336"],
     "scale_add": ["count=65536", "count=4194304", "count=67108864"],
     "gelu": ["count=65536", "count=4194304", "count=67108864"],
     "residual_rows": ["rows=64,columns=4096", "rows=4096,columns=4096", "rows=4096,columns=14336"],

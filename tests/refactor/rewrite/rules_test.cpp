@@ -229,11 +229,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n    const float x = in[i];\n    "
                 "if (x > 0) out[i] = x;\n  }")),
             "VEC", ""},
-        Row{"VectorNotTwoPasses", "vectorize-loop",
+        Row{"VectorTwoPasses", "vectorize-loop",
             plain(
                 kernel("  float sum = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) sum += in[i];\n"
                        "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i] / sum;")),
-            "", "several over the same elements"},
+            "VEC", ""},
         Row{"VectorNotAThreadsOwn", "vectorize-loop",
             plain(kernel("  for (int i = 0; i < d; ++i) out[threadIdx.x * d + i] = in[i];")), "", ""},
         Row{"VectorNotByThread", "vectorize-loop",
