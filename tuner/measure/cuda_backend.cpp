@@ -180,6 +180,7 @@ Status CudaBackend::start_runner(bool measure) {
   if (!runner_.running()) // a second problem needs no new context
     LATHE_CHECK(runner_.start());
   setup_.measure = measure;
+  setup_.launches = measure ? 0 : state_.launches;
   setup_.return_outputs =
       measure && !workload_->spec->cpu_reference.empty() && CpuReferences::is_small_enough(*workload_);
   const RunnerProcess::Answer answer = runner_.ask(encode(setup_), SETUP_LIMIT_S);

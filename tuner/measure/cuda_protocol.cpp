@@ -44,6 +44,7 @@ std::string encode(const SetupRequest& request) {
       .put(request.operations)
       .put(request.seed)
       .put(request.measure)
+      .put(request.launches)
       .put(request.shifted_elements)
       .put(request.return_outputs)
       .put(request.timing);
@@ -73,6 +74,7 @@ std::optional<SetupRequest> decode_setup(std::string_view bytes) {
   request.operations = message.get<double>();
   request.seed = message.get<std::uint64_t>();
   request.measure = message.get<bool>();
+  request.launches = message.get<int>();
   request.shifted_elements = message.get<std::uint64_t>();
   request.return_outputs = message.get<bool>();
   request.timing = message.get<RunnerTiming>();
@@ -134,7 +136,7 @@ std::optional<ProfileRequest> decode_profile(std::string_view bytes) {
 
 std::string encode(const SetupReply& reply) {
   MessageWriter message;
-  message.put(reply.ok).put_text(reply.error).put(reply.raw).put(reply.copy_floor_us);
+  message.put(reply.ok).put_text(reply.error).put(reply.raw).put(reply.launches).put(reply.copy_floor_us);
   message.put(reply.copy_bytes_per_second).put(reply.floor_us);
   message.put(static_cast<std::uint32_t>(reply.outputs.size()));
   for (const std::string& output : reply.outputs)
@@ -148,6 +150,7 @@ std::optional<SetupReply> decode_setup_reply(std::string_view bytes) {
   reply.ok = message.get<bool>();
   reply.error = message.get_text();
   reply.raw = message.get<Timing>();
+  reply.launches = message.get<int>();
   reply.copy_floor_us = message.get<double>();
   reply.copy_bytes_per_second = message.get<double>();
   reply.floor_us = message.get<double>();

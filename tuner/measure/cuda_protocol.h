@@ -54,6 +54,7 @@ struct SetupRequest {
   double bytes = 0, operations = 0; // of the cost model; 0: not given
   std::uint64_t seed = 1;
   bool measure = true; // time the reference and the copy floor; false after a runner was replaced
+  int launches = 0;    // of a sample, as the first setup of the problem replied; 0: to be decided
   std::uint64_t shifted_elements = 0; // every buffer begins this many elements behind an aligned address
   bool return_outputs = false;        // what the reference wrote to the first set
   RunnerTiming timing;
@@ -63,6 +64,7 @@ struct SetupReply {
   bool ok = false;
   std::string error;
   Timing raw;
+  int launches = 0;                 // of a sample: the same for every configuration of the problem
   double copy_floor_us = 0;         // of the cost model's bytes
   double copy_bytes_per_second = 0; // read and written, of a large copy
   double floor_us = 0;              // physics: no honest kernel is faster; 0: not known

@@ -27,6 +27,7 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
       LATHE_STEP(session->measure_copies(reply));
     LATHE_STEP(session->fill());
     LATHE_STEP(session->run_reference(wanted.return_outputs ? &reply.outputs : nullptr));
+    session->launches_ = std::min(wanted.launches, static_cast<int>(session->sets_.size()));
     if (!wanted.measure)
       return {};
     CUfunction function = nullptr;
@@ -35,8 +36,10 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
     double error = 0, first_us = 0;
     LATHE_STEP(
         session->verify(function, wanted.reference.launch, wanted.timing.time_limit_s, error, first_us));
+    LATHE_STEP(session->decide_launches(function, first_us, reply.copy_floor_us));
+    reply.launches = session->launches_;
     LATHE_STEP(session->capture(
-        session->nodes_for(first_us),
+        session->launches_for(first_us),
         [&](std::size_t set) { return session->launch(function, wanted.reference.launch, set); }, replay));
     const DeviceStatus timed = session->time(replay, wanted.timing, reply.raw, &error);
     session->release(replay);

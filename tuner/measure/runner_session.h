@@ -101,7 +101,12 @@ private:
   // What a replay that just ended left in one of the sets that it reached.
   DeviceStatus judge_replay(const Replay& replay, double& error);
 
-  int nodes_for(double estimate_us) const;
+  // Launches of a sample. A sample has a cost of its own, some microseconds, that its launches share: only
+  // times of as many launches can be compared. So the number is decided once for a problem, by what the raw
+  // kernel and a copy take; `first_us`: a launch that is far slower than they are gets fewer.
+  int launches_for(double first_us) const;
+  DeviceStatus decide_launches(CUfunction reference, double first_us, double copy_floor_us);
+  int replay_of(double estimate_us) const; // launches that last REPLAY_US together
   DeviceStatus capture(int nodes, const std::function<DeviceStatus(std::size_t set)>& enqueue,
                        Replay& replay);
   void release(Replay& replay);
@@ -125,6 +130,7 @@ private:
   std::vector<Set> sets_;
   std::uint64_t set_bytes_ = 0, moved_bytes_ = 0;
   bool sets_exceed_l2_ = false;
+  int launches_ = 0; // of a sample; 0: not decided
   bool filled_ = false;
   DeviceMemory arena_; // the sets, side by side
   std::uint64_t arena_bytes_ = 0;

@@ -18,7 +18,40 @@ constexpr double MOST_OPERATIONS = 65536;
 
 } // namespace
 
-int RunnerSession::nodes_for(double estimate_us) const {
+int RunnerSession::launches_for(double first_us) const {
+  constexpr double LONGEST_US = 8000; // of a sample, roughly
+  const int decided = launches_ > 0 ? launches_ : replay_of(first_us);
+  const int least = static_cast<int>(std::min<std::size_t>(2, sets_.size()));
+  return std::max(std::min(decided, static_cast<int>(std::ceil(LONGEST_US / std::max(1.0, first_us)))),
+                  least);
+}
+
+DeviceStatus RunnerSession::decide_launches(CUfunction reference, double first_us, double copy_floor_us) {
+  constexpr int WARM_SAMPLES = 4;
+  constexpr double FASTER =
+      8; // than the raw kernel: no sample of the raw kernel is longer than so many replays
+  Replay replay;
+  LATHE_STEP(capture(
+      replay_of(first_us), [&](std::size_t set) { return launch(reference, request_.reference.launch, set); },
+      replay));
+  double warm_us = first_us;
+  for (int i = 0; i < WARM_SAMPLES; ++i) {
+    double us = 0;
+    const DeviceStatus sampled = sample(replay, request_.timing.time_limit_s, us);
+    if (!sampled.ok()) {
+      if (!sampled.context_lost)
+        release(replay);
+      return sampled;
+    }
+    warm_us = std::min(warm_us, us);
+  }
+  release(replay);
+  const double fastest = copy_floor_us > 0 ? std::min(warm_us, copy_floor_us) : warm_us;
+  launches_ = replay_of(std::max(fastest, warm_us / FASTER));
+  return {};
+}
+
+int RunnerSession::replay_of(double estimate_us) const {
   // A second visit to a set would find its outputs there and its in-place inputs changed.
   const auto sets = static_cast<double>(sets_.size());
   return static_cast<int>(
@@ -145,11 +178,11 @@ CompareReply RunnerSession::compare(const CompareRequest& request) {
     LATHE_STEP(verify(reference, request_.reference.launch, limit_s, error, raw_us));
     LATHE_STEP(verify(candidate, request.kernel.launch, limit_s, error, tuned_us));
     LATHE_STEP(capture(
-        nodes_for(raw_us), [&](std::size_t set) { return launch(reference, request_.reference.launch, set); },
-        raw));
+        launches_for(raw_us),
+        [&](std::size_t set) { return launch(reference, request_.reference.launch, set); }, raw));
     LATHE_STEP(capture(
-        nodes_for(tuned_us), [&](std::size_t set) { return launch(candidate, request.kernel.launch, set); },
-        tuned));
+        launches_for(tuned_us),
+        [&](std::size_t set) { return launch(candidate, request.kernel.launch, set); }, tuned));
     LATHE_DEVICE(device_.cuda().cuCtxResetPersistingL2Cache(), "resetting the L2 cache failed");
 
     const RunnerDevice::Clock::time_point start = RunnerDevice::Clock::now();
@@ -262,7 +295,7 @@ double RunnerSession::physics_floor_us(double bytes_per_second, double raw_us) c
   double floor = 0;
   if (request_.bytes > 0 && bytes_per_second > 0) {
     // What the last launches of a replay wrote may still be in the L2 when the clock stops.
-    const double nodes = std::max(1, nodes_for(raw_us));
+    const double nodes = std::max(1, launches_for(raw_us));
     const double bytes = request_.bytes - static_cast<double>(device_.l2_bytes()) / nodes;
     floor = std::max(floor, 1e6 * bytes / (FLOOR_MARGIN * bytes_per_second));
   }

@@ -138,7 +138,7 @@ EvaluateReply RunnerSession::evaluate(const EvaluateRequest& request) {
     if (request.verify_only)
       return {};
     LATHE_STEP(capture(
-        nodes_for(first_us), [&](std::size_t set) { return launch(function, request.kernel.launch, set); },
+        launches_for(first_us), [&](std::size_t set) { return launch(function, request.kernel.launch, set); },
         replay));
     LATHE_STEP(time(replay, request.timing, reply.timing, &reply.error));
     if (!reply.timing.stopped_early) // what is clearly beaten is never shipped
