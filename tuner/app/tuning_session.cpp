@@ -362,12 +362,16 @@ Result<SessionResult> assess_workload(const Workload& workload, Backend& backend
   LATHE_CHECK(backend.prepare(workload, options.measure));
   LATHE_TRY(const KnobValues defaults, default_knobs(workload));
   LATHE_TRY(const Space space, workload_space(workload, defaults));
+  // What a winner is tied to may be its own problem's size: the nearest that this one admits is tried.
   std::vector<KnobValues> valid;
-  for (const KnobValues& knobs : candidates) {
-    const auto point = space.point_of(knobs);
-    if (point && space.contains(*point) && std::find(valid.begin(), valid.end(), knobs) == valid.end())
-      valid.push_back(knobs);
-  }
+  Random random(options.seed);
+  for (const KnobValues& knobs : candidates)
+    if (const auto point = space.point_of(knobs)) {
+      const Point near = space.repair(*point, random);
+      const KnobValues values = space.values(near);
+      if (space.contains(near) && std::find(valid.begin(), valid.end(), values) == valid.end())
+        valid.push_back(values);
+    }
   Session session(workload, backend, store, options);
   session.result.progress.raw_us = backend.raw_timing().median_us;
   session.result.progress.copy_floor_us = backend.copy_floor_us();

@@ -75,8 +75,9 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
                                     const SessionOptions& options, const std::atomic<bool>& stop,
                                     const ProgressCallback& progress);
 
-// Compares given configurations (winners elsewhere) with the raw kernel on a workload that is not searched,
-// and records the best of them, or the default where none gains beyond the noise.
+// Compares given configurations (winners elsewhere; the nearest valid ones where this workload does not admit
+// them) with the raw kernel on a workload that is not searched, and records the best of them, or the default
+// where none gains beyond the noise.
 Result<SessionResult> assess_workload(const Workload& workload, Backend& backend, Store& store,
                                       const std::vector<KnobValues>& candidates,
                                       const SessionOptions& options);

@@ -256,6 +256,23 @@ TEST_F(SessionDecisions, AGainMustBeSeenTwice) {
   EXPECT_TRUE(result->default_kept);
 }
 
+TEST_F(SessionDecisions, WinnersThatAProblemDoesNotAdmitAreTriedAsTheNearestThatItDoes) {
+  // 64 divides every size here and 256 does not: the size that is not searched is 320.
+  spec_.problems[0].dimensions = {{"n", 320}};
+  const auto store = Store::open(":memory:");
+  ASSERT_TRUE(store.ok());
+  const auto workloads = select_workloads(spec_, {}, {});
+  ASSERT_TRUE(workloads.ok());
+  const auto unsearched = std::ranges::find_if(
+      *workloads, [](const Workload& workload) { return workload.problem.role != ProblemRole::tune; });
+  ASSERT_NE(unsearched, workloads->end());
+  ScriptedBackend backend;
+  const auto result =
+      assess_workload(*unsearched, backend, **store, {KnobValues{Value{std::int64_t{256}}}}, {});
+  ASSERT_TRUE(result.ok()) << result.error().sentence();
+  EXPECT_EQ(result->winner.knobs, KnobValues{Value{std::int64_t{64}}});
+}
+
 TEST_F(SessionDecisions, WrongResultsNeverWinAndAreCounted) {
   ScriptedBackend backend;
   backend.wrong = 64;
