@@ -54,7 +54,7 @@ def rows_of(file):
 
 def page(vector_file, scalar_file):
     vector, scalar = rows_of(vector_file), rows_of(scalar_file)
-    print("| kernel | problem | raw, us | raw / tuned without a vector width | with one | its share of the gain | VEC |")
+    print("| kernel | problem | raw, us | raw / tuned without a vector width | with one | what it adds | VEC |")
     print("|---|---|---:|---:|---:|---:|---:|")
     ratios = []
     for key, row in vector.items():
@@ -63,7 +63,7 @@ def page(vector_file, scalar_file):
         print(f"| {key[0]} | {key[1]} | {row['Raw']['MedianMicroseconds']:.2f} | {without:.3f} | {with_one:.3f} | "
               f"{with_one / without:.3f} | {row['Configuration']['VEC']} |")
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    print(f"\nGeometric mean of the last ratio but one column: {mean:.3f} over {len(ratios)} problems.")
+    print(f"\nGeometric mean of what the width adds: {mean:.3f} over {len(ratios)} problems.")
 
 
 if __name__ == "__main__":
