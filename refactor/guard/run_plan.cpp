@@ -62,8 +62,9 @@ bool RunPlan::add_sampled(const Configuration& configuration) {
 }
 
 // For each dimension a size at which it is as small as the configuration admits, the others as in its first
-// size: the boundary of each tile from below. And one at which all are small but the largest, which is as
-// large as can be: that of a thread's or a block's first round.
+// size: the boundary of each tile from below. And one at which it is as large as can be, with two of
+// everything else where that is admitted, or one: what lies behind a thread's or a block's first round, of
+// one row and of the next.
 void RunPlan::add_extremes(const Configuration& configuration) {
   const auto first = std::ranges::find_if(tasks_, [&](const Task& task) {
     return task.configuration.knobs == configuration.knobs &&
@@ -74,39 +75,50 @@ void RunPlan::add_extremes(const Configuration& configuration) {
   constexpr std::size_t MOST = 4;
   constexpr std::uint64_t MOST_WORK = 1'000'000; // HostRunResult::work: each is one of many
   const Problem base = first->shape->workload->problem;
-  Problem small = base;
-  std::string largest;
-  std::vector<std::shared_ptr<const Workload>> wanted;
+  Problem ones = base, twos = base;
+  std::vector<std::pair<std::int64_t, std::string>> largest_first;
+  // Of each group the first that does not take long is run.
+  std::vector<std::vector<std::shared_ptr<const Workload>>> wanted;
   for (const auto& [name, size] : base.dimensions) {
-    if (largest.empty() || size > base.dimensions.at(largest))
-      largest = name;
+    largest_first.emplace_back(-size, name);
     const auto least = least_shape(subject_, configuration, base, name, limits_);
     if (!least)
       continue;
-    small.dimensions[name] = least->problem.dimensions.at(name);
+    ones.dimensions[name] = least->problem.dimensions.at(name);
+    twos.dimensions[name] = std::min(size, 2 * ones.dimensions[name]);
     if (wanted.size() < MOST)
-      wanted.push_back(least);
+      wanted.push_back({least});
   }
-  if (!largest.empty()) {
-    small.dimensions[largest] = base.dimensions.at(largest);
-    if (auto longest = longest_shape(subject_, configuration, small, largest, limits_))
+  std::ranges::sort(largest_first);
+  largest_first.resize(std::min(largest_first.size(), MOST));
+  for (const auto& [negative, name] : largest_first)
+    for (Problem small : {twos, ones}) {
+      small.dimensions[name] = -negative;
+      std::vector<std::shared_ptr<const Workload>> longest;
+      for (const std::int64_t growth : {64, 16, 4})
+        if (auto shape = longest_shape(subject_, configuration, small, name, growth, limits_))
+          longest.push_back(std::move(shape));
       wanted.push_back(std::move(longest));
-  }
+    }
   std::vector<std::shared_ptr<const Workload>> unknown;
-  for (const auto& workload : wanted) {
-    const auto [place, is_new] = extremes_.emplace(workload->key(), nullptr);
-    for (const auto& shape : shapes_.at(configuration.workload->types))
-      if (shape->workload->key() == workload->key())
-        place->second = shape.get();
-    if (is_new && !place->second)
-      unknown.push_back(workload);
-  }
+  for (const auto& group : wanted)
+    for (const auto& workload : group) {
+      const auto [place, is_new] = extremes_.emplace(workload->key(), nullptr);
+      for (const auto& shape : shapes_.at(configuration.workload->types))
+        if (shape->workload->key() == workload->key())
+          place->second = shape.get();
+      if (is_new && !place->second)
+        unknown.push_back(workload);
+    }
   for (const ReferenceRuns* shape : run_raw_(unknown, true, false))
     if (shape->raw[1].work <= MOST_WORK)
       extremes_[shape->workload->key()] = shape;
-  for (const auto& workload : wanted)
-    if (const ReferenceRuns* shape = extremes_.at(workload->key()))
-      add(configuration, *shape);
+  for (const auto& group : wanted)
+    for (const auto& workload : group)
+      if (const ReferenceRuns* shape = extremes_.at(workload->key())) {
+        add(configuration, *shape);
+        break;
+      }
 }
 
 void RunPlan::add_defaults(bool same_code) {

@@ -288,12 +288,11 @@ std::shared_ptr<const Workload> least_shape(const JudgedPair& subject, const Con
 
 std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const Configuration& configuration,
                                               const Problem& base, const std::string& dimension,
-                                              const ShapeLimits& limits) {
-  constexpr std::int64_t ENOUGH = 16; // times as long: some loops take as long as that, whatever the memory
+                                              std::int64_t growth, const ShapeLimits& limits) {
   ShapeList list(subject, configuration.workload->types, limits, 32, &configuration);
   auto dimensions = base.dimensions;
   std::int64_t& size = dimensions.at(dimension);
-  for (const std::int64_t most = ENOUGH * size; size < most;) {
+  for (const std::int64_t most = growth * size; size < most;) {
     size *= 2;
     if (!list.consider(dimensions))
       break;

@@ -47,11 +47,11 @@ std::set<std::string> size_marks(const JudgedPair& subject, const Configuration&
 std::shared_ptr<const Workload> least_shape(const JudgedPair& subject, const Configuration& configuration,
                                             const Problem& base, const std::string& dimension,
                                             const ShapeLimits& limits);
-// The same with the dimension doubled as often as the limits and the configuration admit: loops that one
-// round serves at usual sizes go round. Nothing where it cannot be doubled at all.
+// The same with the dimension doubled as often as the limits and the configuration admit, up to `growth`
+// times: loops that one round serves at usual sizes go round. Nothing where it cannot be doubled at all.
 std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const Configuration& configuration,
                                               const Problem& base, const std::string& dimension,
-                                              const ShapeLimits& limits);
+                                              std::int64_t growth, const ShapeLimits& limits);
 
 // Whether a configuration's launch at this workload stays within the limits.
 bool fits(const Workload& workload, const Launch& launch, std::uint64_t bytes, std::uint64_t threads);
