@@ -202,7 +202,8 @@ private:
 
   bool take(const BufferAccess& access, std::vector<ElementAccess>& elements) const {
     const auto* subscript = dyn_cast<ArraySubscriptExpr>(access.expression);
-    if (access.is_address || !access.carrier.isNull() || !subscript || !is_unconditional(subscript))
+    if (access.is_address || !access.carrier.isNull() || !subscript ||
+        subscript->getType().isVolatileQualified() || !is_unconditional(subscript))
       return false;
     const auto place = view_.range(subscript->getSourceRange());
     const auto steps = view_.evaluate(subscript->getIdx()).quotient_by(loop_atom);

@@ -1,11 +1,14 @@
 #include "refactor/knobs/thread_element.h"
 
+#include "refactor/knobs/called_functions.h"
 #include "refactor/knobs/strided_loop.h"
 
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/StmtCXX.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 namespace lathe::refactor {
 
@@ -27,6 +30,8 @@ public:
       const auto* declaration = dyn_cast<DeclStmt>(*at);
       if (!declaration)
         return "no guard of a thread's element stands before everything else";
+      if (!only_computes(declaration))
+        return "more than a computation stands before the guard at " + view_.at_line((*at)->getBeginLoc());
       before.push_back(declaration);
       note_number(declaration);
     }
@@ -48,7 +53,7 @@ public:
       if (mentions_element(declaration) && !declares(declaration, found_.number))
         found_.dependent.push_back(declaration);
     for (const Expr* condition : found_.conditions)
-      if (mentions_element(condition, true))
+      if (mentions_element(condition, true) || !only_computes(condition))
         return "the guard at " + view_.at_line(found_.guard->getBeginLoc()) + " asks more of the element";
     if (mentions_element(found_.bound, true))
       return "the bound at " + view_.at_line(found_.bound->getBeginLoc()) + " depends on the element";
@@ -80,6 +85,21 @@ private:
   bool is_guard(const Stmt* statement) const {
     const auto* branch = dyn_cast<IfStmt>(statement);
     return branch && !branch->isConstexpr() && !branch->getElse() && !branch->hasInitStorage();
+  }
+
+  // It may be done once for several elements, or once for each of them.
+  bool only_computes(const Stmt* statement) const {
+    static const std::set<std::string> known{"__ldg", "min", "max"};
+    bool pure = true;
+    view_.visit(statement, [&](const Stmt* part) {
+      const auto* unary = dyn_cast<UnaryOperator>(part);
+      const auto* call = dyn_cast<CallExpr>(part);
+      const auto parts = binary_parts(part);
+      pure &= !(unary && unary->isIncrementDecrementOp()) &&
+              !(parts && BinaryOperator::isAssignmentOp(parts->operation)) && !isa<LambdaExpr>(part) &&
+              (!call || parts || known.contains(callee_name(view_, call)));
+    });
+    return pure;
   }
 
   static bool declares(const DeclStmt* declaration, const VarDecl* variable) {
