@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <sys/wait.h>
 #include <thread>
@@ -114,6 +115,23 @@ INSTANTIATE_TEST_SUITE_P(
                       TemplateCase{"concat_mla_k", "concat_mla_k_kernel", 4, "L0"},
                       TemplateCase{"topk_softmax", "topk_softmax_kernel", 5, "L3"}),
     [](const auto& tested) { return std::string(tested.param.name); });
+
+// Kernels written an element at a time get a width, and the guard accepts what it makes of them.
+class Elementwise : public CommandTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(Elementwise, GetsAVectorWidthThatIsAccepted) {
+  const auto source = source_folder() / "tests/benchmarks/elementwise.cu";
+  const auto made = lathe({"templatize", source.string(), "--kernel", GetParam(), "--json"});
+  ASSERT_EQ(made.exit_code, 0) << made.errors << made.output;
+  const Json product = Json::parse(made.output);
+  EXPECT_TRUE(product["Accepted"].get<bool>()) << product;
+  EXPECT_EQ(product["IdentityLevel"], "L0") << product;
+  EXPECT_TRUE(std::ranges::any_of(product["Knobs"], [](const Json& knob) { return knob["Name"] == "VEC"; }))
+      << product;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Elementwise, ::testing::Values("axpy", "norm_rows", "residual_rows"),
+                         [](const auto& tested) { return std::string(tested.param); });
 
 // A tuning that is stopped in the middle: what was recorded is still there, and the same command goes on.
 class Interrupted : public CommandTest {
