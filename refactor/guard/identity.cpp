@@ -1,6 +1,7 @@
 // Identity at the defaults, a ladder. L0: the same machine code, after preconditions that the raw kernel's
-// own launch makes true. L1: the same optimised LLVM IR. L2: LLVM IR that differs in a few lines, which are
-// listed. L3: only runs can tell. For one architecture, the types and the defaults in use.
+// own launch makes true. L1: the same PTX but for names, or the same optimised LLVM IR. L2: LLVM IR that
+// differs in a few lines, which are listed. L3: only runs can tell. For one architecture, the types and the
+// defaults in use.
 #include "refactor/guard/checks.h"
 #include "refactor/guard/preconditions.h"
 #include "tuner/base/hash.h"
@@ -129,6 +130,19 @@ CheckResult check_identity(const JudgedPair& subject, const Images& images, Imag
         closest = unequal;
       }
     }
+    // The assembler lays shared variables out by their names, in which the kernel's own parameters stand.
+    for (std::size_t v = 0; v < variants.size() && reached == 3; ++v) {
+      if (images.raw_defaults[i].image.text.size() != templated.text.size())
+        break;
+      const auto raw_ptx = compiler.nameless_ptx(variants[v].text, subject.spec.reference,
+                                                 configuration.macros(), configuration.raw_instance);
+      const auto own_ptx = compiler.nameless_ptx(subject.template_text, subject.spec.kernel,
+                                                 configuration.macros(), configuration.template_instance);
+      if (!raw_ptx || !own_ptx || *raw_ptx != *own_ptx)
+        continue;
+      reached = 1;
+      findings.evidence("L1 " + name + ": the same PTX but for names; SASS differs in " + closest);
+    }
     if (reached == 3) {
       const auto raw_facts =
           subject.raw.code_facts.find(code_key(configuration.raw_instance, configuration.raw_launch));
@@ -160,8 +174,9 @@ CheckResult check_identity(const JudgedPair& subject, const Images& images, Imag
             " default instances on " + subject.options.architecture +
             (preconditions_used.empty() ? "" : ", given the raw launch's own block dimensions or bounds"));
   case 1:
-    return findings.conclude(Verdict::proved,
-                             "L1: the same optimised LLVM IR as the raw kernel's; machine code differs");
+    return findings.conclude(
+        Verdict::proved, "L1: the same PTX, but for names, or optimised LLVM IR as the raw kernel's; machine "
+                         "code differs");
   case 2:
     return findings.conclude(Verdict::reported,
                              "L2: LLVM IR differs from the raw kernel's in the listed lines; runs stand in");

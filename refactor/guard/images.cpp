@@ -1,8 +1,37 @@
 #include "refactor/guard/images.h"
 
+#include "tuner/base/text.h"
+
 #include <algorithm>
 
 namespace lathe::refactor {
+namespace {
+
+// PTX with every mangled name replaced by its number, and without comments.
+std::string without_names(const std::string& ptx) {
+  std::map<std::string, std::size_t> numbers;
+  std::string out;
+  for (std::size_t i = 0; i < ptx.size();) {
+    if (ptx.compare(i, 2, "//") == 0) {
+      i = std::min(ptx.find('\n', i), ptx.size());
+    } else if (is_word(ptx[i])) {
+      std::size_t end = i;
+      while (end < ptx.size() && is_word(ptx[end]))
+        ++end;
+      const std::string word = ptx.substr(i, end - i);
+      if (word.starts_with("_Z"))
+        out += "symbol" + std::to_string(numbers.emplace(word, numbers.size()).first->second);
+      else
+        out += word;
+      i = end;
+    } else {
+      out.push_back(ptx[i++]);
+    }
+  }
+  return out;
+}
+
+} // namespace
 
 Result<ImageCompiler> ImageCompiler::create(const GuardOptions& options) {
   CompilerOptions settings;
@@ -15,9 +44,8 @@ std::string ImageCompiler::version() const {
   return compiler_->nvrtc_version();
 }
 
-std::vector<Image> ImageCompiler::compile(const std::string& text, const KernelSource& source,
-                                          const std::vector<std::string>& macros,
-                                          const std::vector<std::string>& instances) {
+CompileRequest ImageCompiler::request_for(const std::string& text, const KernelSource& source,
+                                          const std::vector<std::string>& macros) const {
   CompileRequest request;
   request.source = text;
   request.file_name = source.file.string();
@@ -25,6 +53,25 @@ std::vector<Image> ImageCompiler::compile(const std::string& text, const KernelS
   request.options.insert(request.options.end(), options_->flags.begin(), options_->flags.end());
   request.options.insert(request.options.end(), macros.begin(), macros.end());
   request.architecture = options_->architecture;
+  return request;
+}
+
+std::optional<std::string> ImageCompiler::nameless_ptx(const std::string& text, const KernelSource& source,
+                                                       const std::vector<std::string>& macros,
+                                                       const std::string& instance) {
+  CompileRequest request = request_for(text, source, macros);
+  request.instances = {instance};
+  request.want_ptx = true;
+  const std::vector<CompileOutcome> outcomes = compiler_->compile(std::move(request));
+  if (outcomes.size() != 1 || !outcomes[0].ok() || outcomes[0].kernel.ptx.empty())
+    return std::nullopt;
+  return without_names(outcomes[0].kernel.ptx);
+}
+
+std::vector<Image> ImageCompiler::compile(const std::string& text, const KernelSource& source,
+                                          const std::vector<std::string>& macros,
+                                          const std::vector<std::string>& instances) {
+  CompileRequest request = request_for(text, source, macros);
   request.instances = instances;
   std::vector<Image> images;
   for (CompileOutcome& outcome : compiler_->compile(std::move(request))) {

@@ -5,6 +5,7 @@
 #include "tuner/compile/compile.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,16 @@ public:
   std::vector<Image> compile(const std::string& text, const KernelSource& source,
                              const std::vector<std::string>& macros,
                              const std::vector<std::string>& instances);
+  // The PTX of one instance without comments, its symbols named in the order in which they appear: equal for
+  // two kernels that differ by names only. Nothing where it does not compile.
+  std::optional<std::string> nameless_ptx(const std::string& text, const KernelSource& source,
+                                          const std::vector<std::string>& macros,
+                                          const std::string& instance);
   std::string version() const;
 
 private:
+  CompileRequest request_for(const std::string& text, const KernelSource& source,
+                             const std::vector<std::string>& macros) const;
   ImageCompiler(std::unique_ptr<Compiler> compiler, const GuardOptions& options)
       : compiler_(std::move(compiler)), options_(&options) {}
   std::unique_ptr<Compiler> compiler_;

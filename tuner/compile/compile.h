@@ -27,13 +27,15 @@ struct CompileRequest {
   std::vector<std::string> options;
   std::string architecture = "sm_90";
   std::vector<std::string>
-      instances; // C++ name expressions: "act_and_mul<float, 128>", or "scale" for a plain function
+      instances;         // C++ name expressions: "act_and_mul<float, 128>", or "scale" for a plain function
+  bool want_ptx = false; // and so nothing from the cache: the PTX that the cubin was made of
 };
 
 struct CompiledKernel {
   std::shared_ptr<const std::string> cubin; // an ELF image, shared by the kernels compiled together
   std::string cubin_hash;                   // content_hash of it
   std::string entry;                        // the kernel's name in it
+  std::string ptx;                          // where it was wanted: of all instances compiled together
   KernelResources resources;
   double seconds = 0; // of compiling, this kernel's share of its batch; 0 from the cache
   bool cached = false;

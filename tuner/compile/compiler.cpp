@@ -64,7 +64,8 @@ public:
     }
     shared->options = options->options;
     std::string basis = "1\n" + pool_->nvrtc_version() + "\n" + shared->request.source + "\n";
-    if (const std::optional<std::string> headers = included_text(shared->request.source, options->search)) {
+    if (const std::optional<std::string> headers = included_text(shared->request.source, options->search);
+        headers && !shared->request.want_ptx) {
       shared->cacheable = true;
       basis += *headers;
     }
@@ -169,8 +170,12 @@ private:
         }
         while (!queue_.empty() && pool_->has_room()) {
           Batch batch = take();
-          CompileJob job{
-              batch.request->request.source, batch.request->request.file_name, batch.request->options, {}};
+          CompileJob job{batch.request->request.source,
+                         batch.request->request.file_name,
+                         batch.request->options,
+                         {},
+                         false};
+          job.want_ptx = batch.request->request.want_ptx;
           for (const std::size_t i : batch.instances)
             job.instances.push_back(batch.request->request.instances[i]);
           running.emplace(++last_job, std::move(batch));
@@ -215,6 +220,7 @@ private:
       CompiledKernel kernel;
       kernel.cubin_hash = content_hash(event.reply.cubin);
       kernel.cubin = std::make_shared<const std::string>(std::move(event.reply.cubin));
+      kernel.ptx = std::move(event.reply.ptx);
       kernel.seconds = event.reply.seconds / static_cast<double>(batch.instances.size());
       for (std::size_t i = 0; i < batch.instances.size(); ++i) {
         CompileOutcome outcome;

@@ -19,6 +19,8 @@ struct Nvrtc::Functions {
   decltype(&nvrtcGetLoweredName) lowered_name;
   decltype(&nvrtcGetCUBINSize) cubin_size;
   decltype(&nvrtcGetCUBIN) cubin;
+  decltype(&nvrtcGetPTXSize) ptx_size;
+  decltype(&nvrtcGetPTX) ptx;
   decltype(&nvrtcGetProgramLogSize) log_size;
   decltype(&nvrtcGetProgramLog) log;
   decltype(&nvrtcGetErrorString) error_string;
@@ -49,6 +51,8 @@ Result<Nvrtc> Nvrtc::open(const std::filesystem::path& library) {
   bind(functions->lowered_name, "nvrtcGetLoweredName");
   bind(functions->cubin_size, "nvrtcGetCUBINSize");
   bind(functions->cubin, "nvrtcGetCUBIN");
+  bind(functions->ptx_size, "nvrtcGetPTXSize");
+  bind(functions->ptx, "nvrtcGetPTX");
   bind(functions->log_size, "nvrtcGetProgramLogSize");
   bind(functions->log, "nvrtcGetProgramLog");
   bind(functions->error_string, "nvrtcGetErrorString");
@@ -93,6 +97,15 @@ CompileReply Nvrtc::compile(const CompileJob& job) const {
     reply.cubin.resize(size);
     if (status == NVRTC_SUCCESS && size > 0)
       status = nvrtc.cubin(program, reply.cubin.data());
+  }
+  if (status == NVRTC_SUCCESS && job.want_ptx) {
+    std::size_t size = 0;
+    status = nvrtc.ptx_size(program, &size);
+    reply.ptx.resize(size);
+    if (status == NVRTC_SUCCESS && size > 0)
+      status = nvrtc.ptx(program, reply.ptx.data());
+    if (size > 0)
+      reply.ptx.resize(size - 1); // its terminating zero
   }
   for (const std::string& instance : job.instances) {
     const char* name = nullptr;
@@ -157,6 +170,7 @@ std::string encode(const CompileJob& job) {
     for (const std::string& text : *list)
       message.put_text(text);
   }
+  message.put(job.want_ptx);
   return message.bytes();
 }
 
@@ -168,12 +182,17 @@ std::optional<CompileJob> decode_job(std::string_view bytes) {
   for (auto* list : {&job.options, &job.instances})
     for (auto left = message.get<std::uint32_t>(); left > 0 && message.ok(); --left)
       list->push_back(message.get_text());
+  job.want_ptx = message.get<bool>();
   return message.ok() ? std::optional(std::move(job)) : std::nullopt;
 }
 
 std::string encode(const CompileReply& reply) {
   MessageWriter message;
-  message.put(reply.compiled).put(reply.seconds).put_text(reply.cubin).put_text(reply.log);
+  message.put(reply.compiled)
+      .put(reply.seconds)
+      .put_text(reply.cubin)
+      .put_text(reply.log)
+      .put_text(reply.ptx);
   message.put(static_cast<std::uint32_t>(reply.entries.size()));
   for (std::size_t i = 0; i < reply.entries.size(); ++i)
     message.put_text(reply.entries[i]).put(reply.resources[i]);
@@ -187,6 +206,7 @@ std::optional<CompileReply> decode_reply(std::string_view bytes) {
   reply.seconds = message.get<double>();
   reply.cubin = message.get_text();
   reply.log = message.get_text();
+  reply.ptx = message.get_text();
   for (auto left = message.get<std::uint32_t>(); left > 0 && message.ok(); --left) {
     reply.entries.push_back(message.get_text());
     reply.resources.push_back(message.get<KernelResources>());

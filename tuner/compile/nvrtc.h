@@ -10,11 +10,13 @@ struct CompileJob {
   std::string source, file_name;
   std::vector<std::string> options; // final
   std::vector<std::string> instances;
+  bool want_ptx = false;
 };
 
 struct CompileReply {
   bool compiled = false;
   std::string cubin, log;
+  std::string ptx;                        // of the whole batch, where it was wanted
   std::vector<std::string> entries;       // one an instance
   std::vector<KernelResources> resources; // likewise
   double seconds = 0;
