@@ -155,7 +155,8 @@ private:
     }
     proposal.edits.push_back(
         replace(*condition, names.knob + " == 0 ? " + own + " : " + round + " < " + names.knob));
-    if (kept.guarded)
+    // Where the counter counts rounds, the conditions make KEEP their number.
+    if (kept.guarded || loop.counts_rounds())
       return std::nullopt;
     const std::string& text = view.file_text();
     const std::string indent =
@@ -257,8 +258,9 @@ private:
     const std::string covers = kept.per_round == "1" ? "" : " * (" + kept.per_round + ")";
     proposal.conditions.push_back(make_condition(knob + " == 0 || " + knob + covers + " >= " + kept.bound,
                                                  "the rounds that are kept cover the loop"));
+    const std::string free = kept.loops.front().counts_rounds() && !kept.guarded ? " == 0" : " <= 1";
     proposal.conditions.push_back(
-        make_condition(knob + " <= 1 || (" + knob + " - 1)" + covers + " < " + kept.bound,
+        make_condition(knob + free + " || (" + knob + " - 1)" + covers + " < " + kept.bound,
                        "no round that is kept lies behind the loop's end"));
     const auto size = size_of_type(candidate, kept.element.getAsString());
     if (size && !kept.each_at_launch.empty())

@@ -1,4 +1,5 @@
-// PTX without names: what tells apart kernels whose machine code differs only by where the assembler put things.
+// PTX without names: what tells apart kernels whose machine code differs only by where the assembler put
+// things.
 #include "refactor/guard/images.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +9,8 @@ namespace {
 
 std::string kernel(const std::string& parameters, const std::string& factor) {
   return "template <" + parameters +
-         "> __global__ void k(float* out, const float* in) {\n  __shared__ float first[64];\n  __shared__ float "
+         "> __global__ void k(float* out, const float* in) {\n  __shared__ float first[64];\n  __shared__ "
+         "float "
          "second[32];\n  first[threadIdx.x] = in[threadIdx.x];\n  second[threadIdx.x / 2] = in[0];\n  "
          "__syncthreads();\n  out[threadIdx.x] = first[63 - threadIdx.x] * second[threadIdx.x % 32] * " +
          factor + ";\n}\n";
