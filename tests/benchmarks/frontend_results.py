@@ -170,6 +170,14 @@ def main():
     if options.only and data.exists():
         kept = {row["Id"]: row for row in json.loads(data.read_text())["Rows"]}
     rows = []
+
+    def write():
+        results = {"Date": datetime.date.today().isoformat(), "Lathe": lathe_commit(),
+                   "Machine": f"{platform.machine()}, {platform.system()}", "Seed": options.seed,
+                   "Repositories": given["Repositories"], "Rows": rows}
+        data.write_text(json.dumps(results, indent=1) + "\n")
+        options.output.write_text(render(results))
+
     for entry in given["Kernels"]:
         if options.only and entry["Id"] not in options.only and entry["Id"] in kept:
             rows.append(kept[entry["Id"]])
@@ -178,12 +186,8 @@ def main():
         print(f"{row['Id']:<5} {row['Kernel']:<60} {row['Verdict']:<9} {row['Identity']:<3} "
               f"{len(row['Knobs'])} knobs {row['Seconds']:.0f} s  {row['Why'][:120]}", flush=True)
         rows.append(row)
-        # After each kernel: a run takes long and may be ended.
-        results = {"Date": datetime.date.today().isoformat(), "Lathe": lathe_commit(),
-                   "Machine": f"{platform.machine()}, {platform.system()}", "Seed": options.seed,
-                   "Repositories": given["Repositories"], "Rows": rows}
-        data.write_text(json.dumps(results, indent=1) + "\n")
-        options.output.write_text(render(results))
+        write()  # after each kernel: a run takes long and may be ended
+    write()
 
 
 if __name__ == "__main__":
