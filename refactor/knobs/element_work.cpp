@@ -276,7 +276,7 @@ private:
                              : std::nullopt;
       known &= place && value;
       if (known)
-        written_out.emplace_back(*place, "(" + type_name(variable->getType()) + ")(" + *value + ")");
+        written_out.emplace_back(*place, "(" + view_.type_text(variable->getType()) + ")(" + *value + ")");
     });
     if (!known)
       return std::nullopt;
@@ -288,10 +288,6 @@ private:
       done = place.end;
     }
     return text + view_.text({done, bytes->end});
-  }
-
-  std::string type_name(QualType type) const {
-    return type.getUnqualifiedType().getAsString(view_.context().getPrintingPolicy());
   }
 
   const KernelView& view_;

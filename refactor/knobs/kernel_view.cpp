@@ -128,6 +128,10 @@ std::string KernelView::text(const Expr* expression) const {
   return bytes ? text(*bytes) : std::string();
 }
 
+std::string KernelView::type_text(QualType type) const {
+  return type.getUnqualifiedType().getAsString(context_.getPrintingPolicy());
+}
+
 int KernelView::line(SourceLocation location) const {
   return static_cast<int>(context_.getSourceManager().getExpansionLineNumber(location));
 }

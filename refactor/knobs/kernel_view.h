@@ -48,6 +48,7 @@ public:
   std::optional<TextRange> range(clang::SourceRange source_range) const;
   std::string text(TextRange range) const;
   std::string text(const clang::Expr* expression) const; // "" where it has no range
+  std::string type_text(clang::QualType type) const;     // as C++, without qualifiers
   const std::string& file_text() const { return file_text_; }
   int line(clang::SourceLocation location) const;
   std::string at_line(clang::SourceLocation location) const; // "line 12"

@@ -61,10 +61,8 @@ public:
         continue;
       }
       KernelView view = view_of(source, kernel, candidate);
-      const ConstantUnderStudy constant{
-          parameter, name,
-          parameter->getType().getUnqualifiedType().getAsString(view.context().getPrintingPolicy()), *value,
-          "template parameter at " + view.at_line(parameter->getLocation())};
+      const ConstantUnderStudy constant{parameter, name, view.type_text(parameter->getType()), *value,
+                                        "template parameter at " + view.at_line(parameter->getLocation())};
       auto studied = tiles_ ? study_tile(source, kernel, current, constant)
                             : study_constant(source, kernel, current, constant);
       if (const auto* reason = std::get_if<std::string>(&studied)) {

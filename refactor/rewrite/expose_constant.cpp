@@ -42,8 +42,7 @@ public:
       if (!value)
         continue; // not a constant, or one that follows others
       values[variable->getNameAsString()] = *value;
-      const std::string type =
-          variable->getType().getUnqualifiedType().getAsString(view.context().getPrintingPolicy());
+      const std::string type = view.type_text(variable->getType());
       const ConstantUnderStudy constant{variable, variable->getNameAsString(),
                                         written_type(view, variable, type), *value, where};
       Proposal own;

@@ -91,10 +91,6 @@ private:
     std::string knob, array, round;
   };
 
-  static std::string type_text(const KernelView& view, QualType type) {
-    return type.getAsString(view.context().getPrintingPolicy());
-  }
-
   // The registers, before the first loop.
   static void declare(const KernelView& view, const KeptElements& kept, const Names& names,
                       std::vector<Edit>& edits) {
@@ -108,7 +104,7 @@ private:
     const bool vectors = kept.each != "1";
     const std::string type = !kept.object_type.empty()
                                  ? kept.object_type
-                                 : std::string(vectors ? "alignas(16) " : "") + type_text(view, kept.element);
+                                 : std::string(vectors ? "alignas(16) " : "") + view.type_text(kept.element);
     const std::string declaration =
         type + " " + names.array + "[" + names.knob + " == 0 ? 1 : " + count + "];";
     const std::size_t start = line_start(text, at);
@@ -199,7 +195,7 @@ private:
     const std::size_t start = line_start(text, statement->begin);
     const bool alone = text.find_first_not_of(" \t", start) == statement->begin;
     const std::string size =
-        (kept.each == "1" ? "" : kept.each + " * ") + "sizeof(" + type_text(view, kept.element) + ")";
+        (kept.each == "1" ? "" : kept.each + " * ") + "sizeof(" + view.type_text(kept.element) + ")";
     const std::string assertion = "static_assert(" + names.knob + " == 0 || (sizeof(" + view.text(*object) +
                                   ") <= " + size + " && alignof(decltype(" + view.text(*object) +
                                   ")) <= 16));";

@@ -23,15 +23,11 @@ template <int COUNT, class T> __device__ __forceinline__ bool lathe_aligned(cons
 
 } // namespace
 
-std::string plain_type(const KernelView& view, QualType type) {
-  return type.getUnqualifiedType().getAsString(view.context().getPrintingPolicy());
-}
-
 std::optional<std::string> unknown_element(const KernelView& view, const Candidate& candidate,
                                            const std::vector<ElementAccess>& accesses) {
   for (const ElementAccess& access : accesses)
-    if (!size_of_type(candidate, plain_type(view, access.element)))
-      return "moves elements of type " + plain_type(view, access.element);
+    if (!size_of_type(candidate, view.type_text(access.element)))
+      return "moves elements of type " + view.type_text(access.element);
   return std::nullopt;
 }
 
@@ -46,7 +42,7 @@ VectorCode::VectorCode(const KernelView& view, const std::vector<ElementAccess>&
       first_(free_name(view.file_text(), "lathe_first" + suffix)),
       done_(free_name(view.file_text(), "lathe_done" + suffix)),
       lane_(free_name(view.file_text(), "lathe_lane" + suffix)), number_(number->getNameAsString()),
-      type_(plain_type(view, number->getType())) {
+      type_(view.type_text(number->getType())) {
   for (const ElementAccess& access : accesses)
     vectors_.push_back(free_name(view.file_text(), "lathe_" + access.name + suffix, vectors_));
 }
@@ -56,7 +52,7 @@ std::string VectorCode::address(const ElementAccess& access, const std::string& 
 }
 
 std::string VectorCode::vector_of(const ElementAccess& access) const {
-  return "lathe_elements<" + plain_type(view_, access.element) + ", " + knob_ + ">";
+  return "lathe_elements<" + view_.type_text(access.element) + ", " + knob_ + ">";
 }
 
 std::string VectorCode::place(const ElementAccess& access) const {

@@ -42,9 +42,6 @@ private:
   std::string place(const ElementAccess& access) const;
 };
 
-// As C++ text, without qualifiers.
-std::string plain_type(const KernelView& view, clang::QualType type);
-
 // Why the accesses' elements cannot be moved together; nothing when they can.
 std::optional<std::string> unknown_element(const KernelView& view, const Candidate& candidate,
                                            const std::vector<ElementAccess>& accesses);

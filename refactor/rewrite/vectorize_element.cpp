@@ -80,7 +80,7 @@ private:
       return std::nullopt;
     const std::string in = indentation(view.file_text(), guard->begin), deep = in + "      ";
     const std::string number = element.number->getNameAsString(),
-                      type = plain_type(view, element.number->getType());
+                      type = view.type_text(element.number->getType());
 
     std::string together = code.first() + " < " + code.done();
     for (const Expr* asked : element.conditions) {

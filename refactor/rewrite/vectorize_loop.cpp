@@ -76,7 +76,7 @@ private:
     const VectorCode code(view, read.accesses, loop.counter, knob, suffix);
 
     const std::size_t at = hint.present ? std::min(hint.line.begin, whole->begin) : whole->begin;
-    const std::string before = vector_part(plain_type(view, loop.counter->getType()), code, knob, *body,
+    const std::string before = vector_part(view.type_text(loop.counter->getType()), code, knob, *body,
                                            view.text(*initial), bound, step, indentation(text, whole->begin));
     proposal.edits.push_back(insert(line_start(text, at), before));
     proposal.edits.push_back(insert(initial->begin, code.done() + " + "));
