@@ -124,8 +124,9 @@ private:
     const std::size_t most =
         std::max(FEWEST_SHAPES, CANDIDATE_SHAPES / std::max<std::size_t>(1, subject_.type_choices.size()));
     auto shapes = boundary_shapes(subject_, types, configurations, limits_, most);
-    if (shapes.empty()) {                                   // a launch of many blocks whatever the size
-      constexpr std::uint64_t MORE = 16, LARGER_BLOCKS = 8; // 1024 threads where the raw kernel has 128
+    // A launch of many blocks whatever the size; of 1024 threads, maybe, where the raw kernel has 128.
+    if (shapes.empty()) {
+      constexpr std::uint64_t MORE = 16, LARGER_BLOCKS = 8;
       limits_.threads *= MORE;
       limits_.template_threads *= MORE * LARGER_BLOCKS;
       limits_.bytes *= MORE;

@@ -60,6 +60,14 @@ std::optional<std::vector<std::string>> line_difference(const std::string& a, co
   return lines;
 }
 
+// ", raw with ...", or "" for the raw text as it is.
+std::string preconditions_of(const RawVariant& variant) {
+  std::string given;
+  for (const std::string& precondition : variant.preconditions)
+    given += (given.empty() ? ", raw with " : " ") + precondition;
+  return given;
+}
+
 // Launches are outside the compiled code: they must agree for every problem by themselves.
 void compare_launches(const JudgedPair& subject, Findings& findings, int& worst) {
   std::set<std::string> seen;
@@ -118,12 +126,9 @@ CheckResult check_identity(const JudgedPair& subject, const Images& images, Imag
       const std::string unequal = difference(image[0].image, templated);
       if (unequal.empty()) {
         reached = 0;
-        std::string given;
-        for (const std::string& precondition : variants[v].preconditions)
-          given += (given.empty() ? "" : " ") + precondition;
+        const std::string given = preconditions_of(variants[v]);
         findings.evidence("L0 " + name + ": SASS " + content_hash(templated.text).substr(0, 12) + ", " +
-                          std::to_string(templated.text.size()) + " bytes" +
-                          (given.empty() ? "" : ", raw with " + given));
+                          std::to_string(templated.text.size()) + " bytes" + given);
         for (const std::string& precondition : variants[v].preconditions)
           preconditions_used.insert(precondition);
       } else if (closest.empty() || unequal.size() < closest.size()) {
@@ -132,19 +137,20 @@ CheckResult check_identity(const JudgedPair& subject, const Images& images, Imag
     }
     // The assembler lays shared variables out by their names, in which the kernel's own parameters stand:
     // code of about the same size may be made of the same PTX.
-    for (std::size_t v = 0; v < variants.size() && reached == 3; ++v) {
-      const auto [less, more] = std::minmax(images.raw_defaults[i].image.text.size(), templated.text.size());
-      constexpr std::size_t ONE_PART_IN = 16;
-      if ((more - less) * ONE_PART_IN > more)
-        break;
+    constexpr std::size_t ONE_PART_IN = 16;
+    const auto [less, more] = std::minmax({images.raw_defaults[i].image.text.size(), templated.text.size()});
+    std::optional<std::string> own_ptx;
+    if (reached == 3 && (more - less) * ONE_PART_IN <= more)
+      own_ptx = compiler.nameless_ptx(subject.template_text, subject.spec.kernel, configuration.macros(),
+                                      configuration.template_instance);
+    for (std::size_t v = 0; own_ptx && v < variants.size() && reached == 3; ++v) {
       const auto raw_ptx = compiler.nameless_ptx(variants[v].text, subject.spec.reference,
                                                  configuration.macros(), configuration.raw_instance);
-      const auto own_ptx = compiler.nameless_ptx(subject.template_text, subject.spec.kernel,
-                                                 configuration.macros(), configuration.template_instance);
-      if (!raw_ptx || !own_ptx || *raw_ptx != *own_ptx)
+      if (raw_ptx != own_ptx)
         continue;
       reached = 1;
-      findings.evidence("L1 " + name + ": the same PTX but for names; SASS differs in " + closest);
+      findings.evidence("L1 " + name + ": the same PTX but for names" + preconditions_of(variants[v]) +
+                        "; SASS differs in " + closest);
     }
     if (reached == 3) {
       const auto raw_facts =

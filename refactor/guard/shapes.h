@@ -43,7 +43,8 @@ std::set<std::string> size_marks(const JudgedPair& subject, const Configuration&
                                  const Workload& workload);
 
 // The size like `base` but for one dimension, which is the least that the raw kernel's launch and the
-// configuration admit: a row of a single pack, a single row. Nothing where that is `base` itself.
+// configuration admit: a row of a single pack, a single row. Where conditions tie the dimension to
+// the knobs, a size below its own that they admit. Nothing where there is none.
 std::shared_ptr<const Workload> least_shape(const JudgedPair& subject, const Configuration& configuration,
                                             const Problem& base, const std::string& dimension,
                                             const ShapeLimits& limits);

@@ -3,6 +3,7 @@
 #include "refactor/knobs/buffer_accesses.h"
 #include "refactor/knobs/called_functions.h"
 #include "refactor/knobs/strided_loop.h"
+#include "refactor/knobs/variables.h"
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/ExprCXX.h>
@@ -53,13 +54,8 @@ private:
     return std::ranges::any_of(work_.parts, [&](const Stmt* part) { return view_.within(part, statement); });
   }
   bool is_declared_in_body(const VarDecl* variable) const {
-    bool found = false;
-    visit_parts([&](const Stmt* statement) {
-      if (const auto* declaration = dyn_cast<DeclStmt>(statement))
-        for (const Decl* declared : declaration->decls())
-          found |= declared == variable;
-    });
-    return found;
+    return std::ranges::any_of(work_.parts,
+                               [&](const Stmt* part) { return declares(view_, part, variable); });
   }
 
   void look_at(const Stmt* statement) {
@@ -79,25 +75,15 @@ private:
   // Numbers of threads and blocks that are others where a thread takes several elements.
   bool tells_threads_apart(const Expr* expression) const {
     const std::string name = KernelView::builtin_name(expression);
-    return work_.in_rounds ? name.starts_with("threadIdx.")
-                           : name == "threadIdx.x" || name == "blockIdx.x" || name == "gridDim.x";
+    return work_.in_rounds ? name.starts_with("threadIdx.") : is_of_thread_along_x(name);
   }
 
   // What is computed from them before.
-  bool comes_from_the_thread(const VarDecl* variable, int depth = 0) const {
-    constexpr int DEEP = 16;
-    if (variable == work_.number || !variable->hasInit())
-      return false;
-    bool found = depth > DEEP;
-    view_.visit(variable->getInit(), [&](const Stmt* statement) {
-      const auto* expression = dyn_cast<Expr>(statement);
-      found |= expression && tells_threads_apart(expression);
-      const auto* reference = dyn_cast<DeclRefExpr>(statement);
-      const auto* other = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-      if (other && other != variable && !found)
-        found = comes_from_the_thread(other, depth + 1);
-    });
-    return found;
+  bool comes_from_the_thread(const VarDecl* variable) const {
+    return variable->hasInit() && comes_from(view_, variable->getInit(), work_.number, [&](const Stmt* part) {
+             const auto* expression = dyn_cast<Expr>(part);
+             return expression && tells_threads_apart(expression);
+           });
   }
 
   // Functions that make threads meet, and those of the file that look at the thread or call one of either.

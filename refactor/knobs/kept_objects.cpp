@@ -1,6 +1,7 @@
 #include "refactor/knobs/kept_objects.h"
 
 #include "refactor/knobs/called_functions.h"
+#include "refactor/knobs/variables.h"
 
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/Stmt.h>
@@ -32,7 +33,7 @@ public:
     const auto* reference = dyn_cast<DeclRefExpr>(access_.object->IgnoreParenImpCasts());
     object_ = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
     if (!object_ || isa<ParmVarDecl>(object_) || !object_->hasLocalStorage() ||
-        object_->getType()->isReferenceType() || !is_declared_in_loop())
+        object_->getType()->isReferenceType() || !declares(view_, loop_.loop->getBody(), object_))
       return refused("fills what the loop does not declare");
     if (!starts_without_a_value())
       return refused("fills an object that has a value before");
@@ -64,16 +65,6 @@ private:
 
   NotKept refused(const std::string& what) const {
     return NotKept{"is read at " + view_.at_line(access_.call->getBeginLoc()) + " by a call that " + what};
-  }
-
-  bool is_declared_in_loop() const {
-    bool found = false;
-    view_.visit(loop_.loop->getBody(), [&](const Stmt* statement) {
-      if (const auto* declaration = dyn_cast<DeclStmt>(statement))
-        for (const Decl* declared : declaration->decls())
-          found |= declared == object_;
-    });
-    return found;
   }
 
   bool starts_without_a_value() const {

@@ -2,6 +2,7 @@
 
 #include "refactor/knobs/called_functions.h"
 #include "refactor/knobs/strided_loop.h"
+#include "refactor/knobs/variables.h"
 
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/StmtCXX.h>
@@ -50,7 +51,7 @@ public:
     if (found_.work.empty())
       return "there is no work";
     for (const DeclStmt* declaration : before)
-      if (mentions_element(declaration) && !declares(declaration, found_.number))
+      if (mentions_element(declaration) && !declares(view_, declaration, found_.number))
         found_.dependent.push_back(declaration);
     for (const Expr* condition : found_.conditions)
       if (mentions_element(condition, true) || !only_computes(condition))
@@ -102,10 +103,6 @@ private:
     return pure;
   }
 
-  static bool declares(const DeclStmt* declaration, const VarDecl* variable) {
-    return std::ranges::any_of(declaration->decls(), [&](const Decl* decl) { return decl == variable; });
-  }
-
   // Where the declaration is of the thread's number in the grid.
   void note_number(const DeclStmt* declaration) {
     if (found_.number || !declaration->isSingleDecl())
@@ -147,22 +144,13 @@ private:
   }
 
   // Itself or by way of what is declared before. `or_thread`: or what else is the thread's own along x.
-  bool mentions_element(const Stmt* statement, bool or_thread = false, int depth = 0) const {
-    constexpr int DEEP = 16;
-    bool found = depth > DEEP;
-    view_.visit(statement, [&](const Stmt* part) {
-      if (const auto* expression = dyn_cast<Expr>(part); expression && or_thread) {
-        const std::string name = KernelView::builtin_name(expression);
-        found |= name == "threadIdx.x" || name == "blockIdx.x" || name == "gridDim.x";
-      }
+  bool mentions_element(const Stmt* statement, bool or_thread = false) const {
+    return comes_from(view_, statement, found_.number, [&](const Stmt* part) {
       const auto* reference = dyn_cast<DeclRefExpr>(part);
-      const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-      if (found || !variable)
-        return;
-      found |= variable == found_.number || (variable->isLocalVarDecl() && variable->hasInit() &&
-                                             mentions_element(variable->getInit(), or_thread, depth + 1));
+      const auto* expression = dyn_cast<Expr>(part);
+      return (reference && reference->getDecl() == found_.number) ||
+             (or_thread && expression && is_of_thread_along_x(KernelView::builtin_name(expression)));
     });
-    return found;
   }
 };
 

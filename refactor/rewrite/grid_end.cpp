@@ -1,5 +1,6 @@
 #include "refactor/rewrite/grid_end.h"
 
+#include "refactor/knobs/geometry.h"
 #include "refactor/knobs/thread_model.h"
 #include "refactor/rewrite/launch_facts.h"
 
@@ -63,8 +64,7 @@ std::string bound_of(const KernelView& view, const Expr* condition, bool leaves,
   return first && last ? "(" + *first + ") >= (" + *last + ")" : "";
 }
 
-} // namespace
-
+// The condition that blocks from the grid's end on do nothing; "" where nothing says so.
 std::string nothing_beyond_grid(const KernelView& view, const KernelInfo& kernel,
                                 const Candidate& candidate) {
   const auto* body = dyn_cast_or_null<CompoundStmt>(view.kernel()->getBody());
@@ -87,6 +87,22 @@ std::string nothing_beyond_grid(const KernelView& view, const KernelInfo& kernel
       return "";
   }
   return "";
+}
+
+} // namespace
+
+void divide_grid(const KernelView& view, const KernelInfo& kernel, const Candidate& candidate,
+                 const std::string& knob, const std::string& why, const std::string& where_guarded,
+                 Proposal& proposal) {
+  LaunchGeometry launch = candidate.launch;
+  const std::string raw = canonical(candidate.launch.grid[0]);
+  const std::string beyond = nothing_beyond_grid(view, kernel, candidate);
+  launch.grid[0] = beyond.empty() ? make_expression("(" + raw + ") / " + knob)
+                                  : make_expression("ceil_div(" + raw + ", " + knob + ")");
+  proposal.launch = launch;
+  proposal.conditions.push_back(
+      make_condition("(" + raw + ") % " + knob + " == 0" + (beyond.empty() ? "" : " || " + beyond),
+                     why + (beyond.empty() ? "" : where_guarded)));
 }
 
 } // namespace lathe::refactor

@@ -5,9 +5,12 @@
 
 namespace lathe::refactor {
 
-// The condition, as a Lathe expression, that blocks from the candidate's grid's end on (along x) do nothing:
-// before anything is read or written, an index that grows with blockIdx.x is held against a bound. "" when
-// there is no such guard. Read where knobs have their defaults.
-std::string nothing_beyond_grid(const KernelView& view, const KernelInfo& kernel, const Candidate& candidate);
+// A block does what so many blocks did, along x: the new launch, and the condition that the number divides
+// the grid or that blocks behind the grid's end do nothing. They do where, before anything is read or
+// written, an index that grows with blockIdx.x is held against a bound. `why`, and what is added where there
+// is such a guard, explain the condition. Read where knobs have their defaults.
+void divide_grid(const KernelView& view, const KernelInfo& kernel, const Candidate& candidate,
+                 const std::string& knob, const std::string& why, const std::string& where_guarded,
+                 Proposal& proposal);
 
 } // namespace lathe::refactor

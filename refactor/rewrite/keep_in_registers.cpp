@@ -124,7 +124,7 @@ private:
     const auto condition = view.range(loop.loop->getCond()->getSourceRange());
     const auto initial = view.range(loop.counter->getSourceRange());
     const auto step = view.range(loop.loop->getInc()->getSourceRange());
-    const auto body = view.range(loop.loop->getBody()->getSourceRange());
+    const auto body = whole_statement(view, loop.loop->getBody());
     if (hint.unreadable || !condition || !initial || !step || !body)
       return where + " comes from a macro";
     if (hint.present && hint.owner.empty() && !hint.factor)
@@ -163,12 +163,8 @@ private:
       proposal.edits.push_back(insert(body->begin + 1, guard));
       return std::nullopt;
     }
-    std::size_t end = body->end;
-    if (const std::size_t next = text.find_first_not_of(" \t\n", end);
-        next != std::string::npos && text[next] == ';' && text[end - 1] != ';')
-      end = next + 1;
     proposal.edits.push_back(insert(body->begin, "{" + guard + "\n" + indent + "  "));
-    closing = insert(end, "\n" + indent + "}");
+    closing = insert(body->end, "\n" + indent + "}");
     return std::nullopt;
   }
 

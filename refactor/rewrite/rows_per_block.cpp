@@ -111,17 +111,8 @@ public:
     const bool alone = text.find_first_not_of(" \t", start) == close->begin;
     proposal.edits.push_back(insert(alone ? start : close->begin, alone ? end : "\n" + end));
 
-    LaunchGeometry launch = candidate.launch;
-    const std::string raw = canonical(candidate.launch.grid[0]);
-    // Blocks behind the raw grid's end do nothing where the kernel's own bound keeps them out.
-    const std::string beyond = nothing_beyond_grid(view, kernel, candidate);
-    launch.grid[0] = beyond.empty() ? make_expression("(" + raw + ") / " + name)
-                                    : make_expression("ceil_div(" + raw + ", " + name + ")");
-    proposal.launch = launch;
-    proposal.conditions.push_back(
-        make_condition("(" + raw + ") % " + name + " == 0" + (beyond.empty() ? "" : " || " + beyond),
-                       "every block does the same number of raw blocks" +
-                           std::string(beyond.empty() ? "" : ", or the last ones are kept out")));
+    divide_grid(view, kernel, candidate, name, "every block does the same number of raw blocks",
+                ", or the last ones are kept out", proposal);
     proposal.knobs.push_back(make_knob(name, KnobKind::coarsen, "unsigned", {1, 2, 4, 8}, "1",
                                        "raw blocks done by one block, from blockIdx.x at " +
                                            view.at_line(blocks.front()->getBeginLoc())));

@@ -100,6 +100,17 @@ std::size_t declaration_start(const KernelView& view, const FunctionDecl* functi
   return start;
 }
 
+std::optional<TextRange> whole_statement(const KernelView& view, const Stmt* statement) {
+  auto bytes = view.range(statement->getSourceRange());
+  if (!bytes || isa<CompoundStmt>(statement))
+    return bytes;
+  const std::string& text = view.file_text();
+  const std::size_t next = text.find_first_not_of(" \t\n", bytes->end);
+  if (next != std::string::npos && text[next] == ';' && text[bytes->end - 1] != ';')
+    bytes->end = next + 1;
+  return bytes;
+}
+
 std::size_t line_start(const std::string& text, std::size_t offset) {
   const std::size_t newline = offset == 0 ? std::string::npos : text.rfind('\n', offset - 1);
   return newline == std::string::npos ? 0 : newline + 1;

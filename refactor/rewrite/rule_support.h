@@ -34,6 +34,8 @@ std::size_t declaration_start(const KernelView& view, const clang::FunctionDecl*
 std::size_t prelude_position(const std::string& text);
 // True when a helper of this name is already in the text.
 bool has_helper(const std::string& text, const std::string& name);
+// A statement's bytes with the semicolon that ends it.
+std::optional<TextRange> whole_statement(const KernelView& view, const clang::Stmt* statement);
 // The start of the line that holds `offset`, and its indentation.
 std::size_t line_start(const std::string& text, std::size_t offset);
 std::string indentation(const std::string& text, std::size_t offset);

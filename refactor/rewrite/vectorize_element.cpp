@@ -1,5 +1,4 @@
 // vectorize-element: threads that take one element each take several neighbours at once.
-#include "refactor/knobs/geometry.h"
 #include "refactor/knobs/thread_element.h"
 #include "refactor/rewrite/grid_end.h"
 #include "refactor/rewrite/launch_facts.h"
@@ -44,32 +43,12 @@ public:
     proposal.knobs.push_back(vector_knob(knob, where));
 
     // Elements behind the raw grid's end are taken too, where its last block has room for them.
-    LaunchGeometry launch = candidate.launch;
-    const std::string raw = canonical(candidate.launch.grid[0]);
-    const std::string beyond = nothing_beyond_grid(view, kernel, candidate);
-    launch.grid[0] = beyond.empty() ? make_expression("(" + raw + ") / " + knob)
-                                    : make_expression("ceil_div(" + raw + ", " + knob + ")");
-    proposal.launch = launch;
-    proposal.conditions.push_back(make_condition(
-        "(" + raw + ") % " + knob + " == 0" + (beyond.empty() ? "" : " || " + beyond),
-        "the grid's elements are whole blocks'" + std::string(beyond.empty() ? "" : ", or all there are")));
+    divide_grid(view, kernel, candidate, knob, "the grid's elements are whole blocks'", ", or all there are",
+                proposal);
     return proposal;
   }
 
 private:
-  // The text of a statement with the semicolon behind it.
-  static std::optional<TextRange> whole(const KernelView& view, const Stmt* statement) {
-    auto bytes = view.range(statement->getSourceRange());
-    if (!bytes)
-      return std::nullopt;
-    const std::string& text = view.file_text();
-    if (const std::size_t next = text.find_first_not_of(" \t\n", bytes->end);
-        next != std::string::npos && text[next] == ';' && text[bytes->end - 1] != ';' &&
-        !isa<CompoundStmt>(statement))
-      bytes->end = next + 1;
-    return bytes;
-  }
-
   // In front of the guard: whole vectors, and what else belongs to the thread an element at a time.
   static std::optional<std::string> vector_part(const KernelView& view, const ThreadElement& element,
                                                 const VectorCode& code, const std::string& knob) {
@@ -93,7 +72,7 @@ private:
 
     std::string one = deep + code.own_number() + "\n", several = one;
     for (const DeclStmt* declaration : element.dependent) {
-      const auto bytes = whole(view, declaration);
+      const auto bytes = whole_statement(view, declaration);
       if (!bytes)
         return std::nullopt;
       one += deep + view.text(*bytes) + "\n";
@@ -102,7 +81,7 @@ private:
     one += deep + "if (" + (element.leaves ? "!(" + view.text(*condition) + ")" : view.text(*condition)) +
            ") {\n";
     for (const Stmt* statement : element.work) {
-      const auto bytes = whole(view, statement);
+      const auto bytes = whole_statement(view, statement);
       if (!bytes)
         return std::nullopt;
       one += deep + "  " + view.text(*bytes) + "\n";

@@ -53,17 +53,13 @@ private:
     const LoopHint hint = loop_hint_of(view, loop.loop);
     const auto initial = view.range(loop.counter->getInit()->getSourceRange());
     const auto whole = view.range(loop.loop->getSourceRange());
-    auto body = view.range(loop.loop->getBody()->getSourceRange());
+    const auto body = whole_statement(view, loop.loop->getBody());
     const std::string bound = view.text(loop.bound), step = view.text(loop.step_by);
     if (hint.unreadable || !initial || !whole || !body || bound.empty() || step.empty())
       return where + " comes from a macro";
     if (auto unknown = unknown_element(view, candidate, read.accesses))
       return where + " " + *unknown;
     const std::string& text = view.file_text();
-    if (!isa<CompoundStmt>(loop.loop->getBody()))
-      if (const std::size_t next = text.find_first_not_of(" \t\n", body->end);
-          next != std::string::npos && text[next] == ';' && text[body->end - 1] != ';')
-        body->end = next + 1;
 
     const std::string suffix = knobs.empty() ? "" : "_" + std::to_string(knobs.size() + 1);
     const auto shared = std::ranges::find(knobs, loop.limit, &std::pair<Polynomial, std::string>::first);

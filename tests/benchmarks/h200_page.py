@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Makes docs/results/h200.md and .json of what the tuner and the bench printed on a GPU host.
 
-usage: h200_page.py BENCH.json AGAIN.json TUNE.log SEED.json SEED.json SEED.json PAGE.md COMMIT SEARCH_COMMIT
+usage: h200_page.py BENCH.json AGAIN.json TUNE.log NOTES.md SEED.json SEED.json SEED.json PAGE.md COMMIT SEARCH_COMMIT
 
 BENCH and AGAIN are two runs of `lathe bench search_spaces/*.json --json` after `lathe tune`, whose output is TUNE.log; each
-SEED.json is `lathe report --json` of one search of the same problems under a seed of its own.
+SEED.json is `lathe report --json` of one search of the same problems under a seed of its own. NOTES.md has what the numbers do
+not tell, as Markdown: the machines, the commands, and what was peculiar about the run.
 """
 import collections
 import json
@@ -27,7 +28,7 @@ def rows_of(file):
 
 def shipped(row):
     """A row that keeps the raw kernel's configuration has no gain and no loss."""
-    return max(row["Ratio"], 1) if gains(row) else 1
+    return row["Ratio"] if gains(row) else 1
 
 
 def gains(row):
@@ -83,7 +84,7 @@ def problems(rows):
 
 
 def main():
-    bench, again, log, *seed_files, page, commit, search_commit = sys.argv[1:]
+    bench, again, log, notes, *seed_files, page, commit, search_commit = sys.argv[1:]
     rows = rows_of(bench)
     repeated = {(row["Kernel"], row["Workload"]): row for row in rows_of(again)}
     apart = sorted(abs(math.log(repeated[row["Kernel"], row["Workload"]]["Ratio"] / row["Ratio"])) for row in rows)
@@ -107,13 +108,7 @@ problem of their specifications: {len(searched)} searched, {len(rows) - len(sear
 unaided; those of `rotary_embedding` and `topk_softmax` are a [language model's](model_loop.md), the second finished by hand.
 Data: [h200.json](h200.json).
 
-- Search: four {first['Device']} of one host (64 cores), driver {first['Driver']}, {first['Toolkit']}, {first['Timestamp'][:10]}, commit {search_commit}; from a folder made by
-  `./dev bundle`, this command twice, 550 and 544 seconds of wall time, the second going on from the first's results:
-
-      bin/lathe tune search_spaces/*.json --devices all --budget 520s --general
-
-- Times: the winners measured again beside the raw kernels by `lathe bench search_spaces/*.json` on one H200, commit {commit} (which
-  launches every kernel of a problem equally often a sample; the search did not yet, and so was noisier below 10 microseconds).
+{Path(notes).read_text(encoding='utf-8').rstrip()}
 - {faster} problems are faster than raw beyond their noise band, {slower} slower, {len(rows) - faster - slower} neither. Geometric mean over the {len(searched)} searched
   shapes {mean(row['Ratio'] for row in searched):.3f}; over the thirteen kernels' means of their searched shapes {mean(map(mean, by_kernel.values())):.3f}; over the {len(report)} report-only shapes, which no
   search saw, {mean(row['Ratio'] for row in report):.3f}; over all {len(rows)}, {mean(row['Ratio'] for row in rows):.3f} ({mean(map(shipped, rows)):.3f} with a ratio of 1 where nothing is gained).
@@ -124,9 +119,8 @@ Data: [h200.json](h200.json).
   20 microseconds neither is limited by bandwidth, and the share says little: {len(far)} of the {len(rows)} shapes take more than 1.35 times the
   copy's time, {sum(row['Tuned']['MedianMicroseconds'] < 10 for row in far)} of them below 10 microseconds. Of the {len(large)} shapes whose copy takes more than 40, {within[0]} are within 5 % of it,
   {within[1]} within 10 %.
-- Problems marked `tune` were searched. On `select` and `report` problems only the winners of the others were tried, where they
-  were admitted: winners that keep a row in registers are tied to its length, which cost `per_token_quant_fp8` its gains there.
-  (Since then the nearest admitted configuration is tried.) The header takes `report` problems as no reason to choose one.
+- Problems marked `tune` were searched. On `select` and `report` problems only the winners of the others were tried. The header
+  takes `report` problems as no reason to choose one.
 - `per_token_quant_fp8` has both of production's kernels, chosen by production's threshold on the raw side and by the knob
   `KERNEL` in the template.
 - How the raw kernels compare with production's own, measured beside them: [production.md](production.md). Where they differ
@@ -161,6 +155,6 @@ One H200, commit {commit}, an own store for each seed, 500 configurations a prob
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 8:
+    if len(sys.argv) < 9:
         sys.exit(__doc__)
     main()

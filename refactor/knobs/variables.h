@@ -1,0 +1,21 @@
+// Where variables are declared, and what they are computed from.
+#pragma once
+
+#include "refactor/knobs/kernel_view.h"
+
+#include <string_view>
+
+namespace lathe::refactor {
+
+// True when `root`, or a statement below it, declares the variable.
+bool declares(const KernelView& view, const clang::Stmt* root, const clang::VarDecl* variable);
+
+// True when a part of the statement, or of what a variable that it names starts with, and so on, is wanted.
+// What `last` starts with is not looked at.
+bool comes_from(const KernelView& view, const clang::Stmt* statement, const clang::VarDecl* last,
+                const std::function<bool(const clang::Stmt*)>& wanted);
+
+// Built-ins that are others along x where a thread takes several elements.
+bool is_of_thread_along_x(std::string_view builtin);
+
+} // namespace lathe::refactor
