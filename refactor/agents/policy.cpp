@@ -1,6 +1,7 @@
 #include "refactor/agents/policy.h"
 
 #include "refactor/agents/json_fields.h"
+#include "refactor/rewrite/rewrite.h"
 #include "tuner/base/files.h"
 
 #include <algorithm>
@@ -13,18 +14,17 @@ using Json = nlohmann::ordered_json;
 constexpr int schema = 1;
 constexpr const char* format_name = "lathe policy";
 
-// In the order of the feature vector; a rule that is not listed has no weights of its own.
-constexpr std::array<std::string_view, 11> rules{"adopt-template-parameter",
-                                                 "expose-constant",
-                                                 "adopt-tile",
-                                                 "expose-tile",
-                                                 "expose-block-size",
-                                                 "split-block",
-                                                 "keep-in-registers",
-                                                 "rows-per-block",
-                                                 "expose-unroll",
-                                                 "cache-hints",
-                                                 "launch-bounds"};
+// Every rule there is has weights of its own, in the order of the registry: a policy that was trained before
+// a rule was added is of other actions.
+const std::vector<std::string>& rules() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const auto& rule : all_rules())
+      list.emplace_back(rule->name());
+    return list;
+  }();
+  return names;
+}
 
 struct Context {
   const char* name;
@@ -66,9 +66,9 @@ double context_value(const Context& context, const Features& facts, std::size_t 
 const std::vector<std::string>& Policy::feature_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list;
-    for (const std::string_view rule : rules)
+    for (const std::string& rule : rules())
       for (const Context& context : contexts)
-        list.push_back(std::string(rule) + " * " + context.name);
+        list.push_back(rule + " * " + context.name);
     for (std::size_t i = 0; i < knob_kinds; ++i)
       list.push_back("knob " + std::string(lathe::to_string(static_cast<KnobKind>(i))));
     for (std::size_t from = 0; from <= direction_count; ++from)
@@ -87,12 +87,12 @@ Policy::Policy() : weights(feature_names().size(), 0.0) {}
 std::vector<double> Policy::features(const Features& facts, const std::vector<Action>& history,
                                      const Action& action) {
   std::vector<double> result(feature_names().size(), 0.0);
-  const auto rule = std::find(rules.begin(), rules.end(), action.rule);
-  if (rule != rules.end())
+  const auto rule = std::find(rules().begin(), rules().end(), action.rule);
+  if (rule != rules().end())
     for (std::size_t i = 0; i < contexts.size(); ++i)
-      result[static_cast<std::size_t>(rule - rules.begin()) * contexts.size() + i] =
+      result[static_cast<std::size_t>(rule - rules().begin()) * contexts.size() + i] =
           context_value(contexts[i], facts, history.size());
-  std::size_t at = rules.size() * contexts.size();
+  std::size_t at = rules().size() * contexts.size();
   for (const KnobKind kind : action.knob_kinds)
     result[at + static_cast<std::size_t>(kind)] = 1;
   at += knob_kinds;

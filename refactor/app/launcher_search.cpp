@@ -31,11 +31,10 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return files;
 }
 
-} // namespace
-
-std::vector<fs::path> launching_files(const fs::path& source, const std::string& kernel) {
+// Beside `own`, in the folder above, and in that one's other folders.
+std::vector<fs::path> files_near(const fs::path& own) {
   std::error_code failure;
-  const fs::path own = fs::absolute(source, failure).lexically_normal(), folder = own.parent_path();
+  const fs::path folder = own.parent_path();
   std::vector<fs::path> files = files_in(folder);
   for (const fs::path& file : files_in(folder.parent_path()))
     files.push_back(file);
@@ -44,15 +43,46 @@ std::vector<fs::path> launching_files(const fs::path& source, const std::string&
     if (at->is_directory(failure) && at->path() != folder)
       for (const fs::path& file : files_in(at->path()))
         files.push_back(file);
+  std::erase(files, own);
   if (files.size() > MOST_FILES)
     files.resize(MOST_FILES);
+  return files;
+}
+
+} // namespace
+
+std::vector<fs::path> including_files(const fs::path& source) {
+  std::error_code failure;
+  const fs::path own = fs::absolute(source, failure).lexically_normal();
+  const std::string name = own.filename().string();
+  std::vector<fs::path> found;
+  for (const fs::path& file : files_near(own)) {
+    const auto text = found.size() < MOST_FOUND ? read_file(file) : Result<std::string>(std::string());
+    if (!text.ok())
+      continue;
+    for (std::size_t at = text->find(name); at != std::string::npos; at = text->find(name, at + 1)) {
+      const std::size_t line = text->rfind('\n', at) + 1;
+      const std::string before = text->substr(line, at - line);
+      const bool is_name = !before.empty() && (before.back() == '/' || before.back() == '"' || before.back() == '<');
+      if (is_name && before.find("#include") != std::string::npos && before.find("//") == std::string::npos) {
+        found.push_back(file);
+        break;
+      }
+    }
+  }
+  return found;
+}
+
+std::vector<fs::path> launching_files(const fs::path& source, const std::string& kernel) {
+  std::error_code failure;
+  const fs::path own = fs::absolute(source, failure).lexically_normal();
   // name<<<, name<float, 4><<<, and the launch functions that are handed the kernel.
   const std::regex launch("\\b" + kernel + R"(\s*(<[^;{}()]*>)?\s*<<<|cudaLaunch\w*Kernel\w*\s*\([^;]*\b)" +
                           kernel + "\\b");
   std::vector<fs::path> found;
-  for (const fs::path& file : files) {
-    if (file == own || found.size() == MOST_FOUND)
-      continue;
+  for (const fs::path& file : files_near(own)) {
+    if (found.size() == MOST_FOUND)
+      break;
     const auto text = read_file(file);
     if (!text.ok() || text->find(kernel) == std::string::npos)
       continue;

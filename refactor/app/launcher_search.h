@@ -1,4 +1,4 @@
-// Launches of a kernel that other files than its own hold.
+// What other files than a kernel's own hold of it: its launches, and what its text needs before it.
 #pragma once
 
 #include "refactor/frontend/frontend.h"
@@ -9,6 +9,9 @@ namespace lathe::refactor {
 // the nearest first, at most a few. Read as text: whether they parse is not known yet.
 std::vector<std::filesystem::path> launching_files(const std::filesystem::path& source,
                                                    const std::string& kernel);
+
+// Files of the same places whose text includes `source`; the nearest first, at most a few.
+std::vector<std::filesystem::path> including_files(const std::filesystem::path& source);
 
 // The kernel's launches as `file` has them, the arguments named after the kernel's own parameters. Fails
 // where the file does not parse or launches no kernel of that qualified name.

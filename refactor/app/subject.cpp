@@ -162,6 +162,9 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
   if (!kernel.is_whole())
     return Error{"cannot templatize " + kernel.name, "its body is not whole: " + kernel.unresolved.front(),
                  what_is_missing(source)};
+  if (fs::absolute(source.file()).lexically_normal() != fs::absolute(request.source).lexically_normal())
+    notes.push_back(fmt::format("read as a part of {}, which includes it: {} alone is not whole",
+                                source.file().filename().string(), request.source.filename().string()));
   LATHE_CHECK(find_launches(request, kernel, notes));
   return kernel;
 }

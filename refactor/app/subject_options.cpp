@@ -1,5 +1,7 @@
 #include "refactor/app/subject_options.h"
 
+#include "refactor/app/launcher_search.h"
+
 #include <algorithm>
 
 namespace lathe::refactor {
@@ -102,7 +104,22 @@ Result<std::unique_ptr<ParsedSource>> open_source(const SubjectRequest& request)
   std::error_code failure;
   if (!std::filesystem::exists(request.source, failure))
     return Error{"cannot read " + request.source.string(), "no such file", ""};
-  return ParsedSource::parse(request.source, request.parse);
+  LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
+  const auto is_broken = [&](ParsedSource& parsed) {
+    const auto kernel = find_kernel(parsed, request.kernel);
+    return kernel.ok() && !kernel->is_whole();
+  };
+  if (request.kernel.empty() || !is_broken(*source))
+    return source;
+  // A file that is a part of others has no meaning by itself: macros and types stand before it there.
+  for (const std::filesystem::path& file : including_files(request.source)) {
+    auto whole = ParsedSource::parse(file, request.parse);
+    if (!whole.ok())
+      continue;
+    if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && kernel->is_whole())
+      return whole;
+  }
+  return source;
 }
 
 Status settle_kernel(SubjectRequest& request, ParsedSource& source) {

@@ -191,6 +191,10 @@ Result<ClangCommand> clang_command(const fs::path& file, const ParseOptions& opt
                        "--cuda-device-only",
                        "-resource-dir=" + resources.string(),
                        "-Wno-unknown-cuda-version",
+                       // What nvcc takes, at most with a warning.
+                       "-Wno-register",
+                       "-Wno-c++11-narrowing",
+                       "-Wno-reserved-user-defined-literal",
                        "-ferror-limit=0",
                        "-D__CUDACC_VER_MAJOR__=13",
                        "-D__CUDACC_VER_MINOR__=0",

@@ -387,7 +387,12 @@ HostValue HostReader::binary(const BinaryOperator* operation) {
     return evaluate(operation->getRHS());
   }
   if (operation->getOpcode() == BO_Assign) {
+    const std::map<std::string, std::string> queries = queries_;
+    const std::map<std::string, std::uintptr_t> names = names_;
     HostValue value = evaluate(operation->getRHS());
+    const auto* target = dyn_cast<DeclRefExpr>(operation->getLHS()->IgnoreParenImpCasts());
+    if (const auto* variable = target ? dyn_cast<VarDecl>(target->getDecl()) : nullptr)
+      value = kept_in(variable, std::move(value), queries, names);
     assign(operation->getLHS(), value);
     return value;
   }
@@ -624,7 +629,8 @@ HostValue HostReader::call_named(const CallExpr* called) {
         });
     const QualType result = body->getReturnType();
     const bool number = is_integer(result) && !result->isEnumeralType();
-    if (launches_for_others || number || is_dim3(result)) {
+    const bool picks_kernel = result->isFunctionPointerType();
+    if (launches_for_others || number || picks_kernel || is_dim3(result)) {
       const std::size_t before = launches.size();
       const HostValue value = call_function(body, arguments);
       if (!launches_for_others) // its launches are read where they stand
@@ -642,9 +648,11 @@ HostValue HostReader::call_named(const CallExpr* called) {
   if (!called->getType().isNull() && called->getType()->isIntegralOrEnumerationType() && !function.empty()) {
     bool readable = true;
     std::string key = function + "(";
-    for (const HostValue& argument : arguments) {
-      readable &= argument.is_number() || !argument.text.empty();
-      key += argument.text + ",";
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      readable &= arguments[i].is_number() || !arguments[i].text.empty();
+      // Elements of one array (argv[1], argv[2]) are others.
+      const bool is_element = i < written.size() && isa<ArraySubscriptExpr>(plain(written[i]));
+      key += (is_element ? text(written[i]) : arguments[i].text) + ",";
     }
     if (readable)
       return query(key + ")", function);

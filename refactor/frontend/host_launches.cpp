@@ -279,10 +279,15 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
       texts.push_back(argument.text);
     note_members(argument, parameter->getNameAsString(), site);
   }
+  std::vector<std::string> conditions = kernel.conditions;
   for (const HostValue& condition : frame_.path)
-    if (condition.is_number() && Expression::parse(condition.text).ok() &&
-        !contains(site.conditions, condition.text))
-      site.conditions.push_back(condition.text);
+    if (condition.is_number())
+      conditions.push_back(condition.text);
+  for (const std::string& condition : conditions)
+    if (const auto parsed = Expression::parse(condition);
+        parsed.ok() && !contains(site.conditions, condition) &&
+        (program_arguments_.empty() || !contains(parsed->names(), program_arguments_)))
+      site.conditions.push_back(condition);
   for (const std::string& argument : site.template_arguments)
     texts.push_back(argument);
   for (const std::string& expression : texts) {

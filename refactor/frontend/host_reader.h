@@ -41,7 +41,7 @@ private:
   };
   struct Frame {
     State variables;
-    std::vector<HostValue> path;                           // conditions that hold here, readable ones
+    std::vector<HostValue> path;                           // conditions that hold here
     std::vector<Returned> returned;                        // of the function being called
     std::vector<std::pair<HostValue, std::int64_t>> cases; // enclosing switch subjects and the case taken
   };
@@ -82,6 +82,14 @@ private:
   bool unroll_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
   void execute_loop(const clang::Stmt* loop, const clang::Stmt* body);
   void declare(const clang::VarDecl* variable);
+  // The variable as a dimension of its own.
+  HostValue dimension(const clang::VarDecl* variable);
+  // What the variable is from now on. Numbers that are asked of objects for the first time, `queries` and
+  // `names` being what was known before, are named after the variable that keeps them; where it is computed
+  // from several, or follows how many arguments the program has, the variable itself is the dimension.
+  HostValue kept_in(const clang::VarDecl* variable, HostValue value,
+                    const std::map<std::string, std::string>& queries,
+                    const std::map<std::string, std::uintptr_t>& names);
   void assign(const clang::Expr* target, const HostValue& value);
   HostValue* place(const clang::Expr* target);
   void forget(const clang::Stmt* statement, const std::string& why);
@@ -112,6 +120,7 @@ private:
   std::set<const clang::LambdaExpr*> entered_;         // closures whose body has been read
   std::set<const clang::Stmt*> not_unrolled_;          // bodies of loops without a known end
   std::string naming_;                                 // variable whose initialiser is being read
+  std::string program_arguments_;                      // how many main() has, where it is what is read
   int depth_ = 0;
 };
 

@@ -14,14 +14,28 @@ using namespace clang;
 namespace {
 
 // Variables that a statement may change, closures included.
+// atoi(argv[1]) and the like: a number that the program is told when it runs.
+bool is_told(const Expr* value) {
+  static const std::set<std::string> readers{"atoi",    "atol",     "atoll", "strtol", "strtoll",
+                                             "strtoul", "strtoull", "stoi",  "stol",   "stoll",
+                                             "stoul",   "stoull"};
+  value = value ? value->IgnoreParenCasts() : nullptr;
+  if (const auto* temporary = dyn_cast_or_null<ExprWithCleanups>(value))
+    value = temporary->getSubExpr()->IgnoreParenCasts();
+  const auto* call = dyn_cast_or_null<CallExpr>(value);
+  const FunctionDecl* callee = call ? call->getDirectCallee() : nullptr;
+  return callee && callee->getIdentifier() && readers.contains(callee->getNameAsString());
+}
+
 class Changes : public RecursiveASTVisitor<Changes> {
 public:
   std::set<const VarDecl*> changed;
+  std::set<const VarDecl*> computed; // of these, those that are set to something else than what it is told
 
   bool shouldVisitLambdaBody() const { return true; }
   bool VisitBinaryOperator(BinaryOperator* operation) {
     if (operation->isAssignmentOp())
-      note(operation->getLHS());
+      note(operation->getLHS(), operation->getOpcode() == BO_Assign ? operation->getRHS() : nullptr);
     return true;
   }
   bool VisitUnaryOperator(UnaryOperator* operation) {
@@ -36,15 +50,27 @@ public:
   }
 
 private:
-  void note(const Expr* target) {
+  void note(const Expr* target, const Expr* value = nullptr) {
     target = target->IgnoreParenImpCasts();
     while (const auto* member = dyn_cast<MemberExpr>(target))
       target = member->getBase()->IgnoreParenImpCasts();
     if (const auto* reference = dyn_cast<DeclRefExpr>(target))
-      if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl()))
+      if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl())) {
         changed.insert(variable);
+        if (!is_told(value))
+          computed.insert(variable);
+      }
   }
 };
+
+bool is_size(QualType type) {
+  return type->isIntegerType() && !type->isBooleanType();
+}
+
+bool mentions(const std::string& text, const std::string& name) {
+  const auto parsed = Expression::parse(text);
+  return parsed.ok() && std::ranges::find(parsed->names(), name) != parsed->names().end();
+}
 
 // A truth value that is known.
 bool is_constant(const HostValue& condition) {
@@ -63,6 +89,9 @@ void HostReader::read(const FunctionDecl* launcher) {
   not_unrolled_.clear();
   depth_ = 0;
   launcher_ = launcher->getNameAsString();
+  program_arguments_.clear();
+  if (launcher->isMain() && launcher->getNumParams() > 0)
+    program_arguments_ = dimension(launcher->getParamDecl(0)).text;
   // Integers that every instantiation in use fixes to one value are that value.
   if (const FunctionTemplateDecl* described = launcher->getDescribedFunctionTemplate()) {
     const TemplateParameterList& parameters = *described->getTemplateParameters();
@@ -171,28 +200,9 @@ void HostReader::declare(const VarDecl* variable) {
   const auto* arguments = dyn_cast<ParenListExpr>(initialiser);
   HostValue value =
       arguments ? construct(type, const_cast<ParenListExpr*>(arguments)->exprs()) : evaluate(initialiser);
-  const bool integer = type.getNonReferenceType()->isIntegralType(context_) || type->isUndeducedType() ||
-                       (type->isDependentType() && value.is_integer());
   const std::string wanted = variable->getNameAsString();
-  // Numbers that are asked of objects here for the first time are named after the variable that keeps them;
-  // when the variable is computed from several, the variable itself is the dimension.
-  if (value.is_integer() && integer && !type->isBooleanType() && queries_.size() > queries.size()) {
-    std::vector<std::string> fresh;
-    for (const auto& [key, dimension] : queries_)
-      if (!queries.contains(key))
-        fresh.push_back(key);
-    if (fresh.size() == 1 && value.text == queries_[fresh[0]]) {
-      queries_ = queries;
-      names_ = names;
-      auto& entry = queries_[fresh[0]];
-      entry = unique_name(wanted, reinterpret_cast<std::uintptr_t>(&entry));
-      value = HostValue::integer(entry);
-    } else {
-      queries_ = queries;
-      names_ = names;
-      value = HostValue::integer(unique_name(wanted, owner_of(variable)));
-    }
-  } else if (value.kind == HostValue::Kind::unknown && type.getNonReferenceType()->isIntegralType(context_) &&
+  value = kept_in(variable, std::move(value), queries, names);
+  if (value.kind == HostValue::Kind::unknown && type.getNonReferenceType()->isIntegralType(context_) &&
              !type->isBooleanType()) {
     value = HostValue::integer(unique_name(wanted, owner_of(variable)));
   } else if (value.kind == HostValue::Kind::unknown && value.text.empty()) {
@@ -255,7 +265,37 @@ void HostReader::forget(const Stmt* statement, const std::string& why) {
   Changes visitor;
   visitor.TraverseStmt(const_cast<Stmt*>(statement));
   for (const VarDecl* variable : visitor.changed)
-    frame_.variables[variable] = HostValue::unknown(why, variable->getNameAsString());
+    frame_.variables[variable] = visitor.computed.contains(variable) || !is_size(variable->getType())
+                                     ? HostValue::unknown(why, variable->getNameAsString())
+                                     : dimension(variable);
+}
+
+HostValue HostReader::dimension(const VarDecl* variable) {
+  return HostValue::integer(unique_name(variable->getNameAsString(), owner_of(variable)));
+}
+
+HostValue HostReader::kept_in(const VarDecl* variable, HostValue value,
+                              const std::map<std::string, std::string>& queries,
+                              const std::map<std::string, std::uintptr_t>& names) {
+  const QualType type = variable->getType();
+  if (!value.is_integer() || type->isBooleanType())
+    return value;
+  if (!program_arguments_.empty() && mentions(value.text, program_arguments_))
+    return dimension(variable);
+  const bool is_integer = type.getNonReferenceType()->isIntegralType(context_) || type->isUndeducedType() ||
+                          type->isDependentType();
+  if (!is_integer || queries_.size() <= queries.size())
+    return value;
+  std::vector<std::string> fresh;
+  for (const auto& [key, name] : queries_)
+    if (!queries.contains(key))
+      fresh.push_back(key);
+  const bool is_one = fresh.size() == 1 && value.text == queries_[fresh[0]];
+  queries_ = queries;
+  names_ = names;
+  if (!is_one)
+    return dimension(variable);
+  return HostValue::integer(queries_[fresh[0]] = dimension(variable).text);
 }
 
 // `while (threads < columns && threads < 1024) threads *= 2;`: where the loop's own numbers are known in
@@ -336,6 +376,10 @@ void HostReader::merge(const HostValue& condition, const State& yes, const State
   for (const auto& [variable, value] : yes) {
     const auto other = no.find(variable);
     merged[variable] = other == no.end() ? value : choose(condition, value, other->second, why);
+    // `if (argc > 1) n = atoi(argv[1]);`
+    if (!program_arguments_.empty() && merged[variable].is_integer() && is_size(variable->getType()) &&
+        mentions(merged[variable].text, program_arguments_))
+      merged[variable] = dimension(variable);
   }
   for (const auto& [variable, value] : no)
     merged.try_emplace(variable, value);
@@ -352,16 +396,15 @@ HostReader::Flow HostReader::execute_if(const IfStmt* statement) {
     const bool taken = condition.text == "true" || condition.text == "1";
     return execute(taken ? statement->getThen() : statement->getElse());
   }
+  // A condition that cannot be read is one all the same: what returns under it returns sometimes.
   const State before = frame_.variables;
   const std::size_t path = frame_.path.size();
-  if (condition.is_number())
-    frame_.path.push_back(condition);
+  frame_.path.push_back(condition);
   const Flow then_flow = execute(statement->getThen());
   const State after_then = std::move(frame_.variables);
   frame_.variables = before;
   frame_.path.resize(path);
-  if (condition.is_number())
-    frame_.path.push_back(negate(condition));
+  frame_.path.push_back(negate(condition));
   const Flow else_flow = execute(statement->getElse());
   const State after_else = std::move(frame_.variables);
   frame_.path.resize(path);
@@ -371,8 +414,7 @@ HostReader::Flow HostReader::execute_if(const IfStmt* statement) {
   }
   if (then_flow != Flow::next || else_flow != Flow::next) {
     frame_.variables = then_flow == Flow::next ? after_then : after_else;
-    if (condition.is_number())
-      frame_.path.push_back(then_flow == Flow::next ? condition : negate(condition));
+    frame_.path.push_back(then_flow == Flow::next ? condition : negate(condition));
     return Flow::next;
   }
   merge(condition, after_then, after_else, why);

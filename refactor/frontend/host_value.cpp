@@ -134,19 +134,41 @@ HostValue negate(const HostValue& condition) {
   return HostValue::integer(fmt::format("!{}", bound(condition, BIND_UNARY)), BIND_UNARY);
 }
 
+namespace {
+
+// What is launched cannot be a null pointer, nor anything else that is no kernel.
+HostValue choose_kernel(const HostValue& condition, const HostValue& yes, const HostValue& no) {
+  HostValue both = yes.kind == HostValue::Kind::kernel ? yes : no;
+  both.kernels.clear();
+  for (const bool taken : {true, false}) {
+    const HostValue under = taken ? condition : negate(condition);
+    for (KernelReference reference : (taken ? yes : no).kernels) {
+      if (under.is_number())
+        reference.conditions.push_back(under.text);
+      const auto known = std::find(both.kernels.begin(), both.kernels.end(), reference);
+      if (known == both.kernels.end()) {
+        both.kernels.push_back(std::move(reference));
+        continue;
+      }
+      std::erase_if(known->conditions, [&](const std::string& text) {
+        return std::find(reference.conditions.begin(), reference.conditions.end(), text) ==
+               reference.conditions.end();
+      });
+    }
+  }
+  return both;
+}
+
+} // namespace
+
 HostValue choose(const HostValue& condition, const HostValue& yes, const HostValue& no,
                  const std::string& why) {
   if (yes == no)
     return yes;
   if (condition.text == "true" || condition.text == "false")
     return condition.text == "true" ? yes : no;
-  if (yes.kind == HostValue::Kind::kernel && no.kind == HostValue::Kind::kernel) {
-    HostValue both = yes;
-    for (const KernelReference& reference : no.kernels)
-      if (std::find(both.kernels.begin(), both.kernels.end(), reference) == both.kernels.end())
-        both.kernels.push_back(reference);
-    return both;
-  }
+  if (yes.kind == HostValue::Kind::kernel || no.kind == HostValue::Kind::kernel)
+    return choose_kernel(condition, yes, no);
   if (yes.kind == HostValue::Kind::structure && no.kind == HostValue::Kind::structure) {
     HostValue result = yes;
     for (auto& [name, member] : result.members) {

@@ -17,6 +17,7 @@ struct KernelReference {
   std::vector<std::string> arguments;          // "scalar_t", "16", "gcd(16 / sizeof_T, d)"
   std::vector<std::string> concrete;           // as Clang resolved them; empty while dependent
   std::vector<std::string> unreadable;
+  std::vector<std::string> conditions; // under which it is this one, where a choice between kernels was read
   bool operator==(const KernelReference& other) const {
     return kernel == other.kernel && arguments == other.arguments;
   }

@@ -244,7 +244,6 @@ private:
       visitor.add("its body");
       return;
     }
-    visitor.TraverseStmt(function.getBody());
     const SourceManager& sources = context_.getSourceManager();
     const SourceLocation begin = sources.getExpansionLoc(function.getBeginLoc());
     const SourceLocation end = sources.getExpansionLoc(function.getEndLoc());
@@ -257,6 +256,7 @@ private:
           sources.getFileOffset(at) <= sources.getFileOffset(end))
         visitor.add(source_.place(error.location) + ": " + error.message);
     }
+    visitor.TraverseStmt(function.getBody());
   }
 
   ParsedSourceImpl& source_;

@@ -52,6 +52,13 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&shape.raw[0], " on buffers that start one element off, which the raw kernel accepts",
            configuration.is_default)
         .misalignment = 1;
+  // What serves buffers that are all off looks at alignment when it runs: then it must look at each.
+  if (const std::size_t buffers = shape.workload->buffers.size(); shape.accepts_misalignment && buffers > 1) {
+    TrialSettings& one = demand(nullptr, " on buffers of which one starts one element off");
+    one.misalignment = 1;
+    one.misaligned_buffer = own_seed % buffers;
+    demands.back().follows = true;
+  }
   for (const std::size_t parameter : nullable)
     demand(nullptr, " where a pointer that the raw kernel compares with null is null").null_parameter =
         parameter;

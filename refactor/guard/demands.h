@@ -15,6 +15,7 @@ struct Demand {
   const TrialResult* reference = nullptr; // nothing: a run of the raw kernel of its own
   std::string suffix;
   bool is_demanded = true;
+  bool follows = false; // asked only where the demand before it was met
 };
 
 // `nullable`: parameters that may be null pointers. `own_seed`: of the data that no other configuration sees.

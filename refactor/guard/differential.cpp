@@ -301,10 +301,13 @@ private:
   // `next`: the first result of the task; ends behind its last.
   std::string judge_results(const Task& task, const std::vector<Demand>& demands, const TrialResult*& next) {
     std::string refusal;
+    bool was_met = true;
     for (const Demand& demand : demands) {
       const TrialResult& reference = demand.reference ? *demand.reference : *next++;
       const TrialResult& result = *next++;
-      if (!reference.clean || !refusal.empty())
+      const bool is_asked = was_met || !demand.follows;
+      was_met = true;
+      if (!reference.clean || !refusal.empty() || !is_asked)
         continue; // the raw kernel's own trouble with that data, or the answer is known
       const Workload& workload = *workload_of(*task.shape, demand);
       std::string problem = differs(task, workload, result, reference, demand.settings);
@@ -314,6 +317,7 @@ private:
         problem = new_race(*task.shape, result);
       if (problem.empty())
         continue;
+      was_met = false;
       if (demand.is_demanded)
         refusal = problem + demand.suffix;
       else

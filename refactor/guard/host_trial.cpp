@@ -117,8 +117,9 @@ Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& se
   for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
     const Workload::Buffer& description = workload.buffers[i];
     const auto size = static_cast<std::size_t>(std::max(1, dtype_size(description.dtype)));
+    const bool is_moved = settings.misaligned_buffer.value_or(i) == i;
     LATHE_TRY(HostBuffer buffer,
-              HostBuffer::allocate(description.count * size, settings.misalignment * size));
+              HostBuffer::allocate(description.count * size, is_moved ? settings.misalignment * size : 0));
     const auto& both = settings.shared_buffers;
     if (both && both->first == i)
       std::ranges::copy(fills.of(workload, both->second, settings), buffer.bytes().begin());

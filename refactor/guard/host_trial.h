@@ -21,7 +21,8 @@ struct TrialSettings {
   Data data = Data::usual;
   std::size_t poison = 0; // index into POISONS
   HostSchedule schedule = HostSchedule::forward;
-  std::size_t misalignment = 0; // elements by which every buffer is moved off its natural alignment
+  std::size_t misalignment = 0; // elements by which buffers are moved off their natural alignment
+  std::optional<std::size_t> misaligned_buffer; // the only one that is moved; nothing: all are
   bool record_accesses = false;
   bool find_races = false;
   bool reverse_blocks = false; // the last block first

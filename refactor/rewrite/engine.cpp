@@ -158,8 +158,9 @@ std::variant<std::string, Candidate> apply(const Parsed& parsed, const Candidate
   for (const Condition& condition : proposal.conditions)
     if (!well_formed(condition.expression))
       return "a condition is not an expression: " + to_string(condition.expression.root().value);
-  if (auto reason = add_parameters(parsed, proposal.knobs, after, edits))
-    return *reason;
+  if (!proposal.launch_only)
+    if (auto reason = add_parameters(parsed, proposal.knobs, after, edits))
+      return *reason;
   auto text = apply_edits(before.text, edits);
   if (!text.ok())
     return text.error().sentence();
@@ -192,12 +193,14 @@ const std::vector<std::unique_ptr<Rule>>& all_rules() {
     list.push_back(make_expose_constant());
     list.push_back(make_adopt_tile());
     list.push_back(make_expose_tile());
+    list.push_back(make_expose_grid_size());
     list.push_back(make_vectorize_loop());
     list.push_back(make_vectorize_element());
     list.push_back(make_expose_block_size());
     list.push_back(make_split_block());
     list.push_back(make_keep_in_registers());
     list.push_back(make_rows_per_block());
+    list.push_back(make_pad_shared());
     list.push_back(make_expose_unroll());
     list.push_back(make_cache_hints());
     list.push_back(make_launch_bounds());

@@ -43,7 +43,8 @@ struct Refusal {
 
 struct Proposal {
   std::vector<Edit> edits;
-  std::vector<Knob> knobs; // new template parameters, added last, in this order
+  std::vector<Knob> knobs;  // new template parameters, added last, in this order
+  bool launch_only = false; // no template parameters: only the launch reads the knobs
   std::vector<Condition> conditions;
   std::optional<LaunchGeometry> launch; // changed geometry
   std::vector<std::string> raw_preconditions;

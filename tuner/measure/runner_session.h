@@ -119,7 +119,7 @@ private:
                     double* error = nullptr);
   // In the sets' memory, before they are filled.
   DeviceStatus measure_copies(SetupReply& reply);
-  DeviceStatus time_copies(std::uint64_t bytes, std::uint64_t chunk, double& us);
+  DeviceStatus time_copies(std::uint64_t bytes, std::uint64_t chunk, int copies, double& us);
   double physics_floor_us(double bytes_per_second, double raw_us) const;
 
   std::uint64_t bytes_of(std::size_t buffer) const;

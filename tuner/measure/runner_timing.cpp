@@ -234,8 +234,9 @@ CompareReply RunnerSession::compare(const CompareRequest& request) {
 }
 
 // Copies of `bytes` by the protocol of kernels, over as many pairs of places as the arena has. In nodes of
-// `chunk` bytes at most: the driver is slow with some large sizes.
-DeviceStatus RunnerSession::time_copies(std::uint64_t bytes, std::uint64_t chunk, double& us) {
+// `chunk` bytes at most: the driver is slow with some large sizes. `copies` a sample; 0: as many as are long
+// enough for the sample's own cost not to show.
+DeviceStatus RunnerSession::time_copies(std::uint64_t bytes, std::uint64_t chunk, int copies, double& us) {
   const std::uint64_t place = (bytes + 511) / 512 * 512, fits = arena_bytes_ / (2 * place);
   us = 0;
   if (fits < 1)
@@ -244,9 +245,10 @@ DeviceStatus RunnerSession::time_copies(std::uint64_t bytes, std::uint64_t chunk
   const double to_exceed_l2 = static_cast<double>(device_.l2_bytes()) / static_cast<double>(bytes) + 1;
   const double most = std::min(static_cast<double>(fits), 64.0);
   const auto pairs = static_cast<std::uint64_t>(std::clamp(to_exceed_l2, std::min(4.0, most), most));
-  const auto nodes =
-      static_cast<int>(std::clamp(std::ceil(REPLAY_US / guessed_us / static_cast<double>(pairs)), 1.0, 8.0) *
-                       static_cast<double>(pairs));
+  if (copies == 0)
+    copies = static_cast<int>(
+        std::clamp(std::ceil(REPLAY_US / guessed_us / static_cast<double>(pairs)), 1.0, 8.0) *
+        static_cast<double>(pairs));
   std::uint64_t next = 0;
   const auto copy = [&](std::size_t) -> DeviceStatus {
     const CUdeviceptr from = arena_.address() + 2 * place * (next++ % pairs);
@@ -257,7 +259,7 @@ DeviceStatus RunnerSession::time_copies(std::uint64_t bytes, std::uint64_t chunk
     return {};
   };
   Replay replay;
-  LATHE_STEP(capture(nodes, copy, replay));
+  LATHE_STEP(capture(copies, copy, replay));
   Timing timing;
   RunnerTiming wanted = request_.timing;
   wanted.incumbent_us = 0;
@@ -274,20 +276,28 @@ DeviceStatus RunnerSession::measure_copies(SetupReply& reply) {
   LATHE_STEP(device_.wait(60));
   const std::uint64_t large = std::min<std::uint64_t>(192ull << 20, arena_bytes_ / 8 * 4 / 512 * 512);
   double us = 0;
-  LATHE_STEP(time_copies(large, large, us));
+  LATHE_STEP(time_copies(large, large, 0, us));
   reply.copy_bytes_per_second = us > 0 ? 2e6 * static_cast<double>(large) / us : 0;
 
   const double moved = request_.bytes > 0 ? request_.bytes : static_cast<double>(moved_bytes_);
   const auto bytes = static_cast<std::uint64_t>(std::max(1.0, moved / 2));
-  LATHE_STEP(time_copies(bytes, bytes, reply.copy_floor_us));
+  std::uint64_t chunk = bytes;
+  double floor_us = 0;
+  LATHE_STEP(time_copies(bytes, chunk, 0, floor_us));
   if (bytes > large) {
-    LATHE_STEP(time_copies(bytes, large, us));
-    if (us > 0)
-      reply.copy_floor_us = std::min(reply.copy_floor_us, us);
+    LATHE_STEP(time_copies(bytes, large, 0, us));
+    if (us > 0 && us < floor_us) {
+      floor_us = us;
+      chunk = large;
+    }
   }
-  if (reply.copy_floor_us > 0 && bytes > 2 * device_.l2_bytes())
+  if (floor_us > 0 && bytes > 2 * device_.l2_bytes())
     reply.copy_bytes_per_second =
-        std::max(reply.copy_bytes_per_second, 2e6 * static_cast<double>(bytes) / reply.copy_floor_us);
+        std::max(reply.copy_bytes_per_second, 2e6 * static_cast<double>(bytes) / floor_us);
+  // Kernels that are about as fast as the copy share a sample's own cost among so many launches: a floor to
+  // hold them against shares it among as many.
+  if (floor_us > 0)
+    LATHE_STEP(time_copies(bytes, chunk, replay_of(floor_us), reply.copy_floor_us));
   return {};
 }
 

@@ -6,6 +6,9 @@
 #include "lathe_aten_device.h"
 #include "lathe_c10_types.h"
 
+#include <cfloat>
+#include <climits>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cuda.h>

@@ -31,7 +31,12 @@ Facts generate(std::mt19937& random) {
   text += (typed ? "template <typename T> " : "") + std::string("__global__ void k(") + type +
           "* __restrict__ out, const " + type + "* __restrict__ in, int n, int d) {\n";
   const std::string load = "static_cast<float>(in[", store = "static_cast<" + type + ">(";
-  if (spans) {
+  if (spans && random() % 3 == 0) { // as many a thread as the grid leaves it
+    text += "  const int all = gridDim.x * blockDim.x;\n"
+            "  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += all)\n    out[i] = " +
+            store + load + "i]) * 3.0f);\n";
+    facts.grid = {"min((n + 255) / 256, 1056)"};
+  } else if (spans) {
     text += "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n";
     text += flip() ? "  if (i >= n)\n    return;\n  out[i] = " + store + load + "i]) * 2.0f);\n"
                    : "  if (i < n)\n    out[i] = " + store + load + "i]) + 1.0f);\n";

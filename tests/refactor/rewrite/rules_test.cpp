@@ -549,5 +549,106 @@ TEST(LaunchBounds, BoundsInPlaceAreKept) {
   EXPECT_EQ(outcome.knob("MIN_BLOCKS")->default_value.text(), "2");
 }
 
+// `body` behind the index of a thread and the number of all threads.
+std::string over_grid(const std::string& body) {
+  return kernel("  const int first = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                "  const int all = blockDim.x * gridDim.x;\n" +
+                body);
+}
+Facts on_grid(const std::string& body) {
+  return plain(over_grid(body), {"256"}, {"min((n + 255) / 256, 1024)"});
+}
+const std::string grid_loop = "  for (int i = first; i < n; i += all) ";
+
+INSTANTIATE_TEST_SUITE_P(
+    GridSize, Table,
+    ::testing::Values(
+        Row{"GridOfElements", "expose-grid-size", on_grid(grid_loop + "out[i] = in[i];"), "BLOCKS_PER_SM",
+            ""},
+        Row{"GridOfRows", "expose-grid-size",
+            plain(kernel("  for (int row = blockIdx.x; row < n; row += gridDim.x)\n    for (int i = "
+                         "threadIdx.x; i < d; "
+                         "i += blockDim.x) out[row * d + i] = in[row * d + i];")),
+            "BLOCKS_PER_SM", ""},
+        Row{"GridInOnePiece", "expose-grid-size",
+            plain(
+                kernel("  for (long i = 4l * (blockIdx.x * (long)blockDim.x + threadIdx.x); i < n; i += 4l * "
+                       "blockDim.x * gridDim.x) out[i] = in[i];")),
+            "BLOCKS_PER_SM", ""},
+        Row{"GridSumByAtomics", "expose-grid-size",
+            on_grid("  float sum = 0;\n" + grid_loop + "sum += in[i];\n  atomicAdd(out, sum);"),
+            "BLOCKS_PER_SM", ""},
+        Row{"GridAndItsFirstThread", "expose-grid-size",
+            on_grid(grid_loop + "out[i + 1] = in[i];\n  if (first == 0) out[0] = 1;"), "BLOCKS_PER_SM", ""},
+        Row{"GridTwoLoops", "expose-grid-size",
+            on_grid(grid_loop +
+                    "out[i] = in[i];\n  for (int i = first; i < d; i += all) out[n + i] = in[i];"),
+            "BLOCKS_PER_SM", ""},
+        Row{"GridPartialSums", "expose-grid-size",
+            on_grid("  float sum = 0;\n" + grid_loop + "sum += in[i];\n  out[blockIdx.x] = sum;"), "",
+            "blockIdx.x at line"},
+        Row{"GridPartialSumOfTheFirst", "expose-grid-size",
+            on_grid("  float sum = 0;\n" + grid_loop + "sum += in[i];\n  if (first == 0) out[0] = sum;"), "",
+            "may depend on sum"},
+        Row{"GridRunningSum", "expose-grid-size",
+            on_grid("  float sum = 0;\n" + grid_loop + "{\n    sum += in[i];\n    out[i] = sum;\n  }"), "",
+            "may depend on sum"},
+        Row{"GridStoreOfEveryBlock", "expose-grid-size",
+            on_grid(grid_loop + "out[i] = in[i];\n  out[n + threadIdx.x] = 1;"), "", "made by every block"},
+        Row{"GridSizeInTheWork", "expose-grid-size", on_grid(grid_loop + "out[i] = in[i] * gridDim.x;"), "",
+            "gridDim.x at line"},
+        Row{"GridShareOfEachBlock", "expose-grid-size",
+            plain(kernel("  const int share = (n + gridDim.x - 1) / gridDim.x;\n  for (int i = blockIdx.x * "
+                         "share; i < n; "
+                         "++i) out[i] = in[i];")),
+            "", "no loop steps by the whole grid"},
+        Row{"GridGuardBefore", "expose-grid-size",
+            on_grid("  if (first >= d) return;\n" + grid_loop + "out[i] = in[i];"), "", "blockIdx.x at line"},
+        Row{"GridLastBlock", "expose-grid-size",
+            on_grid(grid_loop + "out[i] = in[i];\n  if (blockIdx.x == gridDim.x - 1) out[n] = 1;"), "",
+            "at line"},
+        Row{"GridOneElementAThread", "expose-grid-size",
+            plain(kernel("  out[blockIdx.x * 256 + threadIdx.x] = 1;")), "",
+            "no loop steps by the whole grid"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+// A tile that is written by rows and read down its columns.
+std::string transposing(const std::string& declaration,
+                        const std::string& use = "tile[threadIdx.x][threadIdx.y]") {
+  return kernel(
+      "  " + declaration +
+      "\n  tile[threadIdx.y][threadIdx.x] = in[threadIdx.y * 16 + threadIdx.x];\n  __syncthreads();\n"
+      "  out[threadIdx.y * 16 + threadIdx.x] = " +
+      use + ";");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Padding, Table,
+    ::testing::Values(
+        Row{"PadColumns", "pad-shared", plain(transposing("__shared__ float tile[16][16];"), {"16", "16"}),
+            "PAD", ""},
+        Row{"PadPadded", "pad-shared", plain(transposing("__shared__ float tile[16][16 + 1];"), {"16", "16"}),
+            "PAD", ""},
+        Row{"PadRowsOnly", "pad-shared",
+            plain(transposing("__shared__ float tile[16][16];", "tile[threadIdx.y][15 - threadIdx.x]"),
+                  {"16", "16"}),
+            "", "no column that threads go down"},
+        Row{"PadAddress", "pad-shared",
+            plain(transposing("__shared__ float tile[16][16];", "*(&tile[0][0] + threadIdx.x * 16)"),
+                  {"16", "16"}),
+            "", "used otherwise than by elements"},
+        Row{"PadRowPointer", "pad-shared",
+            plain(transposing("__shared__ float tile[16][16];", "(tile[threadIdx.x] + 1)[threadIdx.y]"),
+                  {"16", "16"}),
+            "", "used otherwise than by elements"},
+        Row{"PadFlat", "pad-shared",
+            plain(kernel(
+                "  __shared__ float tile[256];\n  tile[threadIdx.x] = in[threadIdx.x];\n  __syncthreads();\n"
+                "  out[threadIdx.x] = tile[255 - threadIdx.x];")),
+            "", "has no rows"},
+        Row{"PadNothing", "pad-shared", plain(kernel("  out[threadIdx.x] = in[threadIdx.x];")), "",
+            "no static shared array"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
 } // namespace
 } // namespace lathe::refactor::testing
