@@ -102,15 +102,21 @@ public:
     return *longest;
   }
 
+  // One product of powers of the dimensions, such as n * n, that goes through all runs.
+  std::optional<Term> powers() const {
+    Term term = grown();
+    term.numerator = touched_.front();
+    for (const std::string& name : term.dimensions)
+      term.denominator *= sizes_.front().at(name);
+    for (std::size_t run = 0; run < sizes_.size(); ++run)
+      if (term.at(sizes_[run]) != static_cast<double>(touched_[run]))
+        return std::nullopt;
+    return reduced(term);
+  }
+
   // The product of the dimensions that it grows with, times the smallest number that has room for every run.
   Term bound() const {
-    Term term;
-    for (const std::string& name : names_)
-      for (std::size_t run = 1; run < sizes_.size(); ++run) {
-        const auto doubled = doubled_in(run);
-        if (doubled == std::vector<std::string>{name} && touched_[run] > touched_.front())
-          term.dimensions.push_back(name);
-      }
+    Term term = grown();
     term.numerator = 1;
     double most = 1;
     for (std::size_t run = 0; run < sizes_.size(); ++run)
@@ -121,6 +127,21 @@ public:
   }
 
 private:
+  // Each dimension as often as the power of it that doubling it alone shows.
+  Term grown() const {
+    constexpr long most = 3;
+    Term term;
+    for (const std::string& name : names_)
+      if (const auto run = run_with({name});
+          run && touched_.front() > 0 && touched_[*run] > touched_.front()) {
+        const double ratio = static_cast<double>(touched_[*run]) / static_cast<double>(touched_.front());
+        term.dimensions.insert(term.dimensions.end(),
+                               static_cast<std::size_t>(std::clamp(std::lround(std::log2(ratio)), 1L, most)),
+                               name);
+      }
+    return term;
+  }
+
   static std::int64_t sign(const std::vector<std::string>& set, const std::vector<std::string>& subset) {
     return (set.size() - subset.size()) % 2 == 0 ? 1 : -1;
   }
@@ -185,6 +206,8 @@ ExtentGuess guess_extent(const std::vector<Sizes>& sizes, const std::vector<std:
   const auto terms = fit.sum();
   if (terms && terms->size() == 1)
     return {terms->front().text(), "seen in traced runs"};
+  if (const auto powers = fit.powers())
+    return {powers->text(), "seen in traced runs"};
   if (const auto blocks = multiple_of(touched, geometry))
     return {*blocks, "as the grid in traced runs"};
   if (terms) {

@@ -17,6 +17,7 @@ struct ExtentGuess {
 // `touched`: one past the last element touched in the run with those `sizes`; the first run is the base, and
 // in the others dimensions are multiplied. `geometry`: other expressions and their values in the same runs.
 //  - What grows in proportion to each of its dimensions is that product.
+//  - What grows with a dimension's square or cube is the product that has it as often.
 //  - A sum of such products is kept as one, or is the leading product where the rest only takes away: a
 //  stencil
 //    touches nx * ny - 1 elements of nx * ny.

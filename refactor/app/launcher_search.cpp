@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <regex>
+#include <set>
 
 namespace lathe::refactor {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Enough for a folder of kernels; a whole build tree is not read.
-constexpr std::size_t MOST_FILES = 400, MOST_FOUND = 3;
+// Enough for a repository's kernels; a whole source tree of a framework is not read.
+constexpr std::size_t MOST_FILES = 2000, MOST_FOUND = 3, MOST_ENTRIES = 50000;
+// Folders above the kernel's own whose trees are searched: csrc/common/cuda/k.cuh is launched in
+// csrc/pytorch/cuda/k.cu.
+constexpr int FOLDERS_ABOVE = 3;
 constexpr std::uintmax_t MOST_BYTES = 1 << 20;
 
 bool may_launch(const fs::path& file) {
@@ -21,31 +25,43 @@ bool may_launch(const fs::path& file) {
          fs::is_regular_file(file, failure) && fs::file_size(file, failure) <= MOST_BYTES;
 }
 
-std::vector<fs::path> files_in(const fs::path& folder) {
-  std::vector<fs::path> files;
+void add_tree(const fs::path& folder, std::vector<fs::path>& files) {
   std::error_code failure;
-  for (fs::directory_iterator at(folder, failure), end; !failure && at != end; at.increment(failure))
-    if (may_launch(at->path()))
-      files.push_back(at->path());
-  std::ranges::sort(files);
-  return files;
+  const std::set<fs::path> known(files.begin(), files.end());
+  std::vector<fs::path> found;
+  std::size_t entries = 0;
+  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, failure),
+       end;
+       !failure && at != end; at.increment(failure)) {
+    if (at->path().filename().string().starts_with('.') || at.depth() > 2 * FOLDERS_ABOVE)
+      at.disable_recursion_pending();
+    if (may_launch(at->path()) && !known.contains(at->path()))
+      found.push_back(at->path());
+    if (++entries > MOST_ENTRIES || files.size() + found.size() >= MOST_FILES)
+      break;
+  }
+  std::ranges::sort(found);
+  files.insert(files.end(), found.begin(), found.end());
 }
 
-// Beside `own`, in the folder above, and in that one's other folders.
-std::vector<fs::path> files_near(const fs::path& own) {
+bool is_root_of_repository(const fs::path& folder) {
   std::error_code failure;
-  const fs::path folder = own.parent_path();
-  std::vector<fs::path> files = files_in(folder);
-  for (const fs::path& file : files_in(folder.parent_path()))
-    files.push_back(file);
-  for (fs::directory_iterator at(folder.parent_path(), failure), end; !failure && at != end;
-       at.increment(failure))
-    if (at->is_directory(failure) && at->path() != folder)
-      for (const fs::path& file : files_in(at->path()))
-        files.push_back(file);
+  return fs::exists(folder / ".git", failure);
+}
+
+// Of `own`'s folder, then of the trees of the folders above it as far as its repository goes; the nearest
+// first.
+std::vector<fs::path> files_near(const fs::path& own) {
+  fs::path folder = own.parent_path();
+  std::vector<fs::path> files;
+  add_tree(folder, files);
+  for (int above = 0; above < FOLDERS_ABOVE && files.size() < MOST_FILES && !is_root_of_repository(folder) &&
+                      folder.has_relative_path() && folder.parent_path().has_relative_path();
+       ++above) {
+    folder = folder.parent_path();
+    add_tree(folder, files);
+  }
   std::erase(files, own);
-  if (files.size() > MOST_FILES)
-    files.resize(MOST_FILES);
   return files;
 }
 
@@ -63,7 +79,8 @@ std::vector<fs::path> including_files(const fs::path& source) {
     for (std::size_t at = text->find(name); at != std::string::npos; at = text->find(name, at + 1)) {
       const std::size_t line = text->rfind('\n', at) + 1;
       const std::string before = text->substr(line, at - line);
-      const bool is_name = !before.empty() && (before.back() == '/' || before.back() == '"' || before.back() == '<');
+      const bool is_name =
+          !before.empty() && (before.back() == '/' || before.back() == '"' || before.back() == '<');
       if (is_name && before.find("#include") != std::string::npos && before.find("//") == std::string::npos) {
         found.push_back(file);
         break;

@@ -5,8 +5,9 @@
 
 namespace lathe::refactor {
 
-// Files beside `source`, and in the folders of the folder above it, whose text launches the kernel by name;
-// the nearest first, at most a few. Read as text: whether they parse is not known yet.
+// Files near `source`, in its folder and in the trees of a few folders above it within its repository, whose
+// text launches the kernel by name; the nearest first, at most a few. Read as text: whether they parse is not
+// known yet.
 std::vector<std::filesystem::path> launching_files(const std::filesystem::path& source,
                                                    const std::string& kernel);
 

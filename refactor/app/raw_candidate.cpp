@@ -23,6 +23,7 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   LATHE_CHECK(arguments());
   LATHE_CHECK(fix_device_limits());
   collect_dimensions();
+  count_allocated();
   result_.candidate.kernel = extracted_.kernel;
   LATHE_CHECK(mend_text());
   return std::move(result_);

@@ -88,6 +88,26 @@ std::string RawCandidateBuilder::element_of(const KernelParameter& parameter) co
   return parameter.element;
 }
 
+std::optional<Expression> RawCandidateBuilder::elements_allocated(const std::string& parameter,
+                                                                  const std::string& dtype) const {
+  const auto found = site_.buffer_bytes.find(parameter);
+  if (found == site_.buffer_bytes.end())
+    return std::nullopt;
+  const std::vector<std::string>& dimensions = result_.candidate.dimensions;
+  const bool is_type = std::ranges::find(result_.candidate.types, dtype, &TypeParameter::name) !=
+                       result_.candidate.types.end();
+  const auto bytes = Expression::parse(found->second);
+  const auto count = Expression::parse(fmt::format(
+      "({}) / {}", found->second, is_type ? "sizeof_" + dtype : std::to_string(dtype_size(dtype))));
+  // A fixed number is room for the largest size, and what other sizes decide is not this launch's.
+  if (!bytes.ok() || !count.ok() || bytes->names().empty() ||
+      !std::ranges::all_of(bytes->names(), [&](const std::string& name) {
+        return std::ranges::find(dimensions, name) != dimensions.end();
+      }))
+    return std::nullopt;
+  return *count;
+}
+
 Result<Argument> RawCandidateBuilder::buffer(const KernelParameter& parameter) {
   Argument argument;
   const std::string element = element_of(parameter);
@@ -122,6 +142,19 @@ Result<Argument> RawCandidateBuilder::buffer(const KernelParameter& parameter) {
     argument.fill = given->second.fill.value_or(argument.fill);
   }
   return argument;
+}
+
+void RawCandidateBuilder::count_allocated() {
+  for (Argument& argument : result_.candidate.arguments) {
+    if (!argument.is_buffer || argument.count.text() != "0")
+      continue;
+    if (const auto allocated = elements_allocated(argument.name, argument.dtype)) {
+      argument.count = *allocated;
+      result_.assumptions.push_back(fmt::format(
+          "{} has {} elements (as the launcher allocates; say otherwise with --argument {}=COUNT)",
+          argument.name, argument.count.text(), argument.name));
+    }
+  }
 }
 
 Status RawCandidateBuilder::arguments() {

@@ -40,6 +40,10 @@ private:
   const std::vector<std::string>& dtypes_of(const std::string& type) const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
   bool take_types_of_an_instance();
+  // Gives buffers that the launch's function allocates itself their sizes, where the problem's sizes decide
+  // them.
+  void count_allocated();
+  std::optional<Expression> elements_allocated(const std::string& parameter, const std::string& dtype) const;
   std::string element_of(const KernelParameter& parameter) const;
   Status mend_text();
   void name_types();

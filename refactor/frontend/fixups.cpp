@@ -115,6 +115,14 @@ std::vector<Insertion> name_operator(const std::string& text, std::size_t at) {
            end - begin}};
 }
 
+// `register` is a word without a meaning since C++17, which NVRTC refuses, too.
+std::vector<Insertion> drop_register(const std::string& text, std::size_t at) {
+  const std::string word = "register";
+  if (text.compare(at, word.size(), word) != 0)
+    return {};
+  return {{at, "", "register is left out, as C++17 has no such storage class", word.size()}};
+}
+
 std::vector<Insertion> insertions_for(const ParseError& error, const std::string& text) {
   const auto says = [&](const char* words) { return error.message.find(words) != std::string::npos; };
   if (says("invalid % escape in inline assembly"))
@@ -124,6 +132,8 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
     return add_template(text, error.offset);
   if (says("in namespace 'cub'"))
     return name_operator(text, error.offset);
+  if (says("'register' storage class"))
+    return drop_register(text, error.offset);
   if (says("use of overloaded operator '=' is ambiguous"))
     return name_type(text, error.offset);
   return {};

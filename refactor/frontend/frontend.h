@@ -59,6 +59,7 @@ struct LaunchSite {
   // Kernel parameter name -> host expression passed for it ("" where unreadable), and launcher pointers
   // passed on.
   std::map<std::string, std::string> arguments;
+  std::map<std::string, std::string> buffer_bytes; // kernel parameter -> what the launcher allocated for it
   std::vector<std::string> unreadable; // what could not be turned into an expression, each a sentence
   std::vector<std::string>
       conditions; // expressions that hold where this launch is reached, as far as readable

@@ -387,12 +387,16 @@ HostValue HostReader::binary(const BinaryOperator* operation) {
     return evaluate(operation->getRHS());
   }
   if (operation->getOpcode() == BO_Assign) {
-    const std::map<std::string, std::string> queries = queries_;
-    const std::map<std::string, std::uintptr_t> names = names_;
-    HostValue value = evaluate(operation->getRHS());
     const auto* target = dyn_cast<DeclRefExpr>(operation->getLHS()->IgnoreParenImpCasts());
-    if (const auto* variable = target ? dyn_cast<VarDecl>(target->getDecl()) : nullptr)
-      value = kept_in(variable, std::move(value), queries, names);
+    const auto* variable = target ? dyn_cast<VarDecl>(target->getDecl()) : nullptr;
+    HostValue value;
+    if (variable && isa<CallExpr>(plain(operation->getRHS()))) {
+      const std::map<std::string, std::string> queries = queries_;
+      const std::map<std::string, std::uintptr_t> names = names_;
+      value = kept_in(variable, evaluate(operation->getRHS()), queries, names);
+    } else {
+      value = evaluate(operation->getRHS());
+    }
     assign(operation->getLHS(), value);
     return value;
   }
@@ -608,6 +612,14 @@ HostValue HostReader::call_named(const CallExpr* called) {
   if (function.starts_with("cudaDeviceGetAttribute") && arguments.size() >= 2 &&
       arguments[0].kind == HostValue::Kind::address && arguments[1].text.starts_with("device.")) {
     frame_.variables[arguments[0].variable] = HostValue::integer(arguments[1].text);
+    return HostValue::unknown("");
+  }
+  static const std::set<std::string> allocators{"cudaMalloc", "cudaMallocManaged", "cudaMallocAsync"};
+  if (allocators.contains(function) && arguments.size() >= 2 &&
+      arguments[0].kind == HostValue::Kind::address && arguments[1].is_integer()) {
+    HostValue pointer = HostValue::unknown("", arguments[0].text);
+    pointer.bytes = arguments[1].text;
+    frame_.variables[arguments[0].variable] = std::move(pointer);
     return HostValue::unknown("");
   }
   static const std::set<std::string> passes_through{"move", "forward", "ref", "cref", "launder"};

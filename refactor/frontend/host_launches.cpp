@@ -275,6 +275,8 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
     const bool named = argument.kind == HostValue::Kind::unknown || argument.kind == HostValue::Kind::address;
     site.arguments[parameter->getNameAsString()] =
         argument.is_number() || (pointer && named) ? argument.text : "";
+    if (pointer && !argument.bytes.empty())
+      site.buffer_bytes[parameter->getNameAsString()] = argument.bytes;
     if (argument.is_integer())
       texts.push_back(argument.text);
     note_members(argument, parameter->getNameAsString(), site);

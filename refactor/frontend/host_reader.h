@@ -119,6 +119,7 @@ private:
   std::map<const clang::NamedDecl*, HostValue> bound_; // template parameters while a traits member is read
   std::set<const clang::LambdaExpr*> entered_;         // closures whose body has been read
   std::set<const clang::Stmt*> not_unrolled_;          // bodies of loops without a known end
+  int rounds_ = 0;                                     // of loops that were read round by round
   std::string naming_;                                 // variable whose initialiser is being read
   std::string program_arguments_;                      // how many main() has, where it is what is read
   int depth_ = 0;

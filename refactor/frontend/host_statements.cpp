@@ -16,9 +16,8 @@ namespace {
 // Variables that a statement may change, closures included.
 // atoi(argv[1]) and the like: a number that the program is told when it runs.
 bool is_told(const Expr* value) {
-  static const std::set<std::string> readers{"atoi",    "atol",     "atoll", "strtol", "strtoll",
-                                             "strtoul", "strtoull", "stoi",  "stol",   "stoll",
-                                             "stoul",   "stoull"};
+  static const std::set<std::string> readers{"atoi",     "atol", "atoll", "strtol", "strtoll", "strtoul",
+                                             "strtoull", "stoi", "stol",  "stoll",  "stoul",   "stoull"};
   value = value ? value->IgnoreParenCasts() : nullptr;
   if (const auto* temporary = dyn_cast_or_null<ExprWithCleanups>(value))
     value = temporary->getSubExpr()->IgnoreParenCasts();
@@ -87,6 +86,7 @@ void HostReader::read(const FunctionDecl* launcher) {
   bound_.clear();
   entered_.clear();
   not_unrolled_.clear();
+  rounds_ = 0;
   depth_ = 0;
   launcher_ = launcher->getNameAsString();
   program_arguments_.clear();
@@ -203,7 +203,7 @@ void HostReader::declare(const VarDecl* variable) {
   const std::string wanted = variable->getNameAsString();
   value = kept_in(variable, std::move(value), queries, names);
   if (value.kind == HostValue::Kind::unknown && type.getNonReferenceType()->isIntegralType(context_) &&
-             !type->isBooleanType()) {
+      !type->isBooleanType()) {
     value = HostValue::integer(unique_name(wanted, owner_of(variable)));
   } else if (value.kind == HostValue::Kind::unknown && value.text.empty()) {
     value.text = wanted;
@@ -305,7 +305,7 @@ bool HostReader::unroll_loop(const Expr* condition, const Expr* step, const Stmt
   // A loop that was not to be unrolled once is not tried in every round of the loops around it.
   if (!condition || not_unrolled_.contains(body))
     return false;
-  constexpr int most_rounds = 32;
+  constexpr int most_rounds = 32, most_rounds_in_all = 1000; // of a launcher: nested loops multiply
   const State before = frame_.variables;
   const std::size_t path = frame_.path.size(), recorded = launches.size(), returned = frame_.returned.size();
   const auto give_up = [&] {
@@ -319,7 +319,7 @@ bool HostReader::unroll_loop(const Expr* condition, const Expr* step, const Stmt
   std::vector<std::pair<HostValue, State>> rounds; // the condition of each, and what holds before it
   for (int round = 0; round <= most_rounds; ++round) {
     const HostValue again = evaluate(condition);
-    if (!again.is_number())
+    if (!again.is_number() || ++rounds_ > most_rounds_in_all)
       return give_up();
     if (again.text == "false" || again.text == "0") {
       for (; !rounds.empty(); rounds.pop_back())

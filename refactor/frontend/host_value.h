@@ -59,6 +59,7 @@ struct HostValue {
   std::vector<KernelReference> kernels;
   const clang::LambdaExpr* closure = nullptr;
   const clang::VarDecl* variable = nullptr;
+  std::string bytes; // of what a pointer was given by cudaMalloc, as a Lathe expression
 
   bool is_integer() const { return kind == Kind::integer; }
   bool is_number() const { return kind == Kind::integer || kind == Kind::real; }

@@ -186,6 +186,11 @@ Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
   return result;
 }
 
+bool is_of_torch(const std::string& header) {
+  static const std::vector<std::string> folders{"ATen/", "c10/", "torch/", "THC/", "caffe2/"};
+  return std::ranges::any_of(folders, [&](const std::string& folder) { return header.starts_with(folder); });
+}
+
 } // namespace
 
 bool FileClassifier::is_stand_in(const clang::SourceManager& sources, SourceLocation location) const {
@@ -240,6 +245,14 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
   auto source = std::make_unique<ParsedSourceImpl>();
   source->file_ = path;
   LATHE_TRY(Attempt parsed, attempt(path, command, texts));
+  // PyTorch has more headers than the usual ones that have a file of their own here.
+  const auto known_stand_ins = texts.size();
+  for (const std::string& header : parsed.record->missing)
+    if (is_of_torch(header))
+      texts[(command.stand_ins / "torch" / header).string()] = "#include \"lathe_torch.h\"\n";
+  if (texts.size() > known_stand_ins) {
+    LATHE_TRY(parsed, attempt(path, command, texts));
+  }
   for (int round = 0; round < FIX_UP_ROUNDS && !parsed.record->errors.empty(); ++round) {
     std::vector<std::string> described;
     const auto fixed = fix_up(parsed.record->errors, parsed.unit->getSourceManager(), described);

@@ -75,7 +75,8 @@ void compare_memory(const JudgedPair& subject, const FactPair& pair, Findings& f
                       where);
   }
   // A call that takes a text (an assertion's) counts as a write through its address, in the raw kernel too.
-  const auto constant = pair.templated->memory.find("constant"), raw_constant = pair.raw->memory.find("constant");
+  const auto constant = pair.templated->memory.find("constant"),
+             raw_constant = pair.raw->memory.find("constant");
   if (constant != pair.templated->memory.end() && constant->second.written &&
       (raw_constant == pair.raw->memory.end() || !raw_constant->second.written))
     findings.fail("the template writes to a constant" + where);
