@@ -156,6 +156,28 @@ Status find_launches(const SubjectRequest& request, KernelInfo& kernel, std::vec
 
 } // namespace
 
+Result<std::unique_ptr<ParsedSource>> open_source(const SubjectRequest& request) {
+  std::error_code failure;
+  if (!fs::exists(request.source, failure))
+    return Error{"cannot read " + request.source.string(), "no such file", ""};
+  LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
+  const auto is_broken = [&](ParsedSource& parsed) {
+    const auto kernel = find_kernel(parsed, request.kernel);
+    return kernel.ok() && !kernel->is_whole();
+  };
+  if (request.kernel.empty() || !is_broken(*source))
+    return source;
+  // A file that is a part of others has no meaning by itself: macros and types stand before it there.
+  for (const fs::path& file : including_files(request.source)) {
+    auto whole = ParsedSource::parse(file, request.parse);
+    if (!whole.ok())
+      continue;
+    if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && kernel->is_whole())
+      return whole;
+  }
+  return source;
+}
+
 Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& source,
                                    std::vector<std::string>& notes) {
   LATHE_TRY(KernelInfo kernel, find_kernel(source, request.kernel));

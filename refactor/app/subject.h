@@ -36,6 +36,10 @@ struct Subject {
   std::vector<std::string> notes; // what was assumed, a sentence each
 };
 
+// Parses the request's source; where the kernel is not whole in it by itself, a file near it that includes
+// it.
+Result<std::unique_ptr<ParsedSource>> open_source(const SubjectRequest& request);
+
 // Extracts the kernel and reads its launch: no problems, no sizes of buffers yet.
 Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& source);
 

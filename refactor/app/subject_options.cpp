@@ -1,7 +1,5 @@
 #include "refactor/app/subject_options.h"
 
-#include "refactor/app/launcher_search.h"
-
 #include <algorithm>
 
 namespace lathe::refactor {
@@ -98,28 +96,6 @@ Result<SubjectRequest> read_subject_options(const CommandLine& line, const Argum
   if (separator != arguments.end())
     request.parse.flags.assign(separator + 1, arguments.end());
   return request;
-}
-
-Result<std::unique_ptr<ParsedSource>> open_source(const SubjectRequest& request) {
-  std::error_code failure;
-  if (!std::filesystem::exists(request.source, failure))
-    return Error{"cannot read " + request.source.string(), "no such file", ""};
-  LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
-  const auto is_broken = [&](ParsedSource& parsed) {
-    const auto kernel = find_kernel(parsed, request.kernel);
-    return kernel.ok() && !kernel->is_whole();
-  };
-  if (request.kernel.empty() || !is_broken(*source))
-    return source;
-  // A file that is a part of others has no meaning by itself: macros and types stand before it there.
-  for (const std::filesystem::path& file : including_files(request.source)) {
-    auto whole = ParsedSource::parse(file, request.parse);
-    if (!whole.ok())
-      continue;
-    if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && kernel->is_whole())
-      return whole;
-  }
-  return source;
 }
 
 Status settle_kernel(SubjectRequest& request, ParsedSource& source) {

@@ -15,9 +15,6 @@ Result<SubjectRequest> read_subject_options(const CommandLine& line, const Argum
 // The arguments before "--".
 Arguments before_separator(const Arguments& arguments);
 
-// Parses the request's source; where the kernel is not whole in it by itself, a file near it that includes
-// it.
-Result<std::unique_ptr<ParsedSource>> open_source(const SubjectRequest& request);
 Status settle_kernel(SubjectRequest& request, ParsedSource& source);
 
 // "a,b" into its parts, empty ones left out.

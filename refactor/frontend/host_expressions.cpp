@@ -17,6 +17,7 @@ namespace {
 
 // Helper functions are followed this deep; recursion and long chains are not geometry.
 constexpr int CALL_DEPTH = 8;
+constexpr int MOST_CALLS = 100; // that a launcher's calls lead to: helpers that call helpers multiply
 
 bool is_dim3(QualType type) {
   const CXXRecordDecl* record = type.isNull() ? nullptr : type.getNonReferenceType()->getAsCXXRecordDecl();
@@ -57,6 +58,15 @@ const Expr* plain(const Expr* expression) {
       return inner;
     expression = inner;
   }
+}
+
+const LambdaExpr* closure_in(const Stmt* statement) {
+  if (!statement || isa<LambdaExpr>(statement))
+    return cast_or_null<LambdaExpr>(statement);
+  for (const Stmt* child : statement->children())
+    if (const LambdaExpr* found = closure_in(child))
+      return found;
+  return nullptr;
 }
 
 // What a query asks: properties of the device have names of their own.
@@ -540,9 +550,14 @@ HostValue HostReader::method(const Expr* object, const std::string& method_name,
 void HostReader::visit_children(const Stmt* statement) {
   for (const Stmt* child : statement->children())
     if (const auto* expression = dyn_cast_or_null<Expr>(child))
-      evaluate(expression);
+      called_elsewhere(evaluate(expression));
     else if (child)
       execute(child);
+}
+
+void HostReader::called_elsewhere(const HostValue& value) {
+  if (value.kind == HostValue::Kind::closure && !entered_.contains(value.closure))
+    call_closure(value.closure, {});
 }
 
 HostValue HostReader::call_named(const CallExpr* called) {
@@ -576,6 +591,11 @@ HostValue HostReader::call_named(const CallExpr* called) {
       evaluate(argument);
     return HostValue::unknown("", object_name(called));
   }
+  // threads.push_back(std::thread([&] { ... })): somebody calls it.
+  if (isa<MemberExpr>(callee))
+    for (const Expr* argument : written)
+      if (const LambdaExpr* closure = closure_in(argument))
+        called_elsewhere(evaluate(closure));
   if (const auto* access = dyn_cast<MemberExpr>(callee);
       access && !isa<CXXConversionDecl>(access->getMemberDecl()))
     return method(access->getBase(), function, written, called->getType());
@@ -651,6 +671,8 @@ HostValue HostReader::call_named(const CallExpr* called) {
         return value;
     }
   }
+  for (const HostValue& argument : arguments)
+    called_elsewhere(argument);
   // What a function writes through a pointer is known to the running program only.
   for (const HostValue& argument : arguments)
     if (argument.kind == HostValue::Kind::address &&
@@ -675,7 +697,7 @@ HostValue HostReader::call_named(const CallExpr* called) {
 HostValue HostReader::call_function(const FunctionDecl* function, std::vector<HostValue> arguments) {
   const FunctionDecl* definition = nullptr;
   if (depth_ >= CALL_DEPTH || !function->hasBody(definition) ||
-      !source_.is_user_file(definition->getLocation()))
+      !source_.is_user_file(definition->getLocation()) || ++calls_ > MOST_CALLS)
     return HostValue::unknown("");
   Frame outer = frame_;
   frame_.returned.clear();

@@ -74,6 +74,8 @@ private:
   }
   std::string unique_name(const std::string& wanted, std::uintptr_t owner);
   void visit_children(const clang::Stmt* statement);
+  // A closure that goes to code that is not read is called there, once, with what is not known.
+  void called_elsewhere(const HostValue& value);
 
   // host_statements.cpp
   Flow execute(const clang::Stmt* statement);
@@ -92,7 +94,8 @@ private:
                     const std::map<std::string, std::uintptr_t>& names);
   void assign(const clang::Expr* target, const HostValue& value);
   HostValue* place(const clang::Expr* target);
-  void forget(const clang::Stmt* statement, const std::string& why);
+  // Of what the statement changes nothing is known any more; `as_sizes`: integers are sizes of their own.
+  void forget(const clang::Stmt* statement, const std::string& why, bool as_sizes = false);
   void merge(const HostValue& condition, const State& yes, const State& no, const std::string& why);
   HostValue returned_value(const std::vector<Returned>& returned);
 
@@ -120,6 +123,7 @@ private:
   std::set<const clang::LambdaExpr*> entered_;         // closures whose body has been read
   std::set<const clang::Stmt*> not_unrolled_;          // bodies of loops without a known end
   int rounds_ = 0;                                     // of loops that were read round by round
+  int calls_ = 0;                                      // of functions that were read where they are called
   std::string naming_;                                 // variable whose initialiser is being read
   std::string program_arguments_;                      // how many main() has, where it is what is read
   int depth_ = 0;

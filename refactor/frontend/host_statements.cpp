@@ -1,4 +1,5 @@
 #include "refactor/frontend/host_reader.h"
+#include "refactor/frontend/value_range.h"
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/ExprCXX.h>
@@ -86,7 +87,7 @@ void HostReader::read(const FunctionDecl* launcher) {
   bound_.clear();
   entered_.clear();
   not_unrolled_.clear();
-  rounds_ = 0;
+  rounds_ = calls_ = 0;
   depth_ = 0;
   launcher_ = launcher->getNameAsString();
   program_arguments_.clear();
@@ -261,13 +262,14 @@ void HostReader::assign(const Expr* target, const HostValue& value) {
           variable->getNameAsString());
 }
 
-void HostReader::forget(const Stmt* statement, const std::string& why) {
+void HostReader::forget(const Stmt* statement, const std::string& why, bool as_sizes) {
   Changes visitor;
   visitor.TraverseStmt(const_cast<Stmt*>(statement));
   for (const VarDecl* variable : visitor.changed)
-    frame_.variables[variable] = visitor.computed.contains(variable) || !is_size(variable->getType())
-                                     ? HostValue::unknown(why, variable->getNameAsString())
-                                     : dimension(variable);
+    frame_.variables[variable] =
+        (!as_sizes && visitor.computed.contains(variable)) || !is_size(variable->getType())
+            ? HostValue::unknown(why, variable->getNameAsString())
+            : dimension(variable);
 }
 
 HostValue HostReader::dimension(const VarDecl* variable) {
@@ -305,7 +307,7 @@ bool HostReader::unroll_loop(const Expr* condition, const Expr* step, const Stmt
   // A loop that was not to be unrolled once is not tried in every round of the loops around it.
   if (!condition || not_unrolled_.contains(body))
     return false;
-  constexpr int most_rounds = 32, most_rounds_in_all = 1000; // of a launcher: nested loops multiply
+  constexpr int most_rounds = 32, most_rounds_in_all = 300; // of a launcher: nested loops multiply
   const State before = frame_.variables;
   const std::size_t path = frame_.path.size(), recorded = launches.size(), returned = frame_.returned.size();
   const auto give_up = [&] {
@@ -321,7 +323,8 @@ bool HostReader::unroll_loop(const Expr* condition, const Expr* step, const Stmt
     const HostValue again = evaluate(condition);
     if (!again.is_number() || ++rounds_ > most_rounds_in_all)
       return give_up();
-    if (again.text == "false" || again.text == "0") {
+    // `block < min(columns, 1024)` is over once `block` is 1024.
+    if (again.text == "false" || again.text == "0" || decided_for_all_sizes(again.text) == false) {
       for (; !rounds.empty(); rounds.pop_back())
         merge(rounds.back().first, frame_.variables, rounds.back().second, "it changes in a loop");
       return true;
@@ -354,12 +357,19 @@ void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
   const std::size_t recorded = launches.size();
   execute(body);
   // A launch whose geometry changes from round to round (a sweep over block sizes, a triangular loop) is read
-  // as in the first one.
-  const auto is_unreadable = [](const LaunchRecord& launch) { return !launch.site.unreadable.empty(); };
-  if (std::any_of(launches.begin() + static_cast<std::ptrdiff_t>(std::min(recorded, launches.size())),
-                  launches.end(), is_unreadable)) {
+  // as in the first one; where that cannot be read either, what changes is a size of its own.
+  const auto is_unreadable = [&] {
+    return std::any_of(launches.begin() + static_cast<std::ptrdiff_t>(std::min(recorded, launches.size())),
+                       launches.end(),
+                       [](const LaunchRecord& launch) { return !launch.site.unreadable.empty(); });
+  };
+  for (const bool as_sizes : {false, true}) {
+    if (!is_unreadable())
+      break;
     launches.resize(recorded);
     frame_ = before;
+    if (as_sizes)
+      forget(loop, why, true);
     execute(body);
   }
   frame_.path.resize(std::min(path, frame_.path.size()));

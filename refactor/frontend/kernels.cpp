@@ -306,7 +306,12 @@ private:
 
 // "name:line" chooses between kernels of one name.
 bool matches(const KernelInfo& kernel, const std::string& wanted) {
-  if (kernel.name == wanted || kernel.qualified_name == wanted)
+  // What stands in a namespace without a name is named as if it stood around it.
+  std::string spoken = kernel.qualified_name;
+  const std::string unnamed = "(anonymous namespace)::";
+  for (std::size_t at; (at = spoken.find(unnamed)) != std::string::npos;)
+    spoken.erase(at, unnamed.size());
+  if (kernel.name == wanted || kernel.qualified_name == wanted || spoken == wanted)
     return true;
   const std::size_t colon = kernel.location.rfind(':');
   return kernel.name + kernel.location.substr(colon) == wanted ||

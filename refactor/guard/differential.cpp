@@ -269,7 +269,7 @@ private:
     std::vector<Trial> trials;
     // The templates' trials, in order; those without a reference come behind the raw kernel's own run.
     std::vector<std::vector<Demand>> demands;
-    std::vector<std::size_t> of_template;
+    std::vector<std::pair<std::size_t, bool>> of_template; // with whether its code is the raw kernel's
     for (const std::size_t index : indices) {
       const Task& task = plan_.tasks()[index];
       const std::vector<std::string> macros = task.configuration.macros();
@@ -282,7 +282,7 @@ private:
         const Workload* workload = workload_of(*task.shape, demand);
         if (!demand.reference)
           trials.push_back({raw, &task.configuration.raw_launch, workload, demand.settings});
-        of_template.push_back(trials.size());
+        of_template.emplace_back(trials.size(), same_code_ && task.configuration.is_default);
         trials.push_back({templated, &task.configuration.template_launch, workload, demand.settings});
       }
     }
@@ -290,8 +290,8 @@ private:
     const TrialResult* next = results.data();
     for (std::size_t t = 0; t < indices.size(); ++t)
       problems[indices[t]] = judge_results(plan_.tasks()[indices[t]], demands[t], next);
-    for (const std::size_t i : of_template)
-      reach_.note(*trials[i].kernel, results[i]);
+    for (const auto& [i, is_proved] : of_template)
+      reach_.note(*trials[i].kernel, results[i], is_proved);
   }
 
   static const Workload* workload_of(const ReferenceRuns& shape, const Demand& demand) {

@@ -50,13 +50,13 @@ bool is_variant(const std::set<std::string>& words, const std::set<std::string>&
 
 } // namespace
 
-void Reach::note(const HostKernel& kernel, const TrialResult& result) {
+void Reach::note(const HostKernel& kernel, const TrialResult& result, bool is_proved) {
   const std::vector<SourcePlace>& places = kernel.places();
   if (result.reached.size() != places.size())
     return;
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < places.size(); ++i)
-    if (result.reached[places[i].entry])
+    if (result.reached[places[i].entry] && (result.reached[i] || !is_proved))
       places_[{places[i].line, places[i].column}] |= result.reached[i];
 }
 

@@ -13,8 +13,9 @@ namespace lathe::refactor {
 
 class Reach {
 public:
-  // What one run of the kernel reached. Safe to call from several threads.
-  void note(const HostKernel& kernel, const TrialResult& result);
+  // What one run of the kernel reached. `is_proved`: its machine code is the raw kernel's, so that what it
+  // has not reached need not be. Safe to call from several threads.
+  void note(const HostKernel& kernel, const TrialResult& result, bool is_proved = false);
 
   // Branches of `text` that never ran, by line with the line's text: "line 17 ('out[i] = 0;')". A line that
   // is the raw kernel's own is left out, and one that says nearly what a line of its own that never ran says.

@@ -61,6 +61,15 @@ TEST(ExtentGuess, SumsStaySums) {
       "heads * size * tokens");
 }
 
+TEST(ExtentGuess, SquaresAndCubes) {
+  EXPECT_EQ(guess({{"n", 1}}, [](const Sizes& s) { return s.at("n") * s.at("n"); }).count, "n * n");
+  EXPECT_EQ(guess({{"n", 16}}, [](const Sizes& s) { return s.at("n") * s.at("n") * s.at("n") / 2; }).count,
+            "n * n * n / 2");
+  EXPECT_EQ(
+      guess({{"m", 4}, {"n", 8}}, [](const Sizes& s) { return s.at("m") * s.at("n") * s.at("n"); }).count,
+      "m * n * n");
+}
+
 TEST(ExtentGuess, FollowsTheGrid) {
   const auto blocks = [](const Sizes& s) { return (s.at("nx") + 47) / 48; };
   EXPECT_EQ(guess({{"nx", 100}}, blocks, "ceil_div(nx, 48)", blocks).count, "ceil_div(nx, 48)");

@@ -69,5 +69,42 @@ TEST_F(LauncherSearch, ASubjectIsLaunchedAsInTheFileThatWasFound) {
   EXPECT_THAT(subject->notes, Contains(HasSubstr("launched as in launch.cu")));
 }
 
+TEST_F(LauncherSearch, FindsLaunchersInOtherBranchesOfTheTree) {
+  write("common/cuda/deep.cuh", "__global__ void deep(float* x) { x[threadIdx.x] = 1; }\n");
+  write("bindings/cuda/deep.cu",
+        "#include \"../../common/cuda/deep.cuh\"\nvoid run(float* x) { deep<<<1, 32>>>(x); }\n");
+  const auto found = launching_files(folder_->path() / "common/cuda/deep.cuh", "deep");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].filename(), "deep.cu");
+}
+
+TEST_F(LauncherSearch, StopsAtTheRepositorysRoot) {
+  write("ours/.git/HEAD", "ref\n");
+  write("ours/only.cu", "__global__ void only(float* x) { x[threadIdx.x] = 1; }\n");
+  write("theirs/launch.cu", "void run(float* x) { only<<<1, 32>>>(x); }\n");
+  EXPECT_TRUE(launching_files(folder_->path() / "ours/only.cu", "only").empty());
+}
+
+TEST_F(LauncherSearch, APartOfAFileIsReadWithTheFileThatIncludesIt) {
+  write("parts/body.cuh",
+        "__global__ void body(real* x, int n) {\n"
+        "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] = LIMIT;\n}\n");
+  write("parts/notes.cu", "// #include \"body.cuh\"\n");
+  write("parts/whole.cu", "typedef float real;\n#define LIMIT 3\n#include \"body.cuh\"\n"
+                          "void run(real* x, int n) { body<<<(n + 63) / 64, 64>>>(x, n); }\n");
+  const auto found = including_files(folder_->path() / "parts/body.cuh");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].filename(), "whole.cu");
+  SubjectRequest request;
+  request.source = folder_->path() / "parts/body.cuh";
+  request.kernel = "body";
+  const auto source = open_source(request);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  const auto subject = prepare_subject(request, **source);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_EQ(subject->raw.launch.block[0].text(), "64");
+  EXPECT_THAT(subject->notes, Contains(HasSubstr("read as a part of whole.cu")));
+}
+
 } // namespace
 } // namespace lathe::refactor

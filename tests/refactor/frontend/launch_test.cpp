@@ -348,5 +348,133 @@ void launch(float* x, int n) {
   EXPECT_THAT(sites[0].unreadable, Contains(HasSubstr("loop of line 6")));
 }
 
+// A launcher in main(): `before` in front of a launch of n elements.
+std::vector<LaunchSite> main_launches(const std::string& before, const std::string& helpers = "") {
+  return launches("#include <cstdio>\n#include <cstdlib>\n__global__ void k(float* x, int n) {}\n" + helpers +
+                  "\nint main(int argc, char** argv) {\n  float* x = nullptr;\n" + before +
+                  "  k<<<(n + 255) / 256, 256>>>(x, n);\n  return 0;\n}\n");
+}
+
+TEST(Launch, LoopsThatEndForAllSizesAreChoices) {
+  const auto sites = launches(R"(
+#include <algorithm>
+__global__ void k(float* x, int n) {}
+int block_of(int n) {
+  int block = 1;
+  int most = std::min(n / 4, 1024);
+  while (block < most / 2) block *= 2;
+  return std::max(block, 32);
+}
+void launch(float* x, int rows, int n) { k<<<rows, block_of(n)>>>(x, n); }
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  for (const auto& [n, block] :
+       {std::pair(8, 32), std::pair(400, 64), std::pair(4096, 512), std::pair(1 << 20, 512)})
+    EXPECT_EQ(value_of(sites[0].block[0], {{"n", n}}), block) << n;
+}
+
+TEST(Launch, WhatTheProgramIsToldIsNamedAfterTheVariable) {
+  for (const char* before :
+       {"  const int rows = atoi(argv[1]), columns = atoi(argv[2]);\n  const int n = rows * columns;\n",
+        "  int rows, columns;\n  if (argc != 3) { return 1; }\n  else { rows = atoi(argv[1]); columns = "
+        "atoi(argv[2]); }\n  int n = rows * columns;\n",
+        "  int rows = 7, columns = argc > 2 ? atoi(argv[2]) : 8;\n  if (argc > 1) rows = atoi(argv[1]);\n"
+        "  int n = rows * columns;\n",
+        "  int rows = 7, columns = 8;\n  for (int i = 1; i < argc; ++i)\n    if (argv[i][0] == 'r') rows = "
+        "atoi(argv[++i]);\n    else columns = atoi(argv[++i]);\n  int n = rows * columns;\n"}) {
+    SCOPED_TRACE(before);
+    const auto sites = main_launches(before);
+    ASSERT_EQ(sites.size(), 1u);
+    EXPECT_THAT(sites[0].unreadable, IsEmpty());
+    EXPECT_THAT(sites[0].dimensions, UnorderedElementsAre("rows", "columns"));
+    EXPECT_EQ(value_of(sites[0].grid[0], {{"rows", 3}, {"columns", 100}}), 2);
+    for (const std::string& condition : sites[0].conditions)
+      EXPECT_EQ(condition.find("argc"), std::string::npos) << condition;
+  }
+}
+
+TEST(Launch, BehindAReturnThatMayOrMayNotHappen) {
+  const auto sites =
+      main_launches("  const int n = atoi(argv[1]);\n  if (!can_read(argv[2])) return 1;\n",
+                    "bool can_read(const char* name) {\n  FILE* file = fopen(name, \"r\");\n"
+                    "  if (file == nullptr) return false;\n  fclose(file);\n  return true;\n}\n");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].dimensions, ElementsAre("n"));
+}
+
+TEST(Launch, BuffersAreAsLargeAsTheLauncherAllocates) {
+  const auto sites = main_launches("  const int m = atoi(argv[1]);\n  const int n = m * m;\n"
+                                   "  cudaMalloc((void**)&x, sizeof(float) * n);\n");
+  ASSERT_EQ(sites.size(), 1u);
+  ASSERT_TRUE(sites[0].buffer_bytes.contains("x"));
+  EXPECT_EQ(value_of(sites[0].buffer_bytes.at("x"), {{"m", 5}}), 100);
+}
+
+TEST(Launch, OfAKernelThatAFunctionPicks) {
+  const auto sites = launches(R"(
+template <int PARTS> __global__ void k(float* x, int n) {}
+typedef void (*kernel_type)(float*, int);
+kernel_type pick(int parts) {
+  if (parts == 1) return k<1>;
+  if (parts == 2) return k<2>;
+  return nullptr;
+}
+void launch(float* x, int n, int parts) {
+  kernel_type kernel = pick(parts);
+  kernel<<<(n + 63) / 64, 64>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_THAT(sites[0].template_arguments, ElementsAre("1"));
+  EXPECT_THAT(sites[0].conditions, Contains("parts == 1"));
+  EXPECT_THAT(sites[1].template_arguments, ElementsAre("2"));
+  EXPECT_THAT(sites[1].conditions, Contains(HasSubstr("parts == 2")));
+}
+
+TEST(Launch, InAClosureThatSomebodyElseCalls) {
+  const auto sites = launches(R"(
+#include <functional>
+#include <vector>
+__global__ void k(float* x, int n) {}
+void launch(float* x, int n, std::vector<std::function<void()>>& work) {
+  work.push_back([=] { k<<<(n + 63) / 64, 64>>>(x, n); });
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].dimensions, ElementsAre("n"));
+}
+
+TEST(Launch, WhatALoopComputesIsASizeOfItsOwn) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+int next(int);
+void launch(float* x, int n) {
+  int count = next(n);
+  for (int i = 0; i < n; ++i) {
+    count = next(count) * 2;
+    k<<<(count + 63) / 64, 64>>>(x, count);
+  }
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(sites[0].dimensions.size(), 1u);
+}
+
+TEST(Launch, HelpersThatCallHelpersEndSoon) {
+  std::string text =
+      "__global__ void k(float* x, int n) {}\nint f0(int n) { return n > 3 ? n / 2 : n + 1; }\n";
+  for (int i = 1; i < 12; ++i) {
+    const std::string below = "f" + std::to_string(i - 1);
+    text += "int f" + std::to_string(i) + "(int n) { return n > " + std::to_string(i) + " ? " + below + "(" +
+            below + "(n)) : " + below + "(n + 1) + " + below + "(n - 1); }\n";
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const auto sites = launches(text + "void launch(float* x, int n) { k<<<n, 64>>>(x, f11(n)); }\n");
+  EXPECT_EQ(sites.size(), 1u);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -3,6 +3,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <ctime> // declares clock(), which is a macro below
 
 struct lathe_builtin_index {
   unsigned x, y, z;
