@@ -57,11 +57,6 @@ private:
   HostValue construct(clang::QualType type, llvm::ArrayRef<const clang::Expr*> arguments);
   HostValue member(const clang::Expr* base, const std::string& name, clang::QualType type);
   HostValue size_of(const clang::UnaryExprOrTypeTraitExpr* expression);
-  HostValue call_named(const clang::CallExpr* call);
-  HostValue call_function(const clang::FunctionDecl* function, std::vector<HostValue> arguments);
-  HostValue call_closure(const clang::LambdaExpr* closure, const std::vector<HostValue>& arguments);
-  HostValue method(const clang::Expr* object, const std::string& name,
-                   llvm::ArrayRef<const clang::Expr*> arguments, clang::QualType type);
   HostValue subscript(const clang::Expr* base, const clang::Expr* index, clang::QualType type);
   HostValue static_member(const clang::NestedNameSpecifier* qualifier, const std::string& name);
   HostValue kernel_reference(const clang::Expr* expression);
@@ -73,6 +68,13 @@ private:
     return context_.getSourceManager().getSpellingLoc(declaration->getLocation()).getRawEncoding();
   }
   std::string unique_name(const std::string& wanted, std::uintptr_t owner);
+
+  // host_calls.cpp
+  HostValue call_named(const clang::CallExpr* call);
+  HostValue call_function(const clang::FunctionDecl* function, std::vector<HostValue> arguments);
+  HostValue call_closure(const clang::LambdaExpr* closure, const std::vector<HostValue>& arguments);
+  HostValue method(const clang::Expr* object, const std::string& name,
+                   llvm::ArrayRef<const clang::Expr*> arguments, clang::QualType type);
   void visit_children(const clang::Stmt* statement);
   // A closure that goes to code that is not read is called there, once, with what is not known.
   void called_elsewhere(const HostValue& value);

@@ -129,8 +129,10 @@ private:
     std::string reason;
     view_.visit([&](const Stmt* statement) {
       const auto* pseudo = dyn_cast<PseudoObjectExpr>(statement);
-      const std::string builtin = pseudo ? KernelView::builtin_name(pseudo) : "";
-      if (!reason.empty() || (builtin != block_atom && builtin != blocks_atom))
+      if (!pseudo || !reason.empty())
+        return;
+      const std::string builtin = KernelView::builtin_name(pseudo);
+      if (builtin != block_atom && builtin != blocks_atom)
         return;
       const std::string where = builtin + " at " + view_.at_line(pseudo->getBeginLoc());
       if (view_.enclosing_function(pseudo) != view_.kernel())

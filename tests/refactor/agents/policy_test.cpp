@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cstdlib>
 #include <numeric>
 
 namespace lathe::refactor::agents {
@@ -74,6 +75,16 @@ TEST(Policy, IsReadBackEqualAndRefusesOtherActions) {
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().sentence().find("other actions"), std::string::npos);
   EXPECT_FALSE(Policy::from_json(nlohmann::ordered_json::parse("[]"), "p.json").ok());
+}
+
+// The weights that ship were trained on the rules that there are.
+TEST(Policy, TheShippedOneIsOfTheseActions) {
+  const char* source = std::getenv("LATHE_SOURCE_DIR");
+  if (source == nullptr)
+    GTEST_SKIP() << "needs the repository";
+  const auto shipped = read_policy(std::filesystem::path(source) / "refactor/agents/data/policy.json");
+  ASSERT_TRUE(shipped.ok()) << shipped.error().sentence();
+  EXPECT_FALSE(shipped->provenance.empty());
 }
 
 TEST(Training, LearnsWhatGainsOnOtherKernels) {

@@ -1,0 +1,242 @@
+// Calls in host code: what they come to, and the functions and closures that are followed.
+#include "refactor/frontend/host_reader.h"
+#include "refactor/frontend/host_syntax.h"
+
+#include <clang/AST/Attr.h>
+#include <clang/AST/DeclTemplate.h>
+
+#include <algorithm>
+#include <set>
+
+namespace lathe::refactor {
+
+using namespace clang;
+using namespace host_syntax;
+
+namespace {
+
+constexpr int MOST_CALLS = 100; // that a launcher's calls lead to: helpers that call helpers multiply
+
+} // namespace
+
+// input.size(0), input.numel(), shape.at(1): a number that belongs to an object.
+HostValue HostReader::method(const Expr* object, const std::string& method_name,
+                             llvm::ArrayRef<const Expr*> arguments, QualType type) {
+  const HostValue receiver = evaluate(object);
+  std::string key, suffix;
+  bool readable = true;
+  for (const Expr* argument : arguments) {
+    if (isa<CXXDefaultArgExpr>(argument))
+      continue;
+    const HostValue value = evaluate(argument);
+    readable &= value.is_integer();
+    key += value.text + ",";
+    suffix += "_" + (value.text == "-1"            ? "last"
+                     : value.text.starts_with("-") ? "last" + value.text.substr(1)
+                                                   : value.text);
+  }
+  const std::string of = receiver.text.empty() ? object_name(object) : receiver.text;
+  const bool list = method_name == "sizes" || method_name == "shape" || method_name == "strides";
+  if (list && arguments.empty())
+    return HostValue::unknown("", of + (method_name == "strides" ? "_stride" : "_size"));
+  const bool returns_integer = !type.isNull() && (type.getNonReferenceType()->isIntegralOrEnumerationType() ||
+                                                  (type->isDependentType() && method_name != "data_ptr"));
+  if (returns_integer && readable && !of.empty()) {
+    const bool size_of_axis =
+        (method_name == "size" || method_name == "stride" || method_name == "shape") && arguments.size() == 1;
+    return size_of_axis ? query(of + "_" + method_name + "[" + key.substr(0, key.size() - 1) + "]",
+                                of + "_" + method_name + suffix)
+                        : query(of + "." + method_name + "(" + key + ")", of + "_" + method_name + suffix);
+  }
+  return HostValue::unknown("", of);
+}
+
+void HostReader::visit_children(const Stmt* statement) {
+  for (const Stmt* child : statement->children())
+    if (const auto* expression = dyn_cast_or_null<Expr>(child))
+      called_elsewhere(evaluate(expression));
+    else if (child)
+      execute(child);
+}
+
+void HostReader::called_elsewhere(const HostValue& value) {
+  if (value.kind == HostValue::Kind::closure && !entered_.contains(value.closure))
+    call_closure(value.closure, {});
+}
+
+HostValue HostReader::call_named(const CallExpr* called) {
+  if (record_launch(called))
+    return HostValue::unknown("");
+  const std::string function = callee_name(called);
+  const Expr* callee = called->getCallee()->IgnoreParenImpCasts();
+  std::vector<const Expr*> written(called->arg_begin(), called->arg_end());
+
+  if (const auto* overloaded = dyn_cast<CXXOperatorCallExpr>(called)) {
+    if (overloaded->getOperator() == OO_Call) {
+      const HostValue object = evaluate(written[0]);
+      std::vector<HostValue> arguments;
+      for (std::size_t i = 1; i < written.size(); ++i)
+        arguments.push_back(evaluate(written[i]));
+      if (object.kind == HostValue::Kind::closure)
+        return call_closure(object.closure, arguments);
+      return HostValue::unknown("");
+    }
+    if (overloaded->getOperator() == OO_Equal && written.size() == 2) {
+      HostValue value = evaluate(written[1]);
+      assign(written[0], value);
+      return value;
+    }
+    if (overloaded->getOperator() == OO_Subscript && written.size() == 2)
+      return subscript(written[0], written[1], called->getType());
+    if ((overloaded->getOperator() == OO_Arrow || overloaded->getOperator() == OO_Star) &&
+        written.size() == 1)
+      return evaluate(written[0]);
+    for (const Expr* argument : written)
+      evaluate(argument);
+    return HostValue::unknown("", object_name(called));
+  }
+  // threads.push_back(std::thread([&] { ... })): somebody calls it.
+  if (isa<MemberExpr>(callee))
+    for (const Expr* argument : written)
+      if (const LambdaExpr* closure = closure_in(argument))
+        called_elsewhere(evaluate(closure));
+  if (const auto* access = dyn_cast<MemberExpr>(callee);
+      access && !isa<CXXConversionDecl>(access->getMemberDecl()))
+    return method(access->getBase(), function, written, called->getType());
+  if (isa<MemberExpr>(callee)) // a conversion operator
+    return evaluate(cast<MemberExpr>(callee)->getBase());
+  if (const auto* access = dyn_cast<CXXDependentScopeMemberExpr>(callee);
+      access && !access->isImplicitAccess())
+    return method(access->getBase(), function, written, called->getType());
+  if (const auto* access = dyn_cast<UnresolvedMemberExpr>(callee); access && !access->isImplicitAccess())
+    return method(access->getBase(), function, written, called->getType());
+
+  const HostValue target = function.empty() || isa<DeclRefExpr>(callee) ? evaluate(callee) : HostValue();
+  std::vector<HostValue> arguments;
+  for (const Expr* argument : written)
+    arguments.push_back(evaluate(argument));
+  if (target.kind == HostValue::Kind::closure)
+    return call_closure(target.closure, arguments);
+
+  static const std::set<std::string> same{"min", "max", "gcd", "abs"};
+  if (same.contains(function) && arguments.size() == (function == "abs" ? 1u : 2u))
+    return call(function, arguments);
+  if ((function == "umin" || function == "umax") && arguments.size() == 2)
+    return call(function.substr(1), arguments);
+  if ((function == "ceil" || function == "ceilf") && written.size() == 1) {
+    // The real quotient of two integers, rounded up.
+    if (const auto* quotient = dyn_cast<BinaryOperator>(plain(written[0]));
+        quotient && quotient->getOpcode() == BO_Div) {
+      const HostValue left = evaluate(quotient->getLHS()), right = evaluate(quotient->getRHS());
+      if (left.is_number() && right.is_number())
+        return call("ceil_div", {left, right});
+    }
+    return HostValue::unknown("");
+  }
+  if (function.starts_with("cudaDeviceGetAttribute") && arguments.size() >= 2 &&
+      arguments[0].kind == HostValue::Kind::address && arguments[1].text.starts_with("device.")) {
+    frame_.variables[arguments[0].variable] = HostValue::integer(arguments[1].text);
+    return HostValue::unknown("");
+  }
+  static const std::set<std::string> allocators{"cudaMalloc", "cudaMallocManaged", "cudaMallocAsync"};
+  if (allocators.contains(function) && arguments.size() >= 2 &&
+      arguments[0].kind == HostValue::Kind::address && arguments[1].is_integer()) {
+    HostValue pointer = HostValue::unknown("", arguments[0].text);
+    pointer.bytes = arguments[1].text;
+    frame_.variables[arguments[0].variable] = std::move(pointer);
+    return HostValue::unknown("");
+  }
+  static const std::set<std::string> passes_through{"move", "forward", "ref", "cref", "launder"};
+  if (passes_through.contains(function) && arguments.size() == 1)
+    return arguments[0];
+
+  const FunctionDecl* body = called->getDirectCallee();
+  if (!body)
+    if (const auto* overloads = dyn_cast<UnresolvedLookupExpr>(callee))
+      for (const NamedDecl* candidate : overloads->decls()) {
+        const auto* described = candidate->getUnderlyingDecl()->getAsFunction();
+        if (described && described->getNumParams() == arguments.size() && described->hasBody())
+          body = described;
+      }
+  if (body && !body->hasAttr<CUDAGlobalAttr>()) {
+    const bool launches_for_others =
+        std::any_of(arguments.begin(), arguments.end(), [](const HostValue& value) {
+          return value.kind == HostValue::Kind::kernel || value.kind == HostValue::Kind::closure;
+        });
+    const QualType result = body->getReturnType();
+    const bool number = is_integer(result) && !result->isEnumeralType();
+    const bool picks_kernel = result->isFunctionPointerType();
+    if (launches_for_others || number || picks_kernel || is_dim3(result)) {
+      const std::size_t before = launches.size();
+      const HostValue value = call_function(body, arguments);
+      if (!launches_for_others) // its launches are read where they stand
+        launches.resize(std::min(before, launches.size()));
+      if (value.kind != HostValue::Kind::unknown)
+        return value;
+    }
+  }
+  for (const HostValue& argument : arguments)
+    called_elsewhere(argument);
+  // What a function writes through a pointer is known to the running program only.
+  for (const HostValue& argument : arguments)
+    if (argument.kind == HostValue::Kind::address &&
+        argument.variable->getType()->isIntegralOrEnumerationType())
+      frame_.variables[argument.variable] =
+          HostValue::integer(unique_name(argument.text, owner_of(argument.variable)));
+  if (!called->getType().isNull() && called->getType()->isIntegralOrEnumerationType() && !function.empty()) {
+    bool readable = true;
+    std::string key = function + "(";
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      readable &= arguments[i].is_number() || !arguments[i].text.empty();
+      // Elements of one array (argv[1], argv[2]) are others.
+      const bool is_element = i < written.size() && isa<ArraySubscriptExpr>(plain(written[i]));
+      key += (is_element ? text(written[i]) : arguments[i].text) + ",";
+    }
+    if (readable)
+      return query(key + ")", function);
+  }
+  return HostValue::unknown("", object_name(called));
+}
+
+HostValue HostReader::call_function(const FunctionDecl* function, std::vector<HostValue> arguments) {
+  const FunctionDecl* definition = nullptr;
+  if (depth_ >= CALL_DEPTH || !function->hasBody(definition) ||
+      !source_.is_user_file(definition->getLocation()) || ++calls_ > MOST_CALLS)
+    return HostValue::unknown("");
+  Frame outer = frame_;
+  frame_.returned.clear();
+  frame_.path.clear();
+  for (unsigned i = 0; i < definition->getNumParams() && i < arguments.size(); ++i) {
+    HostValue argument = arguments[i];
+    if (argument.kind == HostValue::Kind::address &&
+        definition->getParamDecl(i)->getType()->isReferenceType())
+      argument = variable(argument.variable);
+    frame_.variables[definition->getParamDecl(i)] = std::move(argument);
+  }
+  ++depth_;
+  execute(definition->getBody());
+  --depth_;
+  HostValue result = returned_value(frame_.returned);
+  frame_ = std::move(outer);
+  return result;
+}
+
+HostValue HostReader::call_closure(const LambdaExpr* closure, const std::vector<HostValue>& arguments) {
+  if (depth_ >= CALL_DEPTH)
+    return HostValue::unknown("");
+  entered_.insert(closure);
+  const CXXMethodDecl* body = closure->getCallOperator();
+  for (unsigned i = 0; i < body->getNumParams() && i < arguments.size(); ++i)
+    frame_.variables[body->getParamDecl(i)] = arguments[i];
+  const auto returned = std::exchange(frame_.returned, {});
+  const std::size_t path = frame_.path.size();
+  ++depth_;
+  execute(closure->getBody());
+  --depth_;
+  HostValue result = returned_value(frame_.returned);
+  frame_.path.resize(std::min(path, frame_.path.size()));
+  frame_.returned = returned;
+  return result;
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,43 @@
+#include "refactor/frontend/host_syntax.h"
+
+namespace lathe::refactor::host_syntax {
+
+using namespace clang;
+
+bool is_dim3(QualType type) {
+  const CXXRecordDecl* record = type.isNull() ? nullptr : type.getNonReferenceType()->getAsCXXRecordDecl();
+  return record && (record->getName() == "dim3" || record->getName() == "uint3");
+}
+
+bool is_integer(QualType type) {
+  type = type.getNonReferenceType();
+  return type->isIntegralOrEnumerationType() || type->isDependentType() || type->isUndeducedType();
+}
+
+const Expr* plain(const Expr* expression) {
+  for (;;) {
+    const Expr* inner = expression->IgnoreParenImpCasts();
+    if (const auto* full = dyn_cast<FullExpr>(inner))
+      inner = full->getSubExpr();
+    else if (const auto* temporary = dyn_cast<MaterializeTemporaryExpr>(inner))
+      inner = temporary->getSubExpr();
+    else if (const auto* destroyed = dyn_cast<CXXBindTemporaryExpr>(inner))
+      inner = destroyed->getSubExpr();
+    else if (const auto* replaced = dyn_cast<SubstNonTypeTemplateParmExpr>(inner))
+      inner = replaced->getReplacement();
+    if (inner == expression)
+      return inner;
+    expression = inner;
+  }
+}
+
+const LambdaExpr* closure_in(const Stmt* statement) {
+  if (!statement || isa<LambdaExpr>(statement))
+    return cast_or_null<LambdaExpr>(statement);
+  for (const Stmt* child : statement->children())
+    if (const LambdaExpr* found = closure_in(child))
+      return found;
+  return nullptr;
+}
+
+} // namespace lathe::refactor::host_syntax

@@ -1,0 +1,19 @@
+// What host code is, as written: shared by the parts of HostReader. Internal to this folder.
+#pragma once
+
+#include <clang/AST/ExprCXX.h>
+
+namespace lathe::refactor::host_syntax {
+
+// Helper functions are followed this deep; recursion and long chains are not geometry.
+inline constexpr int CALL_DEPTH = 8;
+
+bool is_dim3(clang::QualType type);
+// Or may become one, where it depends on a template parameter.
+bool is_integer(clang::QualType type);
+// Without parentheses, implicit conversions and temporaries.
+const clang::Expr* plain(const clang::Expr* expression);
+// The first closure at or below the statement; null where there is none.
+const clang::LambdaExpr* closure_in(const clang::Stmt* statement);
+
+} // namespace lathe::refactor::host_syntax
