@@ -3,9 +3,9 @@
 
     ./dev frontend tests/benchmarks/sglang_kernels.json --root sglang=/path/to/checkout ...
 
-The list names repositories with their commits, and kernels with the file, the kernel and the options each is given; the
-folders where the repositories lie are given by --root. "{NAME}" in flags stands for such a folder. Needs only Python's
-standard library, and no GPU.
+The list names repositories with their commits, and kernels with the file, the kernel and the options each is given; its
+"About" says how they were chosen. The folders where the repositories lie are given by --root. "{NAME}" in flags stands for
+such a folder. Needs only Python's standard library, and no GPU.
 """
 
 import argparse
@@ -136,6 +136,8 @@ def render(results):
              "`lathe templatize` on kernels as they stand in production repositories, by the rules alone and judged by the",
              f"guard (seed {results['Seed']}). {results['Date']}, Lathe at {commits},",
              f"{results['Machine']}; no GPU.", ""]
+    if results.get("About"):
+        lines += [results["About"], ""]
     for name, repository in results["Repositories"].items():
         lines.append(f"* {name}: {repository['Name']} at {repository['Commit']}"
                      + (f", below `{repository['Folder']}`" if repository.get("Folder") else ""))
@@ -174,7 +176,7 @@ def main():
     def write():
         results = {"Date": datetime.date.today().isoformat(), "Lathe": lathe_commit(),
                    "Machine": f"{platform.machine()}, {platform.system()}", "Seed": options.seed,
-                   "Repositories": given["Repositories"], "Rows": rows}
+                   "About": given.get("About", ""), "Repositories": given["Repositories"], "Rows": rows}
         data.write_text(json.dumps(results, indent=1) + "\n")
         options.output.write_text(render(results))
 
