@@ -73,7 +73,9 @@ std::vector<fs::path> including_files(const fs::path& source) {
   const std::string name = own.filename().string();
   std::vector<fs::path> found;
   for (const fs::path& file : files_near(own)) {
-    const auto text = found.size() < MOST_FOUND ? read_file(file) : Result<std::string>(std::string());
+    if (found.size() == MOST_FOUND)
+      break;
+    const auto text = read_file(file);
     if (!text.ok())
       continue;
     for (std::size_t at = text->find(name); at != std::string::npos; at = text->find(name, at + 1)) {

@@ -126,7 +126,6 @@ private:
   std::set<const clang::Stmt*> not_unrolled_;          // bodies of loops without a known end
   int rounds_ = 0;                                     // of loops that were read round by round
   int calls_ = 0;                                      // of functions that were read where they are called
-  std::string naming_;                                 // variable whose initialiser is being read
   std::string program_arguments_;                      // how many main() has, where it is what is read
   int depth_ = 0;
 };

@@ -58,11 +58,9 @@ private:
     }
   }
 
-  const GridLoop* loop_around(const Stmt* statement) const {
-    for (const GridLoop& loop : loops_)
-      if (view_.within(loop.loop.loop, statement))
-        return &loop;
-    return nullptr;
+  bool is_in_a_loop(const Stmt* statement) const {
+    return std::ranges::any_of(loops_,
+                               [&](const GridLoop& loop) { return view_.within(loop.loop.loop, statement); });
   }
 
   // index == 0, which some thread of any grid has.
@@ -233,7 +231,7 @@ private:
       if (carried)
         reason = where + " may depend on " + carried->getNameAsString() +
                  ", which one round of a loop leaves to the next";
-      else if (!loop_around(statement) && !is_of_first_block(statement))
+      else if (!is_in_a_loop(statement) && !is_of_first_block(statement))
         reason = where + " is made by every block";
     });
     return reason;

@@ -39,10 +39,10 @@ struct Row {
       copy_us; // on an H200, bf16, measured once with CUDA-graph replay over rotating buffers
 };
 
-// Production's times are of another board: the raw kernels of this repository took 1.4 % longer in the median
-// of 233 problems, and 5.3 % at most, on one H200 than on another. docs/results/production.md has both side
-// by side.
-constexpr double BOARDS_DIFFER = 0.08;
+// Production's times were taken once, by an earlier version of the protocol. Two rows were 5.7 and 6.1 % off
+// when this was last run, and why is not known (docs/limitations.md): a machine, or a sample's own cost that
+// fewer launches share. docs/results/production.md has raw kernels and production's side by side in one run.
+constexpr double RECORDED_WITHIN = 0.08;
 
 void compare_with_production(const char* name, const Row& row, const Backend& backend) {
   const double us = backend.raw_timing().median_us;
@@ -51,7 +51,7 @@ void compare_with_production(const char* name, const Row& row, const Backend& ba
               name, static_cast<long long>(row.n), static_cast<long long>(row.d), us, row.production_us,
               100 * (us / row.production_us - 1), backend.copy_floor_us(), row.copy_us,
               backend.raw_timing().low_us, backend.raw_timing().high_us, backend.raw_timing().samples);
-  EXPECT_NEAR(us, row.production_us, BOARDS_DIFFER * row.production_us + 0.05);
+  EXPECT_NEAR(us, row.production_us, RECORDED_WITHIN * row.production_us + 0.05);
 }
 
 TEST(Timing, SiluAndMulMatchesProduction) {

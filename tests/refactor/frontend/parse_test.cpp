@@ -156,6 +156,32 @@ template __global__ void k<float>(float*);
   EXPECT_TRUE(find_kernel(*source, "k")->is_whole());
 }
 
+TEST(Parse, RegisterIsLeftOut) {
+  const auto source =
+      parse_text("__global__ void k(float* x) {\n  register float v = x[0];\n  x[1] = v;\n}\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), testing::IsEmpty());
+  EXPECT_THAT(source->stand_ins(), testing::Contains(testing::HasSubstr("register is left out")));
+}
+
+TEST(Parse, AnyHeaderOfTorchHasAStandIn) {
+  const auto source = parse_text("#include <ATen/cuda/nothing/OfThisName.cuh>\n"
+                                 "void run(const at::Tensor& x);\n"
+                                 "__global__ void k(float* x) { x[0] = FLT_MAX; }\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), testing::IsEmpty());
+  EXPECT_THAT(source->missing_headers(), testing::IsEmpty());
+}
+
+TEST(FindKernel, NamespacesWithoutANameNeedNotBeSpoken) {
+  const auto source =
+      parse_text("namespace lib { namespace { __global__ void k(float* x) { x[0] = 1; } } }\n");
+  ASSERT_TRUE(source);
+  EXPECT_TRUE(find_kernel(*source, "lib::k").ok());
+  EXPECT_TRUE(find_kernel(*source, "lib::(anonymous namespace)::k").ok());
+  EXPECT_FALSE(find_kernel(*source, "other::k").ok());
+}
+
 TEST(FindKernel, AmbiguousAndUnknownNamesAreSentences) {
   auto source =
       parse_text("namespace a { __global__ void k(float*) {} }\nnamespace b { __global__ void k(int*) {} }\n"

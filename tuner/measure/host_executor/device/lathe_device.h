@@ -3,7 +3,6 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <ctime> // declares clock(), which is a macro below
 
 struct lathe_builtin_index {
   unsigned x, y, z;
