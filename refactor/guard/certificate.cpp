@@ -66,6 +66,7 @@ nlohmann::json to_json(const Certificate& certificate) {
   json["RawHash"] = certificate.raw_hash;
   json["TemplateHash"] = certificate.template_hash;
   json["ContractHash"] = certificate.contract_hash;
+  json["ReferenceHash"] = certificate.reference_hash;
   json["LatheVersion"] = certificate.lathe_version;
   json["Seed"] = std::to_string(certificate.seed); // text: 64 bits do not fit a JSON reader's double
   json["Seconds"] = certificate.seconds;
@@ -87,6 +88,10 @@ nlohmann::json to_json(const Certificate& certificate) {
       json["Checks"].back()["Runs"] = check.runs;
       json["Checks"].back()["IdenticalRuns"] = check.identical_runs;
     }
+    if (check.misaligned_sizes) {
+      json["Checks"].back()["MisalignedSizes"] = check.misaligned_sizes;
+      json["Checks"].back()["MisalignedSizesServed"] = check.misaligned_sizes_served;
+    }
   }
   return json;
 }
@@ -100,6 +105,7 @@ Result<Certificate> certificate_from_json(const nlohmann::json& json) {
     certificate.raw_hash = json.at("RawHash").get<std::string>();
     certificate.template_hash = json.at("TemplateHash").get<std::string>();
     certificate.contract_hash = json.value("ContractHash", "");
+    certificate.reference_hash = json.value("ReferenceHash", "");
     certificate.lathe_version = json.at("LatheVersion").get<std::string>();
     certificate.seed = std::stoull(json.at("Seed").get<std::string>());
     certificate.seconds = json.at("Seconds").get<double>();
@@ -121,6 +127,8 @@ Result<Certificate> certificate_from_json(const nlohmann::json& json) {
       check.seconds = entry.at("Seconds").get<double>();
       check.runs = entry.value("Runs", std::size_t{0});
       check.identical_runs = entry.value("IdenticalRuns", std::size_t{0});
+      check.misaligned_sizes = entry.value("MisalignedSizes", std::size_t{0});
+      check.misaligned_sizes_served = entry.value("MisalignedSizesServed", std::size_t{0});
       certificate.checks.push_back(std::move(check));
     }
   } catch (const std::exception& problem) {

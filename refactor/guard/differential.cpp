@@ -564,6 +564,11 @@ private:
                              " of what is allowed) and touch the same bytes");
     result.runs = runs_;
     result.identical_runs = identical_;
+    for (const auto& [types, list] : clean_)
+      for (const std::unique_ptr<ReferenceRuns>& runs : list) {
+        result.misaligned_sizes += runs->misalignment_tried;
+        result.misaligned_sizes_served += runs->accepts_misalignment;
+      }
     return result;
   }
 

@@ -32,6 +32,9 @@ struct CheckResult {
   double seconds = 0;
   // Of the check that runs both kernels: how many runs were made, and how many were equal bit for bit.
   std::size_t runs = 0, identical_runs = 0;
+  // And at how many sizes the raw kernel was run on buffers that begin one element behind an aligned address,
+  // and at how many of these it ran.
+  std::size_t misaligned_sizes = 0, misaligned_sizes_served = 0;
 };
 
 // Who wrote the template; the guard judges all alike.
@@ -42,7 +45,7 @@ struct Authorship {
 };
 
 struct Certificate {
-  std::string kernel, raw_hash, template_hash, contract_hash, lathe_version;
+  std::string kernel, raw_hash, template_hash, contract_hash, reference_hash, lathe_version;
   std::string identity_level; // "L0".."L4" per instantiation summarised by the worst
   std::vector<CheckResult> checks;
   std::vector<std::string> trusted; // stand-ins, compilers, versions

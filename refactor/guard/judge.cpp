@@ -44,6 +44,7 @@ public:
     certificate_.raw_hash = content_hash(subject.raw_text);
     certificate_.template_hash = content_hash(subject.template_text);
     certificate_.contract_hash = contract_hash(spec_);
+    certificate_.reference_hash = reference_hash(spec_);
     if (!preparation.template_problem.empty())
       return refuse(preparation.template_problem, start);
     // Machine code comes from other processes while clang parses here.

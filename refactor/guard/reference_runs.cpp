@@ -92,6 +92,7 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
     runs->infinities = std::move(results[3]);
   if (results[4].clean)
     runs->nans = std::move(results[4]);
+  runs->misalignment_tried = true;
   runs->accepts_misalignment = results[5].clean;
   runs->accepts_warps_in_turn =
       results[6].clean &&

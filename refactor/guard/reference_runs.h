@@ -23,7 +23,7 @@ struct ReferenceRuns {
   bool depends_on_order = false;
   bool accepts_warps_in_turn =
       false; // gives the same with one warp after the other: has no race of its own there
-  bool accepts_misalignment = false;
+  bool misalignment_tried = false, accepts_misalignment = false;
   bool accepts_any_block_first = false; // gives the same with the last block first
   std::optional<TrialResult> other_scalars, other_switches;
   // With strides that are not what they usually are, and what comes of that; see strides.h.

@@ -74,7 +74,7 @@ def main():
         at = datetime.datetime.fromisoformat(str(stamp)).timestamp() - start if stamp else None
         rows.append({"Knobs": {k: one[PREFIX + k] for k in names}, "Seconds": at,
                      "Milliseconds": one["time"] if isinstance(one["time"], float) else None})
-    print(json.dumps({"Version": kernel_tuner.__version__, "Strategy": strategy, "Wall": end - start, "Rows": rows}))
+    print(json.dumps({"Version": kernel_tuner.__version__, "Strategy": strategy, "Began": start, "Wall": end - start, "Rows": rows}))
 
 
 main()

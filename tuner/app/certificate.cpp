@@ -1,7 +1,9 @@
 #include "tuner/app/certificate.h"
 
 #include "tuner/base/files.h"
+#include "tuner/base/hash.h"
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +13,22 @@ namespace {
 std::string text_of(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// Whether the raw kernel that the specification has now was tried on misaligned buffers, and ran at no size.
+bool wants_alignment(const nlohmann::json& certificate, const TuningSpec& spec) {
+  const auto raw = read_file(spec.reference.file);
+  if (!raw.ok() || text_of(certificate, "RawHash") != content_hash(*raw) ||
+      text_of(certificate, "ReferenceHash") != reference_hash(spec))
+    return false;
+  const auto number = [](const nlohmann::json& object, const char* name) {
+    const auto found = object.find(name);
+    return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+  };
+  const auto& checks = certificate.at("Checks");
+  return std::any_of(checks.begin(), checks.end(), [&](const nlohmann::json& check) {
+    return number(check, "MisalignedSizes") > 0 && number(check, "MisalignedSizesServed") == 0;
+  });
 }
 
 } // namespace
@@ -62,7 +80,10 @@ Result<CertificateFacts> require_certificate(const TuningSpec& spec, const std::
         << ": knobs, conditions, launch or arguments were changed after the template was checked: run lathe "
            "check "
         << spec_file.string() << " --certificate " << file.string() << "\n";
-  return CertificateFacts{!is_changed && text_of(certificate, "Identity") == "L0"};
+  CertificateFacts facts;
+  facts.default_is_raw_code = !is_changed && text_of(certificate, "Identity") == "L0";
+  facts.raw_wants_alignment = wants_alignment(certificate, spec);
+  return facts;
 }
 
 } // namespace lathe

@@ -10,6 +10,7 @@ namespace lathe {
 
 struct CertificateFacts {
   bool default_is_raw_code = false; // identity L0
+  bool raw_wants_alignment = false; // see MeasureOptions; also known where only the knobs were changed since
 };
 
 // Fails when the certificate that the specification names refuses the template, and names the check that did.

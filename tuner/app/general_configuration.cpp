@@ -69,10 +69,12 @@ Result<std::vector<std::optional<double>>> times_on(const Workload& workload,
     places.push_back(i);
   }
   LATHE_TRY(const std::vector<Measurement> measured, backend.evaluate(fresh, 0));
+  std::vector<StoredEvaluation> evaluations;
   for (std::size_t i = 0; i < measured.size(); ++i) {
-    LATHE_CHECK(store.record(key, names, {fresh[i], measured[i], AUTHOR, "", names}));
+    evaluations.push_back({fresh[i], measured[i], AUTHOR, "", names});
     learn(places[i], measured[i]);
   }
+  LATHE_CHECK(store.record_all(key, names, evaluations));
   return times;
 }
 

@@ -111,11 +111,11 @@ Result<std::unique_ptr<Backend>> open_backend(const std::string& device) {
   if (device == "host")
     return make_host_backend();
   if (device == "auto") {
-    const auto devices = list_cuda_devices();
-    if (devices.ok())
-      return make_cuda_backend(0);
+    auto backend = make_cuda_backend(0);
+    if (backend.ok() || backend.error().failure != Failure::no_device)
+      return backend;
     std::fprintf(stderr, "lathe: no GPU (%s): running on the host executor\n",
-                 devices.error().sentence().c_str());
+                 backend.error().sentence().c_str());
     return make_host_backend();
   }
   int index = 0;

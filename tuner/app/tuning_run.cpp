@@ -1,7 +1,5 @@
 #include "tuner/app/tuning_run.h"
 
-#include "tuner/app/certificate.h"
-
 #include <algorithm>
 #include <map>
 #include <thread>
@@ -25,7 +23,7 @@ Status TuningRun::add(const std::string& spec_file) {
   LATHE_TRY(TuningSpec spec, read_spec(spec_file));
   LATHE_TRY(const CertificateFacts facts, require_certificate(spec, spec_file));
   LATHE_CHECK(warn_of_stale_results(spec, store_));
-  sources_.push_back({std::move(spec), facts.default_is_raw_code});
+  sources_.push_back({std::move(spec), facts});
   const Source& source = sources_.back();
   LATHE_TRY(std::vector<Workload> workloads,
             select_workloads(source.spec, options_.selection, devices_.front()->device().limits()));
@@ -116,7 +114,8 @@ void TuningRun::run_job(Job& job, Backend& device) {
           !other.problem.result.winner.knobs.empty())
         winners.push_back(other.problem.result.winner.knobs);
   }
-  session.default_is_raw_code = job.source->default_is_raw_code;
+  session.default_is_raw_code = job.source->facts.default_is_raw_code;
+  session.measure.raw_wants_alignment = job.source->facts.raw_wants_alignment;
   const std::string name = job.problem.spec + " " + job.problem.workload;
   const auto progress = [&](const SessionProgress& seen) {
     if (devices_.size() == 1 && options_.progress)

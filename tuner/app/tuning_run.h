@@ -2,6 +2,7 @@
 // a time budget, by what more searching may still gain.
 #pragma once
 
+#include "tuner/app/certificate.h"
 #include "tuner/app/general_configuration.h"
 #include "tuner/app/selection.h"
 #include "tuner/app/tuning_session.h"
@@ -61,7 +62,7 @@ private:
   enum class State { waiting, running, done, failed };
   struct Source {
     TuningSpec spec;
-    bool default_is_raw_code = false;
+    CertificateFacts facts;
   };
   struct Job {
     const Source* source = nullptr;

@@ -42,9 +42,12 @@ class Session {
 public:
   Session(const Workload& workload, Backend& backend, Store& store, const SessionOptions& options)
       : workload_(workload), backend_(backend), store_(store), options_(options),
-        key_(store_key(workload, backend.device())), names_(workload.spec->knob_names()) {}
+        key_(store_key(workload, backend.device())), names_(workload.spec->knob_names()),
+        pace_(options.technique == "random" ? Pace::blind(options.batch) : Pace(options.batch)) {}
 
   Status start(Search& search, const Space& space);
+  // Asks for as many configurations as may be under way; those that were not before.
+  std::vector<KnobValues> ask(Search& search, const Space& space);
   Status evaluate(Search& search, const Space& space, const std::vector<Point>& points);
   // Asks, evaluates and tells until the budget is spent, the space exhausted or `stop` set.
   Status search(Search& search, const Space& space, const std::atomic<bool>& stop,
@@ -71,6 +74,8 @@ private:
   const SessionOptions& options_;
   StoreKey key_;
   std::vector<std::string> names_;
+  Pace pace_;
+  std::deque<Point> under_way_; // asked for, in order; their compilation may have begun
   Clock::time_point start_ = Clock::now();
 };
 
@@ -115,9 +120,12 @@ Status Session::evaluate(Search& search, const Space& space, const std::vector<P
     configurations.push_back(space.values(point));
   LATHE_TRY(const std::vector<Measurement> measured,
             backend_.evaluate(configurations, result.progress.best_us));
+  std::vector<StoredEvaluation> evaluations;
+  for (std::size_t i = 0; i < measured.size(); ++i)
+    evaluations.push_back(
+        {configurations[i], measured[i], std::string(search.author(points[i])), present(), names_});
+  LATHE_CHECK(store_.record_all(key_, names_, evaluations));
   for (std::size_t i = 0; i < measured.size(); ++i) {
-    const std::string author(search.author(points[i]));
-    LATHE_CHECK(store_.record(key_, names_, {configurations[i], measured[i], author, present(), names_}));
     tell(search, {points[i], measured[i].outcome == Outcome::ok, measured[i].timing.median_us,
                   measured[i].compile_seconds + measured[i].run_seconds});
     observe(measured[i], configurations[i]);
@@ -127,39 +135,46 @@ Status Session::evaluate(Search& search, const Space& space, const std::vector<P
   return Done{};
 }
 
+std::vector<KnobValues> Session::ask(Search& search, const Space& space) {
+  const SessionProgress& now = result.progress;
+  const std::size_t most = backend_.device().is_host
+                               ? options_.batch
+                               : pace_.under_way(observations.size()); // nothing overlaps there
+  const std::size_t wanted =
+      std::min(most, static_cast<std::size_t>(std::max(0, now.planned - now.evaluated)));
+  std::vector<KnobValues> fresh;
+  if (wanted > under_way_.size())
+    for (Point& point : search.ask(wanted - under_way_.size())) {
+      fresh.push_back(space.values(point));
+      under_way_.push_back(std::move(point));
+    }
+  return fresh;
+}
+
 // Results are told in the order of asking, in portions that depend on their number alone: the same seed asks
 // for the same configurations, however many compile or measure at a time.
 Status Session::search(Search& search, const Space& space, const std::atomic<bool>& stop,
                        const ProgressCallback& progress) {
   SessionProgress& now = result.progress;
-  const bool overlaps = !backend_.device().is_host; // the host executor has nothing to overlap
-  const Pace pace = options_.technique == "random" ? Pace::blind(options_.batch) : Pace(options_.batch);
-  CounterReading guiding;      // counters that the techniques asked for
-  std::deque<Point> under_way; // asked for, in order; their compilation may have begun
+  const bool overlaps = !backend_.device().is_host;
+  CounterReading guiding; // counters that the techniques asked for
   while (now.evaluated < now.planned && now.seconds < options_.seconds && !stop) {
     if (options_.plateau_confidence > 0 && has_plateaued(observations, options_.plateau_confidence)) {
       result.plateaued = true;
       break;
     }
     const std::size_t known = observations.size();
-    const std::size_t wanted = std::min(overlaps ? pace.under_way(known) : options_.batch,
-                                        static_cast<std::size_t>(now.planned - now.evaluated));
-    std::vector<KnobValues> coming;
-    if (wanted > under_way.size())
-      for (Point& point : search.ask(wanted - under_way.size())) {
-        coming.push_back(space.values(point));
-        under_way.push_back(std::move(point));
-      }
-    if (under_way.empty()) {
+    const std::vector<KnobValues> coming = ask(search, space);
+    if (under_way_.empty()) {
       result.exhausted = true;
       break;
     }
     if (overlaps)
       backend_.announce(coming);
     const auto together = static_cast<std::ptrdiff_t>(
-        std::min(under_way.size(), overlaps ? pace.together(known) : options_.batch));
-    const std::vector<Point> points(under_way.begin(), under_way.begin() + together);
-    under_way.erase(under_way.begin(), under_way.begin() + together);
+        std::min(under_way_.size(), overlaps ? pace_.together(known) : options_.batch));
+    const std::vector<Point> points(under_way_.begin(), under_way_.begin() + together);
+    under_way_.erase(under_way_.begin(), under_way_.begin() + together);
     LATHE_CHECK(evaluate(search, space, points));
     LATHE_CHECK(tell_wanted_counters(search, space, backend_, store_, key_, names_, guiding, stop));
     if (progress)
@@ -312,7 +327,6 @@ Result<Space> workload_space(const Workload& workload, const KnobValues& default
 Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, Store& store,
                                     const SessionOptions& options, const std::atomic<bool>& stop,
                                     const ProgressCallback& progress) {
-  LATHE_CHECK(backend.prepare(workload, options.measure));
   LATHE_TRY(const KnobValues defaults, default_knobs(workload));
   LATHE_TRY(const Space space, workload_space(workload, defaults));
   SearchOptions search_options;
@@ -331,13 +345,14 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
 
   Session session(workload, backend, store, options);
   SessionProgress& now = session.result.progress;
-  now.raw_us = backend.raw_timing().median_us;
-  now.copy_floor_us = backend.copy_floor_us();
   const double valid = space.valid_count().value;
   now.planned = static_cast<int>(
       std::min<double>(options.evaluations, std::ceil(std::min(1.0, options.space_fraction) * valid)));
   session.result.guided_by = earlier.source;
   LATHE_CHECK(session.start(*search, space));
+  LATHE_CHECK(backend.prepare(workload, options.measure, session.ask(*search, space)));
+  now.raw_us = backend.raw_timing().median_us;
+  now.copy_floor_us = backend.copy_floor_us();
 
   if (!default_valid)
     session.result.default_problem =

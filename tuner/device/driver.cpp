@@ -13,8 +13,12 @@ Error no_device(std::string why, std::string remedy) {
   return {"no NVIDIA GPU can be used", std::move(why), std::move(remedy), Failure::no_device};
 }
 
+void* open_library() {
+  return ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+}
+
 Result<CudaDriver> open_driver() {
-  void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  void* library = open_library();
   if (!library)
     return no_device("no NVIDIA driver is installed (libcuda.so.1 was not found)",
                      "install driver 580 or newer, or use the host executor");
@@ -46,6 +50,10 @@ Result<CudaDriver> open_driver() {
 }
 
 } // namespace
+
+bool CudaDriver::is_installed() {
+  return open_library() != nullptr;
+}
 
 Result<const CudaDriver*> CudaDriver::load() {
   static const Result<CudaDriver> driver = open_driver();

@@ -14,6 +14,8 @@ struct CudaDriver {
   // Opens libcuda.so.1 once and calls cuInit. Failure::no_device without a driver, with one too old for CUDA
   // 13 (13.0 needs driver 580), or when cuInit finds no device.
   static Result<const CudaDriver*> load();
+  // Whether there is a libcuda.so.1 at all: load() takes a quarter of a second where there is.
+  static bool is_installed();
 
   int version = 0; // 13000: supports CUDA 13.0
 

@@ -3,6 +3,7 @@
 #include "tuner/base/files.h"
 #include "tuner/base/hash.h"
 #include "tuner/compile/toolkit.h"
+#include "tuner/device/driver.h"
 #include "tuner/measure/cpu_reference.h"
 #include "tuner/measure/cuda_protocol.h"
 #include "tuner/measure/cuda_setup.h"
@@ -20,12 +21,17 @@ namespace {
 
 // A busy machine compiles slowly, and a batch shares this.
 constexpr double LEAST_COMPILE_LIMIT_S = 60;
+constexpr std::size_t EARLY_CONFIGURATIONS = 8;
 constexpr double SETUP_LIMIT_S = 300; // context creation, filling many gigabytes, timing the reference
 
 class CudaBackend final : public Backend {
 public:
-  CudaBackend(DeviceInfo device, std::vector<std::string> runner_command)
-      : device_(std::move(device)), runner_(runner_command), side_runner_(std::move(runner_command)) {}
+  explicit CudaBackend(std::vector<std::string> runner_command)
+      : runner_(runner_command), side_runner_(std::move(runner_command)) {}
+
+  // Starts the runner, which opens its context meanwhile; whether that worked is seen when it is asked.
+  Status warm_up() { return runner_.running() ? Status(Done{}) : runner_.start(); }
+  void set_device(DeviceInfo device) { device_ = std::move(device); }
 
   const DeviceInfo& device() const override { return device_; }
   std::string_view protocol() const override {
@@ -38,7 +44,9 @@ public:
   double copy_floor_us() const override { return state_.copy_floor_us; }
   const std::string& reference_check() const override { return reference_check_; }
 
-  Status prepare(const Workload& workload, const MeasureOptions& options) override;
+  using Backend::prepare;
+  Status prepare(const Workload& workload, const MeasureOptions& options,
+                 std::span<const KnobValues> coming) override;
   Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations,
                                             double incumbent_us) override;
   void announce(std::span<const KnobValues> configurations) override;
@@ -69,8 +77,11 @@ private:
   Result<RunnerKernel> compile_configuration(const KnobValues& configuration);
   // Queues what is neither compiled nor queued.
   void submit(const std::vector<Plan>& plans);
-  // The code of a finished compilation, with its outcome; nothing when nothing is queued.
-  std::optional<std::pair<std::string, CompileOutcome>> next_compiled();
+  using CompiledCode = std::pair<std::string, CompileOutcome>;
+  // A finished compilation by its code; nothing when it was not queued here.
+  std::optional<CompiledCode> code_of(Compiler::Finished finished);
+  // The next of what is queued; nothing when nothing is.
+  std::optional<CompiledCode> next_compiled();
   Status check_raw_kernel();
   Result<CompileRequest> own_kernels_request() const;
   RunnerTiming timing(double incumbent_us) const;
@@ -208,13 +219,15 @@ Result<CompileRequest> CudaBackend::own_kernels_request() const {
   LATHE_TRY(request.source, read_file(utilities));
   request.file_name = utilities.string();
   // The folder as shipped: the file itself may be a link into another one.
-  request.options = {"-I" + utilities.parent_path().string(), "--fmad=false"};
+  request.options = {"-I" + utilities.parent_path().string(), "--fmad=false",
+                     "--split-compile=0"}; // on all cores: everything waits for it
   request.architecture = device_.architecture();
   request.instances = {"lathe_fill"};
   return request;
 }
 
-Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& options) {
+Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& options,
+                            std::span<const KnobValues> coming) {
   const Stopwatch watch(load_.prepare_s);
   const bool same_compiler =
       compiler_ && options.cache_folder == options_.cache_folder && options.jobs == options_.jobs;
@@ -224,10 +237,7 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   side_runner_.forget();
   if (same_compiler && !queued_.empty())
     compiler_->cancel(); // announced for a problem that ended before
-  // Contexts take their time to open: the processes begin before there is anything to ask.
-  if (!runner_.running())
-    LATHE_CHECK(runner_.start());
-  side_runner_.warm_up();
+  LATHE_CHECK(warm_up());
   queued_.clear();
   compiled_.clear();
   if (!same_compiler) {
@@ -254,15 +264,25 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   LATHE_TRY(CompileRequest own, own_kernels_request());
   const std::uint64_t own_ticket = compiler_->submit(std::move(own)); // both at once
   const std::uint64_t raw_ticket = compiler_->submit(std::move(request));
+  // Only so many that compilers are left for what everything waits for.
+  const std::span<const KnobValues> early = coming.first(std::min(coming.size(), EARLY_CONFIGURATIONS));
+  announce(early);
   CompiledKernel own_kernels, reference;
-  while (std::optional<Compiler::Finished> finished = compiler_->next()) {
+  for (int missing = 2; missing > 0;) {
+    std::optional<Compiler::Finished> finished = compiler_->next();
+    if (!finished)
+      return Error{"cannot prepare " + workload.key(), "the compile workers lost the raw kernel", ""};
+    if (finished->ticket != own_ticket && finished->ticket != raw_ticket) {
+      if (std::optional<CompiledCode> compiled = code_of(std::move(*finished)))
+        compiled_.insert_or_assign(std::move(compiled->first), std::move(compiled->second));
+      continue;
+    }
     if (!finished->outcome.ok())
       return Error{finished->outcome.message, "", ""};
-    if (finished->ticket == own_ticket)
-      own_kernels = std::move(finished->outcome.kernel);
-    else if (finished->ticket == raw_ticket)
-      reference = std::move(finished->outcome.kernel);
+    --missing;
+    (finished->ticket == own_ticket ? own_kernels : reference) = std::move(finished->outcome.kernel);
   }
+  announce(coming.subspan(early.size()));
   Measurement refused;
   if (!fits(reference, raw.launch, refused))
     return Error{"the raw kernel cannot be launched on " + device_.name, refused.reason,
@@ -273,6 +293,7 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   setup_.reference = runner_kernel(reference, raw.launch);
   setup_.timing = timing(0);
   LATHE_CHECK(start_runner(true));
+  side_runner_.warm_up(); // not before: contexts that open at once open slowly
   return check_raw_kernel();
 }
 
@@ -438,13 +459,19 @@ void CudaBackend::submit(const std::vector<Plan>& plans) {
   }
 }
 
-std::optional<std::pair<std::string, CompileOutcome>> CudaBackend::next_compiled() {
+std::optional<CudaBackend::CompiledCode> CudaBackend::code_of(Compiler::Finished finished) {
+  const auto found = queued_.find({finished.ticket, finished.instance});
+  if (found == queued_.end())
+    return std::nullopt;
+  CompiledCode result(std::move(found->second), std::move(finished.outcome));
+  queued_.erase(found);
+  return result;
+}
+
+std::optional<CudaBackend::CompiledCode> CudaBackend::next_compiled() {
   while (std::optional<Compiler::Finished> finished = compiler_->next())
-    if (const auto found = queued_.find({finished->ticket, finished->instance}); found != queued_.end()) {
-      std::pair result(std::move(found->second), std::move(finished->outcome));
-      queued_.erase(found);
-      return result;
-    }
+    if (std::optional<CompiledCode> compiled = code_of(std::move(*finished)))
+      return compiled;
   return std::nullopt;
 }
 
@@ -474,7 +501,8 @@ Result<Comparison> CudaBackend::compare(const KnobValues& configuration) {
   std::string subject = workload_->spec->path.string();
   for (const auto& [name, dtype] : workload_->types)
     subject += " " + name + "=" + dtype;
-  LATHE_CHECK(side_runner_.check_views(setup_, subject, kernel, options_.time_limit_s));
+  if (!options_.raw_wants_alignment)
+    LATHE_CHECK(side_runner_.check_views(setup_, subject, kernel, options_.time_limit_s));
   if (!runner_.running())
     LATHE_CHECK(start_runner(false));
   CompareRequest comparison{std::move(kernel), timing(0)};
@@ -509,18 +537,25 @@ Result<Profile> CudaBackend::profile(const std::optional<KnobValues>& configurat
 
 std::unique_ptr<Backend> make_backend_with_runner(DeviceInfo device,
                                                   std::vector<std::string> runner_command) {
-  return std::make_unique<CudaBackend>(std::move(device), std::move(runner_command));
+  auto backend = std::make_unique<CudaBackend>(std::move(runner_command));
+  backend->set_device(std::move(device));
+  return backend;
 }
 
 Result<std::unique_ptr<Backend>> make_cuda_backend(int index) {
+  LATHE_TRY(const std::filesystem::path runner, sibling_executable("lathe-runner"));
+  auto backend =
+      std::make_unique<CudaBackend>(std::vector<std::string>{runner.string(), std::to_string(index)});
+  // Starting the driver takes as long here as there: at once.
+  if (CudaDriver::is_installed())
+    LATHE_CHECK(backend->warm_up());
   LATHE_TRY(std::vector<DeviceInfo> devices, list_cuda_devices());
   if (index < 0 || static_cast<std::size_t>(index) >= devices.size())
     return Error{"there is no device " + std::to_string(index),
                  std::to_string(devices.size()) + " are visible, the first is 0", "see lathe devices",
                  Failure::no_device};
-  LATHE_TRY(const std::filesystem::path runner, sibling_executable("lathe-runner"));
-  return make_backend_with_runner(devices[static_cast<std::size_t>(index)],
-                                  {runner.string(), std::to_string(index)});
+  backend->set_device(devices[static_cast<std::size_t>(index)]);
+  return std::unique_ptr<Backend>(std::move(backend));
 }
 
 } // namespace lathe

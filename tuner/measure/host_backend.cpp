@@ -49,7 +49,9 @@ public:
     return "host executor: CPU time of the kernel compiled as C++, median of repeated runs; not a GPU time";
   }
 
-  Status prepare(const Workload& workload, const MeasureOptions& options) override;
+  using Backend::prepare;
+  Status prepare(const Workload& workload, const MeasureOptions& options,
+                 std::span<const KnobValues> coming) override;
   const Timing& raw_timing() const override { return raw_timing_; }
   double copy_floor_us() const override { return 0; } // a CPU copy says nothing about the kernel's floor
   const std::string& reference_check() const override { return reference_check_; }
@@ -271,7 +273,8 @@ void HostBackend::measure(const HostKernel& kernel, const Launch& launch, double
   time(kernel, launch, incumbent_us, measurement);
 }
 
-Status HostBackend::prepare(const Workload& workload, const MeasureOptions& options) {
+Status HostBackend::prepare(const Workload& workload, const MeasureOptions& options,
+                            std::span<const KnobValues> /*coming*/) {
   workload_ = &workload;
   options_ = options;
   const TuningSpec& spec = *workload.spec;

@@ -59,6 +59,9 @@ struct MeasureOptions {
   std::vector<std::string> include_folders; // for the kernel's own includes (normally none)
   std::string cache_folder;                 // cubin and object cache; empty: the user's default
   int jobs = 0;                             // compile workers; 0: one a core
+  // The raw kernel is known not to run on buffers that begin one element behind an aligned address. Finding
+  // that out costs a fault, which the driver takes most of a second to report.
+  bool raw_wants_alignment = false;
 };
 
 // Raw against one configuration, interleaved in one run.
@@ -85,8 +88,13 @@ public:
 
   // Fills the buffers, compiles and runs the reference, keeps its outputs, checks them by the specification's
   // CPU reference where there is one, times it, measures the copy floor. `workload` must outlive the
-  // backend's use of it.
-  virtual Status prepare(const Workload& workload, const MeasureOptions& options) = 0;
+  // backend's use of it. `coming`: will be evaluated first, so that compiling them may begin meanwhile; a
+  // hint.
+  virtual Status prepare(const Workload& workload, const MeasureOptions& options,
+                         std::span<const KnobValues> coming) = 0;
+  Status prepare(const Workload& workload, const MeasureOptions& options) {
+    return prepare(workload, options, {});
+  }
   virtual const Timing& raw_timing() const = 0;
   // Microseconds of a device-to-device copy that moves the cost model's bytes; 0: unknown.
   virtual double copy_floor_us() const = 0;

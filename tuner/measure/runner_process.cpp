@@ -17,6 +17,10 @@
 namespace lathe {
 namespace {
 
+// How long an end is waited for: a second in all.
+constexpr int DYING_ATTEMPTS = 200;
+constexpr std::chrono::milliseconds DYING_PAUSE{5};
+
 std::string ending_of(int status) {
   if (WIFSIGNALED(status))
     return "signal " + std::to_string(WTERMSIG(status)) + " (" + ::strsignal(WTERMSIG(status)) + ")";
@@ -27,6 +31,10 @@ std::string ending_of(int status) {
 
 Status RunnerProcess::start() {
   stop();
+  for (int attempt = 0; attempt < DYING_ATTEMPTS && !dying_.empty(); ++attempt) {
+    std::this_thread::sleep_for(DYING_PAUSE);
+    collect_dying();
+  }
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return Error{"cannot start " + command_[0], std::strerror(errno), ""};
@@ -57,8 +65,16 @@ Status RunnerProcess::start() {
 }
 
 void RunnerProcess::stop() {
-  if (socket_ >= 0)
-    reap(true);
+  if (socket_ >= 0) {
+    ::close(socket_);
+    socket_ = -1;
+    ::kill(pid_, SIGKILL);
+    dying_.push_back(pid_);
+  }
+  collect_dying();
+}
+
+void RunnerProcess::collect_dying() {
   std::erase_if(dying_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
 }
 
@@ -70,12 +86,12 @@ std::string RunnerProcess::reap(bool kill) {
   if (kill)
     ::kill(pid_, SIGKILL);
   int status = 0;
-  for (int attempt = 0; attempt < 200; ++attempt) {
+  for (int attempt = 0; attempt < DYING_ATTEMPTS; ++attempt) {
     if (::waitpid(pid_, &status, WNOHANG) == pid_)
       return ending_of(status);
-    if (attempt == 100)
+    if (attempt == DYING_ATTEMPTS / 2)
       ::kill(pid_, SIGKILL); // it closed its socket and lives on
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(DYING_PAUSE);
   }
   dying_.push_back(pid_);
   return "no answer";

@@ -19,8 +19,9 @@ public:
   ~RunnerProcess() { stop(); }
 
   bool running() const { return socket_ >= 0; }
+  // Waits for predecessors that still die, a second at most: the memory that they hold is wanted.
   Status start();
-  // Kills it if it runs.
+  // Kills it if it runs, and does not wait for its end: the driver may hold it for a while.
   void stop();
 
   struct Answer {
@@ -32,7 +33,9 @@ public:
   Answer ask(const std::string& request, double limit_s);
 
 private:
+  // The process has closed its socket or is killed: how it ended, unless that takes longer than a second.
   std::string reap(bool kill);
+  void collect_dying();
 
   std::vector<std::string> command_;
   int socket_ = -1;

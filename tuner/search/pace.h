@@ -13,7 +13,8 @@ class Pace {
 public:
   // `most`: configurations evaluated together at most; twice as many are under way.
   explicit Pace(std::size_t most) : most_(std::max<std::size_t>(1, most)) {}
-  // Where nothing is learned from results there is nothing to wait for.
+  // Where nothing is learned from results there is nothing to wait for: so many are under way that compilers
+  // have work while the device measures, and enough of it to compile some together.
   static Pace blind(std::size_t most) {
     Pace pace(most);
     pace.is_blind_ = true;
@@ -22,7 +23,7 @@ public:
 
   // With so many results known: configurations that may be without one.
   std::size_t under_way(std::size_t known) const {
-    return is_blind_ ? 2 * most_ : std::min(2 * most_, first + known / growth);
+    return is_blind_ ? blind_depth * most_ : std::min(2 * most_, first + known / growth);
   }
   // And how many of these are evaluated before results count again.
   std::size_t together(std::size_t known) const {
@@ -30,7 +31,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t first = 12, growth = 4, together_growth = 8;
+  static constexpr std::size_t first = 12, growth = 4, together_growth = 8, blind_depth = 8;
   std::size_t most_;
   bool is_blind_ = false;
 };

@@ -24,6 +24,24 @@ public:
       add(option);
     add(kernel.launch);
   }
+  void add_types(const TuningSpec& spec) {
+    for (const std::string& dimension : spec.dimensions)
+      add(dimension);
+    for (const TypeParameter& type : spec.types) {
+      add(type.name);
+      for (const std::string& dtype : type.dtypes)
+        add(dtype);
+    }
+  }
+  void add_arguments(const TuningSpec& spec) {
+    for (const Argument& argument : spec.arguments) {
+      add(argument.name);
+      add(argument.dtype);
+      add(argument.is_buffer ? std::to_string(static_cast<int>(argument.direction)) : "scalar");
+      add(argument.count);
+      add(argument.value);
+    }
+  }
   std::string hash() const { return content_hash(text_); }
 
 private:
@@ -35,13 +53,7 @@ private:
 std::string contract_hash(const TuningSpec& spec) {
   Contract contract;
   contract.add(spec.name);
-  for (const std::string& dimension : spec.dimensions)
-    contract.add(dimension);
-  for (const TypeParameter& type : spec.types) {
-    contract.add(type.name);
-    for (const std::string& dtype : type.dtypes)
-      contract.add(dtype);
-  }
+  contract.add_types(spec);
   for (const Knob& knob : spec.knobs) {
     contract.add(knob.name);
     contract.add(knob.type);
@@ -52,18 +64,20 @@ std::string contract_hash(const TuningSpec& spec) {
   }
   for (const Condition& condition : spec.conditions)
     contract.add(condition.expression);
-  for (const Argument& argument : spec.arguments) {
-    contract.add(argument.name);
-    contract.add(argument.dtype);
-    contract.add(argument.is_buffer ? std::to_string(static_cast<int>(argument.direction)) : "scalar");
-    contract.add(argument.count);
-    contract.add(argument.value);
-  }
+  contract.add_arguments(spec);
   for (const auto& [dtype, tolerance] : spec.tolerances) {
     contract.add(dtype);
     contract.add(std::to_string(tolerance.relative) + " " + std::to_string(tolerance.absolute));
   }
   contract.add(spec.kernel);
+  contract.add(spec.reference);
+  return contract.hash();
+}
+
+std::string reference_hash(const TuningSpec& spec) {
+  Contract contract;
+  contract.add_types(spec);
+  contract.add_arguments(spec);
   contract.add(spec.reference);
   return contract.hash();
 }

@@ -147,6 +147,8 @@ Status write_spec(const TuningSpec& spec, const std::filesystem::path& path);
 // conditions, arguments, types, tolerances, both launches and instances. Problems, costs and reasons are left
 // out.
 std::string contract_hash(const TuningSpec& spec);
+// Of how the raw kernel is instantiated, launched and called; its text has a hash of its own.
+std::string reference_hash(const TuningSpec& spec);
 
 // Bytes of one element; 0 for an unknown dtype.
 int dtype_size(std::string_view dtype);

@@ -122,30 +122,14 @@ class SqliteStore final : public Store {
 public:
   explicit SqliteStore(Database database) : database_(std::move(database)), reader_(database_) {}
 
-  Status record(const StoreKey& key, const std::vector<std::string>& knob_names,
-                const StoredEvaluation& evaluation) override {
+  Status record_all(const StoreKey& key, const std::vector<std::string>& knob_names,
+                    std::span<const StoredEvaluation> evaluations) override {
     const std::lock_guard lock(mutex_);
     LATHE_TRY(Transaction transaction, Transaction::begin(database_));
     LATHE_TRY(const std::int64_t id, key_id(key));
-    LATHE_TRY(Statement insert,
-              database_.prepare(
-                  "INSERT INTO evaluations (key, knob_names, knobs, outcome, reason, median_us, low_us, "
-                  "high_us, samples, stopped_early, registers, spill_bytes, stack_bytes, static_shared, "
-                  "constant_bytes, max_threads, occupancy, error, compile_seconds, run_seconds, author, "
-                  "timestamp) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
-    const Measurement& measured = evaluation.measurement;
-    insert.integer(id).text(dump(json(knob_names))).text(knobs_text(evaluation.knobs));
-    insert.text(lathe::to_string(measured.outcome)).text(measured.reason);
-    bind(insert, measured.timing);
-    const KernelResources& resources = measured.resources;
-    for (const int number : {resources.registers, resources.spill_bytes, resources.stack_bytes,
-                             resources.static_shared, resources.constant_bytes, resources.max_threads})
-      insert.integer(number);
-    for (const double number :
-         {measured.occupancy, measured.error, measured.compile_seconds, measured.run_seconds})
-      insert.real(number);
-    insert.text(evaluation.author).text(evaluation.timestamp.empty() ? utc_now() : evaluation.timestamp);
-    LATHE_CHECK(insert.run());
+    const std::string names = dump(json(knob_names));
+    for (const StoredEvaluation& evaluation : evaluations)
+      LATHE_CHECK(insert(id, names, evaluation));
     return transaction.commit();
   }
 
@@ -281,6 +265,29 @@ public:
   }
 
 private:
+  // One evaluation of the key with this id.
+  Status insert(std::int64_t key, const std::string& knob_names, const StoredEvaluation& evaluation) {
+    LATHE_TRY(Statement insert,
+              database_.prepare(
+                  "INSERT INTO evaluations (key, knob_names, knobs, outcome, reason, median_us, low_us, "
+                  "high_us, samples, stopped_early, registers, spill_bytes, stack_bytes, static_shared, "
+                  "constant_bytes, max_threads, occupancy, error, compile_seconds, run_seconds, author, "
+                  "timestamp) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+    const Measurement& measured = evaluation.measurement;
+    insert.integer(key).text(knob_names).text(knobs_text(evaluation.knobs));
+    insert.text(lathe::to_string(measured.outcome)).text(measured.reason);
+    bind(insert, measured.timing);
+    const KernelResources& resources = measured.resources;
+    for (const int number : {resources.registers, resources.spill_bytes, resources.stack_bytes,
+                             resources.static_shared, resources.constant_bytes, resources.max_threads})
+      insert.integer(number);
+    for (const double number :
+         {measured.occupancy, measured.error, measured.compile_seconds, measured.run_seconds})
+      insert.real(number);
+    insert.text(evaluation.author).text(evaluation.timestamp.empty() ? utc_now() : evaluation.timestamp);
+    return insert.run();
+  }
+
   Result<std::int64_t> key_id(const StoreKey& key) {
     LATHE_TRY(Statement select,
               database_.prepare("SELECT id FROM keys WHERE kernel = ? AND template_hash = ? AND "

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -72,8 +73,13 @@ public:
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& path);
   virtual ~Store() = default;
 
-  virtual Status record(const StoreKey& key, const std::vector<std::string>& knob_names,
-                        const StoredEvaluation& evaluation) = 0;
+  // All of them or, where it fails, none: in one transaction, which waits for the disk once.
+  virtual Status record_all(const StoreKey& key, const std::vector<std::string>& knob_names,
+                            std::span<const StoredEvaluation> evaluations) = 0;
+  Status record(const StoreKey& key, const std::vector<std::string>& knob_names,
+                const StoredEvaluation& evaluation) {
+    return record_all(key, knob_names, {&evaluation, 1});
+  }
   virtual Result<std::vector<StoredEvaluation>> evaluations(const StoreKey& key) = 0;
   virtual Status record_profile(const StoreKey& key, const StoredProfile& profile) = 0;
   virtual Result<std::vector<StoredProfile>> profiles(const StoreKey& key) = 0; // oldest first

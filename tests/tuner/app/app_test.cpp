@@ -120,6 +120,28 @@ TEST_F(RequireCertificate, AcceptedTellsTheIdentity) {
   EXPECT_FALSE(other->default_is_raw_code);
 }
 
+TEST_F(RequireCertificate, TellsThatTheRawKernelWantsAlignmentWhileItIsTheSame) {
+  spec_.reference.file = folder_->path() / "raw.cu";
+  ASSERT_TRUE(write_file(spec_.reference.file, "raw kernel").ok());
+  const auto wants_alignment = [&](int served, const std::string& reference) {
+    const auto facts = require(R"({"Accepted": true, "RawHash": ")" + content_hash("raw kernel") +
+                               R"(", "ReferenceHash": ")" + reference +
+                               R"(", "ContractHash": "another", "Checks": [{"Check": "differential",
+                "Verdict": "tested", "MisalignedSizes": 7, "MisalignedSizesServed": )" +
+                               std::to_string(served) + "}]}");
+    EXPECT_TRUE(facts.ok());
+    return facts.ok() && facts->raw_wants_alignment;
+  };
+  const std::string reference = reference_hash(spec_);
+  EXPECT_TRUE(wants_alignment(0, reference));
+  EXPECT_FALSE(wants_alignment(1, reference));
+  EXPECT_FALSE(wants_alignment(0, "another launch"));
+  spec_.knobs[0].values.pop_back(); // says nothing of the raw kernel
+  EXPECT_TRUE(wants_alignment(0, reference));
+  ASSERT_TRUE(write_file(spec_.reference.file, "another raw kernel").ok());
+  EXPECT_FALSE(wants_alignment(0, reference));
+}
+
 TEST_F(RequireCertificate, RefusedNamesTheCheck) {
   const auto refused = require(
       R"({"Accepted": false, "Checks": [{"Check": "bounds", "Verdict": "failed", "Detail": "a guard is gone"}]})");
@@ -212,6 +234,16 @@ TEST_F(SessionDecisions, AFinalistThatFailsBesideTheRawKernelIsNamed) {
   ASSERT_FALSE(result->rejected.empty());
   EXPECT_NE(result->rejected[0].find("refused beside the raw kernel"), std::string::npos);
   EXPECT_NE(result->winner.knobs, winner->winner.knobs);
+}
+
+// What is compiled while the raw kernel is prepared is what is measured first.
+TEST_F(SessionDecisions, TheFirstConfigurationsAreAnnouncedWithTheProblem) {
+  ScriptedBackend backend;
+  ASSERT_TRUE(tune(backend).ok());
+  ASSERT_FALSE(backend.announced.empty());
+  ASSERT_GE(backend.asked_for.size(), backend.announced.size());
+  for (std::size_t i = 0; i < backend.announced.size(); ++i)
+    EXPECT_EQ(backend.announced[i], backend.asked_for[i]);
 }
 
 TEST_F(SessionDecisions, FasterBeyondTheNoiseWins) {

@@ -41,7 +41,10 @@ class ScriptedBackend final : public Backend {
 public:
   const DeviceInfo& device() const override { return device_; }
   std::string_view protocol() const override { return "scripted"; }
-  Status prepare(const Workload& workload, const MeasureOptions&) override {
+  using Backend::prepare;
+  Status prepare(const Workload& workload, const MeasureOptions&,
+                 std::span<const KnobValues> coming) override {
+    announced.assign(coming.begin(), coming.end());
     if (!unprepared.empty() && workload.key().find(unprepared) != std::string::npos)
       return Error{"cannot prepare " + workload.key(), "the script says so", ""};
     raw_.median_us = 100;
@@ -54,6 +57,7 @@ public:
     std::vector<Measurement> measured;
     for (const KnobValues& knobs : configurations) {
       ++evaluated;
+      asked_for.push_back(knobs);
       Measurement measurement;
       if (std::get<std::int64_t>(knobs[0]) == wrong)
         measurement.outcome = Outcome::wrong_result;
@@ -94,6 +98,8 @@ public:
   }
 
   int evaluated = 0, compared = 0;
+  std::vector<KnobValues> announced; // to prepare()
+  std::vector<KnobValues> asked_for; // of evaluate(), in order
   std::int64_t wrong = 0, refused = 0;
   bool counters_denied = false;
   std::string unprepared; // part of the name of problems that cannot be prepared

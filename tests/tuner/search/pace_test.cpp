@@ -26,7 +26,7 @@ TEST(Pace, GrowsAndKeepsMoreUnderWayThanAreMeasured) {
 }
 
 TEST(Pace, WhereNothingIsLearnedNothingIsWaitedFor) {
-  EXPECT_EQ(Pace::blind(16).under_way(0), 32u);
+  EXPECT_EQ(Pace::blind(16).under_way(0), 128u);
   EXPECT_EQ(Pace::blind(16).together(0), 16u);
 }
 
