@@ -29,6 +29,13 @@ public:
   explicit CudaBackend(std::vector<std::string> runner_command)
       : runner_(runner_command), side_runner_(std::move(runner_command)) {}
 
+  ~CudaBackend() override {
+    side_runner_.stop(); // both at once: each takes its time to die
+    runner_.stop();
+  }
+  CudaBackend(const CudaBackend&) = delete;
+  CudaBackend& operator=(const CudaBackend&) = delete;
+
   // Starts the runner, which opens its context meanwhile; whether that worked is seen when it is asked.
   Status warm_up() { return runner_.running() ? Status(Done{}) : runner_.start(); }
   void set_device(DeviceInfo device) { device_ = std::move(device); }

@@ -29,12 +29,14 @@ std::string ending_of(int status) {
 
 } // namespace
 
+RunnerProcess::~RunnerProcess() {
+  stop();
+  wait_for_dying();
+}
+
 Status RunnerProcess::start() {
   stop();
-  for (int attempt = 0; attempt < DYING_ATTEMPTS && !dying_.empty(); ++attempt) {
-    std::this_thread::sleep_for(DYING_PAUSE);
-    collect_dying();
-  }
+  wait_for_dying();
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return Error{"cannot start " + command_[0], std::strerror(errno), ""};
@@ -72,6 +74,13 @@ void RunnerProcess::stop() {
     dying_.push_back(pid_);
   }
   collect_dying();
+}
+
+void RunnerProcess::wait_for_dying() {
+  for (int attempt = 0; attempt < DYING_ATTEMPTS && !dying_.empty(); ++attempt) {
+    std::this_thread::sleep_for(DYING_PAUSE);
+    collect_dying();
+  }
 }
 
 void RunnerProcess::collect_dying() {

@@ -16,7 +16,8 @@ public:
   explicit RunnerProcess(std::vector<std::string> command) : command_(std::move(command)) {}
   RunnerProcess(const RunnerProcess&) = delete;
   RunnerProcess& operator=(const RunnerProcess&) = delete;
-  ~RunnerProcess() { stop(); }
+  // Waits for the end of what it started, a second at most: then nothing of Lathe holds the device.
+  ~RunnerProcess();
 
   bool running() const { return socket_ >= 0; }
   // Waits for predecessors that still die, a second at most: the memory that they hold is wanted.
@@ -36,6 +37,7 @@ private:
   // The process has closed its socket or is killed: how it ended, unless that takes longer than a second.
   std::string reap(bool kill);
   void collect_dying();
+  void wait_for_dying(); // a second at most
 
   std::vector<std::string> command_;
   int socket_ = -1;
