@@ -1,5 +1,6 @@
 #include "refactor/agents/offline_tree.h"
 
+#include "refactor/agents/counters.h"
 #include "refactor/agents/json_fields.h"
 #include "tuner/base/files.h"
 
@@ -105,6 +106,8 @@ Result<RecordedState> state_from(const Json& json) {
 Status check_shape(const OfflineTree& tree, const std::string& name) {
   if (tree.states.empty())
     return Error{"offline tree " + name, "it has no state", ""};
+  if (!tree.problem_counters.empty() && tree.problem_counters.size() != tree.problems.size())
+    return Error{"offline tree " + name, "it has not one list of counters a problem", ""};
   for (const RecordedState& state : tree.states) {
     for (const RecordedEdge& edge : state.edges)
       if (edge.child >= static_cast<int>(tree.states.size()) || edge.child < RecordedEdge::unknown)
@@ -118,7 +121,8 @@ Status check_shape(const OfflineTree& tree, const std::string& name) {
   return Done{};
 }
 
-// "n=16,d=4096" in any order, as a map.
+} // namespace
+
 std::map<std::string, std::int64_t> dimensions_of(const std::string& problem) {
   std::map<std::string, std::int64_t> dimensions;
   for (std::size_t begin = 0; begin < problem.size();) {
@@ -130,8 +134,6 @@ std::map<std::string, std::int64_t> dimensions_of(const std::string& problem) {
   }
   return dimensions;
 }
-
-} // namespace
 
 bool OfflineTree::is_measured(std::size_t state) const {
   const std::vector<double>& times = states[state].speedup;
@@ -165,6 +167,11 @@ Json to_json(const OfflineTree& tree) {
   json["ProblemFacts"] = Json::array();
   for (const Features& facts : tree.problem_facts)
     json["ProblemFacts"].push_back(features_json(facts));
+  if (!tree.problem_counters.empty()) {
+    json["ProblemCounters"] = Json::array();
+    for (const Features& counters : tree.problem_counters)
+      json["ProblemCounters"].push_back(features_json(counters));
+  }
   json["States"] = Json::array();
   for (const RecordedState& state : tree.states)
     json["States"].push_back(state_json(state));
@@ -193,6 +200,11 @@ Result<OfflineTree> tree_from_json(const Json& json, const std::string& name) {
       for (const Json& facts : json["ProblemFacts"]) {
         LATHE_TRY(Features read_facts, features_from(Json{{"Facts", facts}}, "Facts"));
         tree.problem_facts.push_back(std::move(read_facts));
+      }
+    if (json.contains("ProblemCounters"))
+      for (const Json& counters : json["ProblemCounters"]) {
+        LATHE_TRY(Features read_counters, features_from(Json{{"Counters", counters}}, "Counters"));
+        tree.problem_counters.push_back(std::move(read_counters));
       }
     if (!json.contains("States") || !json["States"].is_array())
       return Error{"field States", "it is missing or no list", ""};
@@ -266,6 +278,10 @@ Result<int> adopt_answers(OfflineTree& tree, const QueueAnswers& answers) {
         return Error{"answer " + answer.id, "it scores a problem that was not asked: " + score.workload, ""};
       const auto index = static_cast<std::size_t>(at - problems.begin());
       state.speedup[index] = score.failure.empty() ? score.ratio : -1.0;
+      if (!score.raw_counters.empty()) {
+        tree.problem_counters.resize(problems.size());
+        tree.problem_counters[index] = counter_features(score.raw_counters);
+      }
       // Four digits: what the noise leaves, and a file that can be read.
       for (const double sample : score.samples)
         state.samples[index].push_back(sample > 0 ? std::round(1e4 * score.raw_us / sample) / 1e4 : 0.0);

@@ -45,8 +45,10 @@ struct OfflineTree {
   Features facts;                      // of the raw kernel's AST
   std::vector<std::string> problems;   // "n=16,d=4096"
   std::vector<Features> problem_facts; // one a problem: sizes of data and launch
-  std::vector<RecordedState> states;   // [0] is the raw kernel
-  std::string device, protocol;        // of the measured times; empty: none yet
+  std::vector<Features>
+      problem_counters;              // of the raw kernel, one a problem and empty where not read; or none
+  std::vector<RecordedState> states; // [0] is the raw kernel
+  std::string device, protocol;      // of the measured times; empty: none yet
   bool is_host = false;
 
   bool is_measured(std::size_t state) const;
@@ -61,6 +63,9 @@ Result<OfflineTree> read_tree(const std::filesystem::path& file);
 Status write_tree(const OfflineTree& tree, const std::filesystem::path& file);
 // Every tree of a folder (*.json), by name, or of one file that holds a list of trees.
 Result<std::vector<OfflineTree>> read_trees(const std::filesystem::path& folder_or_file);
+
+// "n=16,d=4096" in any order, as a map.
+std::map<std::string, std::int64_t> dimensions_of(const std::string& problem);
 
 // Puts the answers' times into the tree; returns how many states are answered. A problem for which an answer
 // has no number (its measurement failed) was not measured; a candidate that could not be evaluated at all

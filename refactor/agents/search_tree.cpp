@@ -23,19 +23,22 @@ Result<Stage> parse_stage(const std::string& text) {
 }
 
 Json node_json(const Node& node) {
-  return {{"Id", node.id},
-          {"Parent", node.parent},
-          {"Action", action_json(node.action)},
-          {"Author", node.author},
-          {"Reason", node.reason},
-          {"Candidate", node.candidate},
-          {"Stage", to_string(node.stage)},
-          {"Diagnostics", node.diagnostics},
-          {"Score", std::isfinite(node.score) ? Json(node.score) : Json(nullptr)},
-          {"Speedups", node.speedups},
-          {"FloorShare", node.floor_share},
-          {"Configuration", node.configuration},
-          {"Seconds", node.seconds}};
+  Json json{{"Id", node.id},
+            {"Parent", node.parent},
+            {"Action", action_json(node.action)},
+            {"Author", node.author},
+            {"Reason", node.reason},
+            {"Candidate", node.candidate},
+            {"Stage", to_string(node.stage)},
+            {"Diagnostics", node.diagnostics},
+            {"Score", std::isfinite(node.score) ? Json(node.score) : Json(nullptr)},
+            {"Speedups", node.speedups},
+            {"FloorShare", node.floor_share},
+            {"Configuration", node.configuration},
+            {"Seconds", node.seconds}};
+  for (const auto& [name, value] : node.raw_counters)
+    json["RawCounters"][name] = value;
+  return json;
 }
 
 Result<Node> node_from(const Json& json) {
@@ -62,6 +65,15 @@ Result<Node> node_from(const Json& json) {
   LATHE_TRY(node.floor_share, numbers_field(json, "FloorShare"));
   LATHE_TRY(node.configuration, text_field(json, "Configuration"));
   LATHE_TRY(node.seconds, number_field(json, "Seconds"));
+  if (json.contains("RawCounters")) {
+    if (!json["RawCounters"].is_object())
+      return Error{"field RawCounters", "it is no object", ""};
+    for (const auto& [name, value] : json["RawCounters"].items()) {
+      if (!value.is_number())
+        return Error{"field RawCounters", name + " is no number", ""};
+      node.raw_counters.emplace_back(name, value.get<double>());
+    }
+  }
   return node;
 }
 

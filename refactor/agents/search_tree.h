@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lathe::refactor::agents {
@@ -39,8 +40,10 @@ struct Node {
   double score = std::numeric_limits<double>::infinity();
   std::vector<double> speedups;    // raw / best, one a problem
   std::vector<double> floor_share; // copy floor / best, one a problem; 0: unknown
-  std::string configuration;       // the best one of the first problem, for people
-  double seconds = 0;              // device time that its score took
+  // Of the raw kernel, where this attempt's measurement told its counters (counter_features).
+  std::vector<std::pair<std::string, double>> raw_counters;
+  std::string configuration; // the best one of the first problem, for people
+  double seconds = 0;        // device time that its score took
 
   bool is_measured() const { return stage == Stage::measured; }
   bool is_awaited() const { return stage == Stage::awaited; }

@@ -1,4 +1,5 @@
 // Training of the macro policy: PPO on offline trees.
+#include "refactor/agents/counters.h"
 #include "refactor/agents/planner.h"
 #include "refactor/agents/selection.h"
 
@@ -166,14 +167,9 @@ std::vector<double> gradient_of(const Policy& policy, const std::vector<Episode>
 
 Features recorded_facts(const OfflineTree& tree, std::size_t state) {
   Features facts = tree.facts;
-  if (!tree.problem_facts.empty())
-    for (std::size_t i = 0; i < tree.problem_facts.front().size(); ++i) {
-      double sum = 0;
-      for (const Features& problem : tree.problem_facts)
-        sum += problem[i].second;
-      facts.emplace_back(tree.problem_facts.front()[i].first,
-                         sum / static_cast<double>(tree.problem_facts.size()));
-    }
+  for (const std::vector<Features>* lists : {&tree.problem_facts, &tree.problem_counters})
+    for (auto& feature : mean_of(*lists))
+      facts.push_back(std::move(feature));
   double share = 0;
   for (const double each : tree.states[state].floor_share)
     share += each / static_cast<double>(tree.states[state].floor_share.size());

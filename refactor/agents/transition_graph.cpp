@@ -27,17 +27,20 @@ double feature(const Features& state, const char* name) {
 double prior(Direction direction, const Features& state) {
   const double blocks = feature(state, "log2_blocks"), bytes = feature(state, "log2_bytes_per_thread");
   const double share = feature(state, "floor_share"); // of the copy bandwidth; 0: unknown
+  // Counters of the raw kernel; 0: not known.
+  const double wait = feature(state, "memory_wait"), dram = feature(state, "dram_share");
+  const double active = feature(state, "active_share"), issue = feature(state, "issue_share");
   switch (direction) {
-  case Direction::memory_access:
-    return 0.05 + (share > 0 ? 0.1 * (1 - std::min(share, 1.0)) : 0);
-  case Direction::parallel_mapping:
-    return blocks < 8 ? 0.15 : 0.08; // fewer blocks than multiprocessors
+  case Direction::memory_access: // warps that wait for loads while the DRAM could give more
+    return 0.05 + (share > 0 ? 0.1 * (1 - std::min(share, 1.0)) : 0) + 0.05 * wait * (1 - dram);
+  case Direction::parallel_mapping: // fewer blocks than multiprocessors, or some without
+    return (blocks < 8 ? 0.15 : 0.08) + (active > 0 ? 0.05 * (1 - active) : 0);
   case Direction::boundary_handling:
     return blocks < 8 && bytes > 4 ? 0.15 : 0.02;
   case Direction::data_reuse:
     return feature(state, "loops") > 1 ? 0.06 : 0.02;
   case Direction::instruction_throughput:
-    return feature(state, "loops") > 0 ? 0.05 : 0.02;
+    return (feature(state, "loops") > 0 ? 0.05 : 0.02) + 0.05 * issue;
   }
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
 
 namespace lathe::refactor {
 namespace {
@@ -70,6 +71,7 @@ private:
   OfflineTree tree_;
   std::vector<Candidate> candidates_; // as tree_.states
   std::map<std::string, int> by_key_;
+  bool asked_for_counters_ = false;
   std::map<std::size_t, std::vector<std::string>> edge_keys_; // state_key() behind each edge of a state
   std::mt19937_64 random_{options_.seed};
 };
@@ -90,6 +92,7 @@ Status Explorer::enqueue(std::size_t index) {
   request.rank = state.depth * 10000 + static_cast<int>(index);
   request.problems = tree_.problems;
   request.evaluations = options_.evaluations;
+  request.counters = !std::exchange(asked_for_counters_, true); // of the raw kernel: once
   LATHE_TRY(request, queue_.put(request, spec, paths.certificate_file));
   state.request = request.id;
   return Done{};

@@ -1,9 +1,12 @@
 // `lathe explore`: records the templates that a few actions make, for a policy to learn from.
+#include "refactor/agents/counters.h"
 #include "refactor/app/command.h"
 #include "refactor/app/exploration.h"
 #include "refactor/app/subject_options.h"
 #include "tuner/base/files.h"
+#include "tuner/store/store.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 #include <iostream>
@@ -17,11 +20,13 @@ namespace po = boost::program_options;
 CommandLine make_command_line() {
   CommandLine line(
       "lathe explore FILE.cu [--kernel NAME] --queue FOLDER [options] [-- compiler flags]\n"
-      "       lathe explore --answers FOLDER --output FOLDER",
+      "       lathe explore --answers FOLDER --output FOLDER\n"
+      "       lathe explore --counters FILE --output FOLDER",
       "Records templates that up to --depth actions make of a kernel: the templates wait in an evaluation\n"
       "queue (`lathe tune --queue` answers it), the tree of actions lies in FOLDER/trees. With --answers, "
       "puts\n"
-      "the measured times into the trees, for `lathe policy train` and `lathe ablate`.",
+      "the measured times into the trees, for `lathe policy train` and `lathe ablate`; with --counters, the\n"
+      "counters of the raw kernels that `lathe tune` read.",
       "lathe explore sglang_kernels/silu_and_mul.cu --kernel act_and_mul_kernel --name silu_and_mul --queue "
       "queue");
   add_subject_options(line.options());
@@ -37,6 +42,8 @@ CommandLine make_command_line() {
       "evaluations", po::value<int>()->default_value(20), "configurations a template and problem")(
       "problem-count", po::value<int>()->default_value(2), "problems, from the smallest to the largest")(
       "answers", po::value<std::string>(), "an answered queue: read its times")(
+      "counters", po::value<std::string>()->value_name("FILE"),
+      "a results store: put its counters into the trees of the output folder")(
       "output,o", po::value<std::string>(), "folder for the trees with times");
   return line;
 }
@@ -58,6 +65,61 @@ int adopt(const fs::path& folder, const fs::path& output) {
       return fail(written.error());
     std::cout << fmt::format("{:<28} {} of {} templates measured, best {:.3f}\n", tree.kernel, *measured,
                              tree.states.size() - 1, tree.best_speedup());
+  }
+  return 0;
+}
+
+// The raw kernel's counters on each problem of the tree that the store has them of, on the tree's device.
+Result<int> adopt_counters(agents::OfflineTree& tree, Store& store) {
+  LATHE_TRY(const std::vector<StoreKey> keys, store.keys(tree.kernel));
+  int found = 0;
+  for (std::size_t i = 0; i < tree.problems.size(); ++i)
+    for (const StoreKey& key : keys) {
+      // "bf16 n=16 d=4096": types, then dimensions.
+      std::string sizes;
+      for (std::size_t at = 0; at < key.workload.size();) {
+        const std::size_t end = std::min(key.workload.find(' ', at), key.workload.size());
+        if (const std::string part = key.workload.substr(at, end - at); part.find('=') != std::string::npos)
+          sizes += (sizes.empty() ? "" : ",") + part;
+        at = end + 1;
+      }
+      if (key.device != tree.device ||
+          agents::dimensions_of(sizes) != agents::dimensions_of(tree.problems[i]))
+        continue;
+      LATHE_TRY(const std::vector<StoredProfile> profiles, store.profiles(key));
+      const auto raw = std::find_if(profiles.rbegin(), profiles.rend(),
+                                    [](const StoredProfile& profile) { return !profile.knobs; });
+      if (raw == profiles.rend())
+        continue;
+      tree.problem_counters.resize(tree.problems.size());
+      tree.problem_counters[i] = agents::counter_features(profile_counters(raw->profile));
+      ++found;
+      break;
+    }
+  return found;
+}
+
+int adopt_counters(const fs::path& file, const fs::path& folder) {
+  std::error_code failure;
+  if (!fs::exists(file, failure))
+    return fail(usage_error("cannot read " + file.string(), "there is no such results store",
+                            "lathe tune writes one"));
+  auto trees = agents::read_trees(folder);
+  if (!trees.ok())
+    return fail(trees.error());
+  auto store = Store::open(file);
+  if (!store.ok())
+    return fail(store.error());
+  for (agents::OfflineTree& tree : *trees) {
+    const auto found = adopt_counters(tree, **store);
+    if (!found.ok())
+      return fail(found.error());
+    if (*found == 0)
+      continue;
+    if (const Status written = agents::write_tree(tree, folder / (tree.kernel + ".json")); !written.ok())
+      return fail(written.error());
+    std::cout << fmt::format("{:<28} counters of {} of {} problems\n", tree.kernel, *found,
+                             tree.problems.size());
   }
   return 0;
 }
@@ -110,6 +172,11 @@ int explore_command(const Arguments& arguments) {
       return fail(
           usage_error("lathe explore --answers", "no folder for the trees", "give one with --output"));
     return adopt(line.get<std::string>("answers"), line.get<std::string>("output"));
+  }
+  if (line.has("counters")) {
+    if (!line.has("output"))
+      return fail(usage_error("lathe explore --counters", "no folder of trees", "name it with --output"));
+    return adopt_counters(line.get<std::string>("counters"), line.get<std::string>("output"));
   }
   if (!line.has("queue"))
     return fail(usage_error("lathe explore", "no queue given", "name its folder with --queue"));

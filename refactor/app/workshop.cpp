@@ -1,5 +1,6 @@
 #include "refactor/app/workshop.h"
 
+#include "refactor/agents/counters.h"
 #include "refactor/app/buildable_values.h"
 #include "refactor/app/exploration.h"
 #include "tuner/base/files.h"
@@ -52,12 +53,8 @@ Result<std::unique_ptr<Workshop>> Workshop::open(const Subject& subject, Worksho
   }
   if (sizes.empty())
     return Error{"kernel " + subject.kernel, "it has no problem to tune for", "give some with --problem"};
-  for (std::size_t i = 0; i < sizes.front().size(); ++i) {
-    double sum = 0;
-    for (const Features& each : sizes)
-      sum += each[i].second;
-    shop->facts_.emplace_back(sizes.front()[i].first, sum / static_cast<double>(sizes.size()));
-  }
+  for (auto& feature : mean_of(sizes))
+    shop->facts_.push_back(std::move(feature));
   return shop;
 }
 
@@ -67,6 +64,11 @@ OutputPaths Workshop::paths_of(const std::string& candidate) const {
 
 Features Workshop::facts(const SearchTree& tree, NodeId node) {
   Features facts = facts_;
+  for (const Node& each : tree.nodes())
+    if (!each.raw_counters.empty()) {
+      facts.insert(facts.end(), each.raw_counters.begin(), each.raw_counters.end());
+      break;
+    }
   const std::vector<double>& shares = tree.node(node).floor_share;
   double share = 0;
   for (const double each : shares)
@@ -138,12 +140,18 @@ Result<Certificate> Workshop::judge_candidate(const Candidate& candidate, const 
   return certificate;
 }
 
-Result<Node> Workshop::score(Node node, const TuningSpec& spec, int rank) const {
+Result<Node> Workshop::score(const SearchTree& tree, Node node, const TuningSpec& spec, NodeId id) const {
   QueueRequest request;
   request.kernel = options_.name;
   request.problems = problems_;
   request.evaluations = options_.evaluations;
-  request.rank = rank;
+  request.rank = id;
+  // The raw kernel's counters are asked for once, with what is scored first; asking again, for the answer,
+  // is asking the same.
+  request.counters = std::none_of(tree.nodes().begin(), tree.nodes().end(), [&](const Node& other) {
+    return other.id != root_node && other.id < id && other.stage != Stage::not_written &&
+           other.stage != Stage::refused;
+  });
   LATHE_TRY(const auto answered, scorer_(request, spec, paths_of(node.candidate).certificate_file));
   if (!answered) {
     node.stage = Stage::awaited;
@@ -154,6 +162,7 @@ Result<Node> Workshop::score(Node node, const TuningSpec& spec, int rank) const 
   node.stage = Stage::not_run;
   node.diagnostics = answer.failure;
   double logarithm = 0;
+  std::vector<Features> counters; // one a problem
   for (const QueueScore& score : answer.scores) {
     if (!score.failure.empty() || score.ratio <= 0) {
       node.diagnostics = score.workload + ": " + score.failure;
@@ -162,7 +171,9 @@ Result<Node> Workshop::score(Node node, const TuningSpec& spec, int rank) const 
     logarithm += std::log(score.ratio);
     node.speedups.push_back(score.ratio);
     node.floor_share.push_back(score.copy_floor_us > 0 ? score.copy_floor_us / score.best_us : 0);
+    counters.push_back(counter_features(score.raw_counters));
   }
+  node.raw_counters = mean_of(counters);
   if (!answer.failure.empty() || answer.scores.empty())
     return node;
   for (const auto& [name, value] : answer.scores.front().knobs)
@@ -206,13 +217,13 @@ Result<Node> Workshop::attempt(const SearchTree& tree, NodeId parent, const Plan
     return node;
   }
   options_.say("tuner scores it");
-  return score(std::move(node), spec, static_cast<int>(tree.size()));
+  return score(tree, std::move(node), spec, static_cast<NodeId>(tree.size()));
 }
 
 Result<Node> Workshop::outcome(const SearchTree& tree, NodeId awaited) {
   Node node = tree.node(awaited);
   LATHE_TRY(const TuningSpec spec, read_spec(paths_of(node.candidate).spec_file));
-  return score(std::move(node), spec, awaited);
+  return score(tree, std::move(node), spec, awaited);
 }
 
 Result<Certificate> judge_here(const TuningSpec& spec, const GuardOptions& guard) {

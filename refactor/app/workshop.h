@@ -64,7 +64,9 @@ private:
   Result<Certificate> judge_candidate(const Candidate& candidate, const OutputPaths& paths, TuningSpec& spec,
                                       std::uint64_t seed);
   // The node with its score, or awaited. `rank`: what is to be answered first.
-  Result<agents::Node> score(agents::Node node, const TuningSpec& spec, int rank) const;
+  // `id`: of the node in the tree, or that it will have.
+  Result<agents::Node> score(const agents::SearchTree& tree, agents::Node node, const TuningSpec& spec,
+                             agents::NodeId id) const;
 
   const Subject& subject_;
   WorkshopOptions options_;

@@ -39,9 +39,9 @@ struct Row {
       copy_us; // on an H200, bf16, measured once with CUDA-graph replay over rotating buffers
 };
 
-// Production's times were taken once, by an earlier version of the protocol. Two rows were 5.7 and 6.1 % off
-// when this was last run, and why is not known (docs/limitations.md): a machine, or a sample's own cost that
-// fewer launches share. docs/results/production.md has raw kernels and production's side by side in one run.
+// Production's times were taken once, on one machine. Two rows were 5.7 and 6.1 % off on a second one, none
+// more than 4.9 % on a third. docs/results/production.md has raw kernels and production's side by side in one
+// run.
 constexpr double RECORDED_WITHIN = 0.08;
 
 void compare_with_production(const char* name, const Row& row, const Backend& backend) {

@@ -75,6 +75,12 @@ Status search_problems(const QueueRequest& request, const std::filesystem::path&
       for (const StoredEvaluation& each : tried)
         score.samples.push_back(each.measurement.outcome == Outcome::ok ? each.measurement.timing.median_us
                                                                         : 0.0);
+      if (request.counters) // where they are denied there are none
+        if (const auto profile = backend.profile(std::nullopt); profile.ok()) {
+          score.raw_counters = profile_counters(*profile);
+          LATHE_CHECK(store.record_profile(store_key(workload, backend.device()),
+                                           {std::nullopt, spec.knob_names(), *profile, utc_now()}));
+        }
       answer.scores.push_back(std::move(score));
     } else {
       QueueScore score;

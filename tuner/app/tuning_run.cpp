@@ -209,8 +209,8 @@ PipelineLoad TuningRun::load() const {
     const PipelineLoad one = device->load();
     for (double PipelineLoad::* part :
          {&PipelineLoad::compile_busy_s, &PipelineLoad::compile_available_s, &PipelineLoad::device_busy_s,
-          &PipelineLoad::evaluate_s, &PipelineLoad::prepare_s, &PipelineLoad::compare_s,
-          &PipelineLoad::profile_s})
+          &PipelineLoad::runner_s, &PipelineLoad::evaluate_s, &PipelineLoad::prepare_s,
+          &PipelineLoad::compare_s, &PipelineLoad::profile_s})
       sum.*part += one.*part;
   }
   return sum;

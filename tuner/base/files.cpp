@@ -84,31 +84,6 @@ Status write_file(const fs::path& path, std::string_view content) {
   return written;
 }
 
-Result<TemporaryFolder> TemporaryFolder::create(std::string_view purpose) {
-  const char* base = std::getenv("TMPDIR");
-  std::string pattern =
-      std::string(base && *base ? base : "/tmp") + "/lathe-" + std::string(purpose) + "-XXXXXX";
-  if (!::mkdtemp(pattern.data()))
-    return system_error("create temporary folder", pattern, errno, "set TMPDIR to a folder with free space");
-  return TemporaryFolder(fs::path(pattern));
-}
-
-TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::move(other.path_)) {
-  other.path_.clear();
-}
-
-TemporaryFolder& TemporaryFolder::operator=(TemporaryFolder&& other) noexcept {
-  std::swap(path_, other.path_);
-  return *this;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  if (path_.empty())
-    return;
-  std::error_code ignored; // a folder that cannot be removed is left to the system's cleaner
-  fs::remove_all(path_, ignored);
-}
-
 Result<fs::path> shipped_file(const fs::path& relative) {
   std::vector<fs::path> roots;
   if (const char* share = std::getenv("LATHE_SHARE"); share && *share)

@@ -16,10 +16,11 @@ Result<std::string> read_file(const std::filesystem::path& path);
 // and a full disk loses neither. Creates missing parent folders.
 Status write_file(const std::filesystem::path& path, std::string_view content);
 
-// A folder that is removed with everything in it when the object dies.
+// A folder that is removed with everything in it when the object dies; where the process is killed, when the
+// next one makes its first.
 class TemporaryFolder {
 public:
-  // Under TMPDIR (or /tmp), named `lathe-<purpose>-XXXXXX`.
+  // Under TMPDIR (or /tmp), named `lathe-<purpose>-XXXXXX`. It holds a file named `.lock`.
   static Result<TemporaryFolder> create(std::string_view purpose);
   TemporaryFolder(TemporaryFolder&& other) noexcept;
   TemporaryFolder& operator=(TemporaryFolder&& other) noexcept;
@@ -27,8 +28,9 @@ public:
   const std::filesystem::path& path() const { return path_; }
 
 private:
-  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  TemporaryFolder(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
   std::filesystem::path path_;
+  int lock_ = -1; // descriptor that holds the lock of `.lock`
 };
 
 // Where the running executable's shipped files are (`../share/lathe` beside its folder, in an installation, a

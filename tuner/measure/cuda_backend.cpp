@@ -361,6 +361,7 @@ Status CudaBackend::run(const CompiledKernel& kernel, const Launch& launch, doub
     measurement.timing = reply->timing;
     measurement.error = reply->error;
     measurement.run_seconds = reply->run_seconds;
+    load_.runner_s += reply->run_seconds;
     if (reply->last_words)
       runner_.stop();
   } else if (answer.kind == RunnerProcess::Answer::Kind::timeout) {

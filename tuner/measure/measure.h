@@ -76,6 +76,7 @@ struct Comparison {
 struct PipelineLoad {
   double compile_busy_s = 0, compile_available_s = 0; // over all compile workers
   double device_busy_s = 0, evaluate_s = 0;           // the runner; and the wall time of evaluate()
+  double runner_s = 0; // of device_busy_s what the runner itself took: the rest is what isolation costs
   double prepare_s = 0, compare_s = 0, profile_s = 0; // wall time of these
 };
 

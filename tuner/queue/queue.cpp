@@ -16,11 +16,14 @@ using Json = nlohmann::ordered_json;
 constexpr int schema = 1;
 
 Json to_json(const QueueRequest& request) {
-  return {{"Schema", schema},         {"Id", request.id},
-          {"Kernel", request.kernel}, {"Template", request.template_hash},
-          {"Rank", request.rank},     {"Problems", request.problems},
-          {"Types", request.types},   {"Evaluations", request.evaluations},
-          {"Seed", request.seed}};
+  Json json{{"Schema", schema},         {"Id", request.id},
+            {"Kernel", request.kernel}, {"Template", request.template_hash},
+            {"Rank", request.rank},     {"Problems", request.problems},
+            {"Types", request.types},   {"Evaluations", request.evaluations},
+            {"Seed", request.seed}};
+  if (request.counters)
+    json["Counters"] = true;
+  return json;
 }
 
 Json to_json(const QueueScore& score) {
@@ -39,6 +42,8 @@ Json to_json(const QueueScore& score) {
   json["Evaluated"] = score.evaluated;
   json["Failed"] = score.failed;
   json["Samples"] = score.samples;
+  if (!score.raw_counters.empty())
+    json["RawCounters"] = score.raw_counters;
   return json;
 }
 
@@ -111,6 +116,9 @@ Result<QueueRequest> request_from(const Json& json) {
     for (const Json& problem : *problems)
       if (problem.is_string())
         request.problems.push_back(problem.get<std::string>());
+  if (json.contains("Counters")) {
+    LATHE_TRY(request.counters, field<bool>(json, "Counters"));
+  }
   return request;
 }
 
@@ -147,6 +155,10 @@ Result<QueueScore> score_from(const Json& json) {
     for (const Json& sample : *samples)
       if (sample.is_number())
         score.samples.push_back(sample.get<double>());
+  if (const auto counters = json.find("RawCounters"); counters != json.end() && counters->is_object())
+    for (const auto& [name, value] : counters->items())
+      if (value.is_number())
+        score.raw_counters[name] = value.get<double>();
   if (const auto knobs = json.find("Knobs"); knobs != json.end() && knobs->is_object())
     for (const auto& [name, value] : knobs->items())
       if (value.is_string())

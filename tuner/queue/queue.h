@@ -24,6 +24,7 @@ struct QueueRequest {
   std::string types;                 // "T=bf16"; empty: the first of each type parameter
   int evaluations = 20;              // configurations a problem at most
   std::uint64_t seed = 1;
+  bool counters = false; // also the GPU's counters of the raw kernel
 };
 
 // What a short search found on one problem. Times are microseconds.
@@ -40,7 +41,8 @@ struct QueueScore {
   int evaluated = 0, failed = 0;
   std::vector<double>
       samples; // microseconds of each configuration as the search met it, the default first; 0: failed
-  std::string failure; // why there are no numbers: one sentence; empty where there are
+  std::map<std::string, double> raw_counters; // see profile_counters(); empty: not asked for, or denied
+  std::string failure;                        // why there are no numbers: one sentence; empty where there are
 };
 
 struct QueueAnswer {

@@ -140,6 +140,7 @@ TEST(SearchTree, IsReadBackEqual) {
   tree.node(3).action.knobs = {"UNROLL"};
   tree.node(3).action.knob_kinds = {KnobKind::unroll};
   tree.node(3).speedups = {1.5, 2.25};
+  tree.node(3).raw_counters = {{"dram_share", 0.5}};
   const std::string text = tree.to_json().dump();
   const auto again = SearchTree::from_json(nlohmann::ordered_json::parse(text));
   ASSERT_TRUE(again.ok()) << again.error().sentence();

@@ -7,6 +7,8 @@
 
 #include <csignal>
 #include <ctime>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace lathe {
 namespace {
@@ -14,6 +16,40 @@ namespace {
 TEST(Hash, AgreesWithPublishedSha1Vectors) {
   EXPECT_EQ(content_hash(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
   EXPECT_EQ(content_hash("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+}
+
+// Each child makes a folder as its process's first, so that it sweeps; the paths come back through a pipe.
+std::string folder_of_child(bool killed) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl("/proc/self/exe", "base_test", "--temporary-folder", std::to_string(ends[1]).c_str(),
+            killed ? "killed" : "ends", nullptr);
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  std::string path;
+  char buffer[512];
+  for (ssize_t count; (count = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+    path.append(buffer, static_cast<std::size_t>(count));
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WIFSIGNALED(status), killed);
+  return path;
+}
+
+TEST(TemporaryFolders, OfKilledProcessesAreRemovedByTheNext) {
+  const auto own = TemporaryFolder::create("base-test");
+  ASSERT_TRUE(own.ok());
+  const std::string left = folder_of_child(true);
+  ASSERT_TRUE(std::filesystem::exists(left)) << left;
+  const std::string next = folder_of_child(false);
+  EXPECT_FALSE(next.empty());
+  EXPECT_FALSE(std::filesystem::exists(left)) << "its owner was killed";
+  EXPECT_FALSE(std::filesystem::exists(next)) << "its owner ended";
+  EXPECT_TRUE(std::filesystem::exists(own->path())) << "its owner lives";
 }
 
 TEST(Timestamp, IsThePresentMomentInUtc) {
@@ -109,3 +145,20 @@ TEST(Subprocess, LargeInputAndOutputDoNotDeadlock) {
 
 } // namespace
 } // namespace lathe
+
+// --temporary-folder DESCRIPTOR killed|ends: makes one, tells its path, and ends like that.
+int main(int count, char** arguments) {
+  if (count == 4 && std::string(arguments[1]) == "--temporary-folder") {
+    const auto folder = lathe::TemporaryFolder::create("base-test");
+    if (!folder.ok())
+      return 1;
+    const std::string path = folder->path().string();
+    if (::write(std::atoi(arguments[2]), path.data(), path.size()) != static_cast<ssize_t>(path.size()))
+      return 1;
+    if (std::string(arguments[3]) == "killed")
+      ::raise(SIGKILL);
+    return 0;
+  }
+  ::testing::InitGoogleTest(&count, arguments);
+  return RUN_ALL_TESTS();
+}

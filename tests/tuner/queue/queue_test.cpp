@@ -47,6 +47,7 @@ protected:
     score.ratio = 2, score.ratio_low = 1.9, score.ratio_high = 2.1;
     score.samples = {10, 5};
     score.knobs = {{"BLOCK", "64"}};
+    score.raw_counters = {{"Dram", 0.5}};
     answer.scores = {score};
     return answer;
   }
@@ -71,6 +72,20 @@ TEST_F(Queue, AskingTwiceIsAskingOnce) {
   EXPECT_EQ(first.id, second.id);
   EXPECT_NE(ask(10).id, first.id);
   EXPECT_EQ(queue().requests()->size(), 2u);
+}
+
+TEST_F(Queue, CountersAreAskedForAndToldWhereTheyWereRead) {
+  QueueRequest request;
+  request.kernel = "store_kv_cache";
+  request.counters = true;
+  const auto put = queue().put(request, spec_, certificate_);
+  ASSERT_TRUE(put.ok()) << put.error().sentence();
+  EXPECT_TRUE(queue().requests()->front().counters);
+  ASSERT_TRUE(queue().answer(answer_to(*put)).ok());
+  const auto answers = queue().answers();
+  ASSERT_TRUE(answers.ok());
+  EXPECT_EQ(answers->accepted.at(put->id).scores[0].raw_counters,
+            (std::map<std::string, double>{{"Dram", 0.5}}));
 }
 
 TEST_F(Queue, TheCopiedSpecificationStandsAlone) {
