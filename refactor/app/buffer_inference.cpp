@@ -313,10 +313,12 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
     if (!tried.insert(sizes).second)
       continue;
     auto attempt = inference.trace(sizes);
-    const bool first = traced.error().what.empty();
-    if (attempt.ok() || first)
+    // One run alone, where larger sizes do not run, does not show how buffers grow.
+    const bool is_telling = attempt.ok() && (attempt->runs.size() > 1 || sizes.empty());
+    const bool is_better = !traced.ok() && (attempt.ok() || traced.error().what.empty());
+    if (is_telling || is_better)
       traced = std::move(attempt);
-    if (traced.ok())
+    if (is_telling)
       break;
   }
   if (!traced.ok())

@@ -114,7 +114,7 @@ bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& pr
       for (const std::string& name : size.names())
         if (problem.dimensions.contains(name))
           names.insert(name);
-  constexpr int DOUBLINGS = 12;
+  constexpr int DOUBLINGS = 24; // a grid of n / 2^18 blocks has one
   std::optional<Problem> best;
   int least_change = 0;
   const auto consider = [&](const Problem& changed, int change) {

@@ -52,6 +52,18 @@ __global__ void k(unsigned char* x, int n) {
             "n * n");
 }
 
+TEST(BufferInference, ASizeThatRunsWhileLargerOnesDoNot) {
+  EXPECT_EQ(size_of_x(candidate(R"(
+__global__ void k(unsigned char* x, int n) {
+  const long row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < n) x[row * n + n - 1] = 1;
+}
+)",
+                                "(n + 63) / 64", "64", {"n"}),
+                      {{"n", 12000}}),
+            "n * n");
+}
+
 TEST(BufferInference, SmallSizesAtWhichNothingIsLaunched) {
   EXPECT_EQ(size_of_x(candidate(R"(
 __global__ void k(unsigned char* x, int n, int bits) {

@@ -321,6 +321,18 @@ void launch(float* out, int hidden, int head_size, int width, int channels) {
   EXPECT_THAT(assumptions, testing::Contains(HasSubstr("at which nothing can be launched")));
 }
 
+TEST(UsualProblems, AGridThatNeedsLargeSizesHasBlocks) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, int rounds) { out[threadIdx.x] = rounds; }
+void launch(float* out, int size, int rounds) { k<<<size / 8 / 128 / 256, 256>>>(out, rounds); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, "sm_90", assumptions);
+  ASSERT_FALSE(problems.empty());
+  EXPECT_GE(problems.front().dimensions.at("size"), 8 * 128 * 256);
+}
+
 TEST(UsualProblems, BuffersAreNoLargerThanADevice) {
   Candidate raw;
   Argument matrix;
