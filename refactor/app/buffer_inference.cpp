@@ -61,6 +61,8 @@ public:
     std::vector<std::pair<std::string, std::vector<std::int64_t>>> geometry; // of the grid, in each run
   };
   Result<Traced> trace(const Dimensions& base) const;
+  // The sizes, those of them larger that an empty grid follows: n / 1024 is none at small ones.
+  Dimensions with_blocks(Dimensions sizes) const;
 
 private:
   Result<std::vector<Extent>> run(const Dimensions& dimensions, double time_limit_s) const;
@@ -105,6 +107,26 @@ Result<Launch> Inference::launch(const Dimensions& dimensions) const {
   }
   LATHE_TRY(result.shared_bytes, number(raw_.launch.shared_bytes));
   return result;
+}
+
+Dimensions Inference::with_blocks(Dimensions sizes) const {
+  const auto is_empty = [&](const Expression& size) {
+    const auto value = evaluate(size, sizes);
+    const auto* number = value.ok() ? std::get_if<std::int64_t>(&*value) : nullptr;
+    return number && *number <= 0;
+  };
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const auto* axes : {&raw_.launch.grid, &raw_.launch.block})
+      for (const Expression& size : *axes)
+        if (is_empty(size))
+          for (const std::string& name : size.names())
+            if (const auto found = sizes.find(name); found != sizes.end() && found->second < base_.at(name)) {
+              found->second = std::min(2 * found->second, base_.at(name));
+              grows = true;
+            }
+  }
+  return sizes;
 }
 
 // Real numbers are ones, so that what is done only for elements that are not zero is seen; integers, which
@@ -170,18 +192,21 @@ Dimensions reduced(const Dimensions& sizes, std::int64_t most) {
   return small;
 }
 
-// Sizes to try, the cheapest first; kernels do not support all of them.
+// Sizes to try. Of a problem of many elements the cheapest first; of one whose sizes multiply to few, they
+// themselves first, because a size below the block shows a block's work at any size. Kernels do not support
+// all of them.
 std::vector<Dimensions> attempts(const Dimensions& base) {
   constexpr double few_elements = 1 << 16;
+  double elements = 1;
+  for (const auto& [name, size] : base)
+    elements *= static_cast<double>(size);
+  const bool is_small = elements <= few_elements;
   std::vector<Dimensions> tried{base};
-  for (const std::int64_t most : {128, 32, 16}) {
-    double elements = 1;
-    for (const auto& [name, size] : tried.back())
-      elements *= static_cast<double>(size);
-    if (elements > few_elements)
-      tried.push_back(reduced(base, most));
-  }
-  std::reverse(tried.begin(), tried.end());
+  for (const std::int64_t most : is_small ? std::vector{1024, 128, 32, 16} : std::vector{128, 32, 16})
+    if (Dimensions smaller = reduced(base, most); smaller != tried.back())
+      tried.push_back(std::move(smaller));
+  if (!is_small)
+    std::reverse(tried.begin(), tried.end());
   return tried;
 }
 
@@ -280,14 +305,20 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
                      const std::string& architecture, std::vector<std::string>& notes) {
   Inference inference(raw, base, architecture);
   LATHE_CHECK(inference.compile());
-  // The smallest sizes' reason is told: larger ones fail for want of time besides.
+  // The first sizes' reason is told: larger ones fail for want of time besides.
   Result<Inference::Traced> traced = Error{};
-  for (const Dimensions& sizes : attempts(base)) {
+  std::set<Dimensions> tried;
+  for (const Dimensions& wanted : attempts(base)) {
+    const Dimensions sizes = inference.with_blocks(wanted);
+    if (!tried.insert(sizes).second)
+      continue;
     auto attempt = inference.trace(sizes);
-    const bool first = traced.error().what.empty();
-    if (attempt.ok() || first)
+    // One run alone, where larger sizes do not run, does not show how buffers grow.
+    const bool is_telling = attempt.ok() && (attempt->runs.size() > 1 || sizes.empty());
+    const bool is_better = !traced.ok() && (attempt.ok() || traced.error().what.empty());
+    if (is_telling || is_better)
       traced = std::move(attempt);
-    if (traced.ok())
+    if (is_telling)
       break;
   }
   if (!traced.ok())

@@ -98,13 +98,20 @@ std::vector<fs::path> launching_files(const fs::path& source, const std::string&
   // name<<<, name<float, 4><<<, and the launch functions that are handed the kernel.
   const std::regex launch("\\b" + kernel + R"(\s*(<[^;{}()]*>)?\s*<<<|cudaLaunch\w*Kernel\w*\s*\([^;]*\b)" +
                           kernel + "\\b");
-  std::vector<fs::path> found;
+  // Where there is none, files that name the kernel and launch something: through a pointer, a macro or a
+  // wrapper.
+  const std::regex mention("\\b" + kernel + "\\b");
+  std::vector<fs::path> found, mentioning;
   for (const fs::path& file : files_near(own)) {
     if (found.size() == MOST_FOUND)
       break;
     const auto text = read_file(file);
     if (!text.ok() || text->find(kernel) == std::string::npos)
       continue;
+    if (mentioning.size() < MOST_FOUND &&
+        (text->find("<<<") != std::string::npos || text->find("cudaLaunch") != std::string::npos) &&
+        std::regex_search(*text, mention))
+      mentioning.push_back(file);
     // Only the surroundings of the name: std::regex recurses with the length of what it matches.
     for (std::size_t at = text->find(kernel); at != std::string::npos; at = text->find(kernel, at + 1)) {
       const std::size_t begin = at > 200 ? at - 200 : 0;
@@ -114,7 +121,7 @@ std::vector<fs::path> launching_files(const fs::path& source, const std::string&
       }
     }
   }
-  return found;
+  return found.empty() ? mentioning : found;
 }
 
 Result<std::vector<LaunchSite>> launches_in(const fs::path& file, const KernelInfo& kernel,

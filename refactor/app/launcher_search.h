@@ -6,8 +6,9 @@
 namespace lathe::refactor {
 
 // Files near `source`, in its folder and in the trees of a few folders above it within its repository, whose
-// text launches the kernel by name; the nearest first, at most a few. Read as text: whether they parse is not
-// known yet.
+// text launches the kernel by name, the nearest first; where there is none, those that name it and launch
+// something, maybe through a macro or a pointer. At most a few. Read as text: whether they parse is not known
+// yet.
 std::vector<std::filesystem::path> launching_files(const std::filesystem::path& source,
                                                    const std::string& kernel);
 

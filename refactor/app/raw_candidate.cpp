@@ -13,6 +13,7 @@ namespace lathe::refactor {
 
 Result<RawCandidate> RawCandidateBuilder::build() {
   LATHE_CHECK(choose_site());
+  bind_launcher_arguments();
   LATHE_CHECK(override_template_arguments());
   take_instance();
   name_types();
@@ -23,6 +24,7 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   LATHE_CHECK(arguments());
   LATHE_CHECK(fix_device_limits());
   collect_dimensions();
+  LATHE_CHECK(free_fixed_grid());
   count_allocated();
   result_.candidate.kernel = extracted_.kernel;
   LATHE_CHECK(mend_text());

@@ -4,6 +4,7 @@
 #include "refactor/app/raw_candidate.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ public:
 
 private:
   Status choose_site();
+  // Template arguments of the launcher: given, or those of the first of its instances that gets to the
+  // launch.
+  void bind_launcher_arguments();
+  // Puts values for names into everything that the launch says.
+  void substitute_in_site(const std::map<std::string, std::string>& values);
   Status override_template_arguments();
   void take_instance();
   Status check_template_arguments() const;
@@ -52,6 +58,9 @@ private:
   Status arguments();
   Status fix_device_limits();
   void collect_dimensions();
+  // Where nothing of the launch follows a size, the number of blocks is one: a fixed problem is too large to
+  // be run without a GPU, and a part of its blocks does not differ from the whole in kind.
+  Status free_fixed_grid();
   Result<Argument> scalar(const KernelParameter& parameter);
   Result<Argument> buffer(const KernelParameter& parameter);
   std::string in_kernel_terms(const std::string& host_expression) const {
@@ -67,6 +76,7 @@ private:
   LaunchSite site_;
   bool has_site_ = false;
   std::map<std::string, std::string> names_; // launcher's spelling -> the specification's
+  std::set<std::string> bound_by_launcher_;  // template parameters of the launcher
   std::vector<std::string> data_types_;      // type parameters that are element types
   std::map<std::string, std::vector<std::string>> dtypes_in_use_; // of those that the launch makes concrete
   RawCandidate result_;

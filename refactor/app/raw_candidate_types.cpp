@@ -34,7 +34,7 @@ Status RawCandidateBuilder::override_template_arguments() {
       std::max(site_.template_arguments.size(), kernel_.template_parameters.size()));
   for (const auto& [name, value] : launch_.template_arguments) {
     // A name of the launcher's: what it stands for in the arguments that mention it.
-    bool is_mentioned = false;
+    bool is_mentioned = bound_by_launcher_.contains(name);
     for (std::string& argument : site_.template_arguments) {
       std::string with_value = substitute(argument, {{name, "(" + value + ")"}});
       is_mentioned |= with_value != argument;

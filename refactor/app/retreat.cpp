@@ -1,5 +1,7 @@
 #include "refactor/app/retreat.h"
 
+#include "tuner/base/text.h"
+
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -12,12 +14,20 @@ namespace {
 constexpr int MOST_ATTEMPTS = 6;
 constexpr std::chrono::seconds PATIENCE{60}; // nothing is begun later
 
+// The check that failed, or that cannot be decided because of a knob.
 const CheckResult* failure(const Certificate& certificate) {
-  const auto found = std::ranges::find(certificate.checks, Verdict::failed, &CheckResult::verdict);
+  const auto is_a_knobs = [](const CheckResult& check) {
+    return check.verdict == Verdict::undecided && (check.detail.find(NOT_ADMITTED) != std::string::npos ||
+                                                   check.detail.find(NEVER_RAN) != std::string::npos);
+  };
+  auto found = std::ranges::find(certificate.checks, Verdict::failed, &CheckResult::verdict);
+  if (found == certificate.checks.end())
+    found = std::ranges::find_if(certificate.checks, is_a_knobs);
   return found == certificate.checks.end() ? nullptr : &*found;
 }
 
-// The knobs that are not at their default in the configuration that the check names ("at BLOCK=64 UNROLL=2").
+// The knobs that are not at their default in the configuration that the check names ("at BLOCK=64 UNROLL=2"),
+// and those that the code that it quotes names.
 std::set<std::string> knobs_of_failure(const CheckResult& check, const TuningSpec& spec) {
   std::set<std::string> names;
   std::istringstream words(check.detail);
@@ -32,6 +42,10 @@ std::set<std::string> knobs_of_failure(const CheckResult& check, const TuningSpe
     if (knob && value != knob->default_value.text())
       names.insert(knob->name);
   }
+  if (check.detail.find(NEVER_RAN) != std::string::npos)
+    for (const std::string& word : identifiers(check.detail))
+      if (spec.find_knob(word) != nullptr)
+        names.insert(word);
   return names;
 }
 

@@ -114,7 +114,7 @@ bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& pr
       for (const std::string& name : size.names())
         if (problem.dimensions.contains(name))
           names.insert(name);
-  constexpr int DOUBLINGS = 12;
+  constexpr int DOUBLINGS = 24; // a grid of n / 2^18 blocks has one
   std::optional<Problem> best;
   int least_change = 0;
   const auto consider = [&](const Problem& changed, int change) {
@@ -215,6 +215,46 @@ std::vector<Problem> usual_problems(const Candidate& raw, const std::string& arc
     return has_blocks(raw, device.ok() ? &*device : nullptr, problem);
   });
   return launched.empty() ? problems : launched;
+}
+
+void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
+                   std::vector<std::string>& assumptions) {
+  constexpr double MOST_BYTES = 8e9; // half of what the smallest devices of today hold
+  const auto bytes = [&](const Problem& problem) {
+    double sum = 0;
+    for (const Argument& argument : raw.arguments)
+      if (argument.is_buffer) {
+        const auto type = std::ranges::find(raw.types, argument.dtype, &TypeParameter::name);
+        const std::string& dtype = type == raw.types.end() ? argument.dtype : type->dtypes.front();
+        sum += static_cast<double>(launch_value(raw, nullptr, problem, argument.count).value_or(0)) *
+               dtype_size(dtype);
+      }
+    return sum;
+  };
+  std::vector<Problem> held;
+  std::set<std::string> changes;
+  for (Problem problem : problems) {
+    const Problem guessed = problem;
+    while (bytes(problem) > MOST_BYTES) {
+      std::int64_t* largest = nullptr;
+      for (const Argument& argument : raw.arguments)
+        for (const std::string& name : argument.count.names())
+          if (const auto found = problem.dimensions.find(name);
+              found != problem.dimensions.end() && (!largest || found->second > *largest))
+            largest = &found->second;
+      if (!largest || *largest <= 1)
+        break;
+      *largest /= 2;
+    }
+    for (const auto& [name, size] : problem.dimensions)
+      if (size != guessed.dimensions.at(name))
+        changes.insert(fmt::format("{} = {} in place of {}, at which the buffers are too large for a device",
+                                   name, size, guessed.dimensions.at(name)));
+    if (std::ranges::find(held, problem.dimensions, &Problem::dimensions) == held.end())
+      held.push_back(std::move(problem));
+  }
+  problems = std::move(held);
+  assumptions.insert(assumptions.end(), changes.begin(), changes.end());
 }
 
 Result<TuningSpec> assemble_spec(const std::string& name, const Candidate& raw, const Candidate& tuned,

@@ -20,6 +20,11 @@ struct OutputPaths {
 std::vector<Problem> usual_problems(const Candidate& raw, const std::string& architecture,
                                     std::vector<std::string>& assumptions);
 
+// Halves guessed sizes, the largest first, until the buffers are no more than any device holds: a matrix of n
+// by n is much larger than n says. Each change is said in `assumptions`.
+void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
+                   std::vector<std::string>& assumptions);
+
 // Drops the problems whose default configuration the conditions exclude (the raw kernel was never launched
 // so), each said in `assumptions`; keeps all of them where none would be left.
 void drop_excluded_problems(TuningSpec& spec, std::vector<std::string>& assumptions);

@@ -206,6 +206,11 @@ Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& sou
   LATHE_TRY(RawCandidate raw,
             make_raw_candidate(kernel, extracted, subject.facts, request.launch, request.architecture));
   subject.raw = std::move(raw.candidate);
+  if (!raw.own_sizes.empty()) {
+    Problem own;
+    own.dimensions = raw.own_sizes;
+    subject.facts.problems.push_back(std::move(own));
+  }
   subject.notes.insert(subject.notes.end(), raw.assumptions.begin(), raw.assumptions.end());
   return subject;
 }
@@ -217,6 +222,8 @@ Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& sou
     subject.facts.problems = usual_problems(subject.raw, subject.architecture, subject.notes);
   LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
   LATHE_CHECK(size_buffers(subject));
+  if (subject.guessed_problems)
+    fit_to_memory(subject.raw, subject.facts.problems, subject.notes);
   LATHE_TRY(const std::string source_text, read_file(request.source));
   subject.provenance.source_file = request.source.string();
   subject.provenance.source_hash = content_hash(source_text);

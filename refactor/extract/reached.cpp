@@ -4,6 +4,9 @@
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/RecursiveASTVisitor.h>
 
+#include <set>
+#include <vector>
+
 namespace lathe::refactor {
 
 using namespace clang;
@@ -147,6 +150,49 @@ private:
   References references_;
 };
 
+// Functions that calls in a template find by the types of their arguments only: overloads that are declared
+// behind it, which the template's own text does not know of.
+class FoundByArguments : public RecursiveASTVisitor<FoundByArguments> {
+public:
+  explicit FoundByArguments(const std::function<void(const NamedDecl*)>& found) : found_(found) {}
+  bool shouldVisitLambdaBody() const { return true; }
+
+  void traverse(const Decl* unit) {
+    TraverseDecl(const_cast<Decl*>(unit));
+    std::vector<const FunctionDecl*> instances;
+    if (const auto* function = dyn_cast<FunctionTemplateDecl>(unit)) {
+      for (const FunctionDecl* instance : function->specializations())
+        instances.push_back(instance);
+    } else if (const auto* record = dyn_cast<ClassTemplateDecl>(unit)) {
+      for (const ClassTemplateSpecializationDecl* instance : record->specializations())
+        instances.insert(instances.end(), instance->method_begin(), instance->method_end());
+    }
+    for (const FunctionDecl* instance : instances)
+      if (const FunctionDecl* defined = nullptr; instance->hasBody(defined))
+        TraverseStmt(defined->getBody());
+  }
+  bool VisitUnresolvedLookupExpr(UnresolvedLookupExpr* lookup) {
+    if (lookup->requiresADL())
+      names_.insert(lookup->getName());
+    return true;
+  }
+  bool VisitDeclRefExpr(DeclRefExpr* reference) {
+    if (const auto* function = dyn_cast<FunctionDecl>(reference->getDecl()))
+      called_.push_back(function);
+    return true;
+  }
+  void tell() const {
+    for (const FunctionDecl* function : called_)
+      if (names_.contains(function->getDeclName()))
+        found_(function);
+  }
+
+private:
+  const std::function<void(const NamedDecl*)>& found_;
+  std::set<DeclarationName> names_;
+  std::vector<const FunctionDecl*> called_;
+};
+
 const Decl* pattern(const Decl* declaration) {
   if (const auto* function = dyn_cast<FunctionDecl>(declaration)) {
     if (const FunctionDecl* from = function->getTemplateInstantiationPattern(false))
@@ -211,6 +257,11 @@ const Decl* unit_of(const Decl* declaration) {
 void for_each_reference(const Decl* unit, const std::function<void(const NamedDecl*)>& found) {
   References visitor(found);
   visitor.TraverseDecl(const_cast<Decl*>(unit));
+  if (isa<FunctionTemplateDecl, ClassTemplateDecl>(unit)) {
+    FoundByArguments by_arguments(found);
+    by_arguments.traverse(unit);
+    by_arguments.tell();
+  }
 }
 
 void for_each_kernel_argument(ASTContext& context, const FunctionDecl* kernel,

@@ -60,9 +60,13 @@ struct LaunchSite {
   // passed on.
   std::map<std::string, std::string> arguments;
   std::map<std::string, std::string> buffer_bytes; // kernel parameter -> what the launcher allocated for it
+  std::vector<std::string> assumed;    // what was taken for something that the source does not say, sentences
   std::vector<std::string> unreadable; // what could not be turned into an expression, each a sentence
   std::vector<std::string>
       conditions; // expressions that hold where this launch is reached, as far as readable
+  // Numbers that the launcher takes as template arguments of its own and that the expressions above name:
+  // what each is in every instance of the launcher that this file uses, in the order of the instances.
+  std::map<std::string, std::vector<std::string>> launcher_arguments;
   // Complete template argument lists that this file instantiates the kernel with here ({"__half", "16"}).
   std::vector<std::vector<std::string>> instances;
 };

@@ -17,6 +17,27 @@ namespace {
 
 constexpr int MOST_CALLS = 100; // that a launcher's calls lead to: helpers that call helpers multiply
 
+// What a method is called on; null where it is none, or called on the object that it stands in.
+const Expr* callee_object(const Expr* callee) {
+  if (const auto* access = dyn_cast<MemberExpr>(callee))
+    return access->getBase();
+  if (const auto* access = dyn_cast<CXXDependentScopeMemberExpr>(callee))
+    return access->isImplicitAccess() ? nullptr : access->getBase();
+  if (const auto* access = dyn_cast<UnresolvedMemberExpr>(callee))
+    return access->isImplicitAccess() ? nullptr : access->getBase();
+  return nullptr;
+}
+
+llvm::ArrayRef<TemplateArgumentLoc> written_template_arguments(const Expr* callee) {
+  if (const auto* access = dyn_cast<MemberExpr>(callee))
+    return access->template_arguments();
+  if (const auto* access = dyn_cast<CXXDependentScopeMemberExpr>(callee))
+    return access->template_arguments();
+  if (const auto* access = dyn_cast<UnresolvedMemberExpr>(callee))
+    return access->template_arguments();
+  return {};
+}
+
 } // namespace
 
 // input.size(0), input.numel(), shape.at(1): a number that belongs to an object.
@@ -79,6 +100,8 @@ HostValue HostReader::call_named(const CallExpr* called) {
         arguments.push_back(evaluate(written[i]));
       if (object.kind == HostValue::Kind::closure)
         return call_closure(object.closure, arguments);
+      if (const auto constant = object.members.find("value"); constant != object.members.end())
+        return constant->second;
       return HostValue::unknown("");
     }
     if (overloaded->getOperator() == OO_Equal && written.size() == 2) {
@@ -100,6 +123,13 @@ HostValue HostReader::call_named(const CallExpr* called) {
     for (const Expr* argument : written)
       if (const LambdaExpr* closure = closure_in(argument))
         called_elsewhere(evaluate(closure));
+  if (const Expr* object = callee_object(callee); object && function == "operator()")
+    if (const HostValue target = evaluate(object); target.kind == HostValue::Kind::closure) {
+      std::vector<HostValue> arguments;
+      for (const Expr* argument : written)
+        arguments.push_back(evaluate(argument));
+      return call_instance(target.closure, written_template_arguments(callee), arguments);
+    }
   if (const auto* access = dyn_cast<MemberExpr>(callee);
       access && !isa<CXXConversionDecl>(access->getMemberDecl()))
     return method(access->getBase(), function, written, called->getType());
@@ -117,6 +147,8 @@ HostValue HostReader::call_named(const CallExpr* called) {
     arguments.push_back(evaluate(argument));
   if (target.kind == HostValue::Kind::closure)
     return call_closure(target.closure, arguments);
+  if (const auto constant = target.members.find("value"); constant != target.members.end() && written.empty())
+    return constant->second;
 
   static const std::set<std::string> same{"min", "max", "gcd", "abs"};
   if (same.contains(function) && arguments.size() == (function == "abs" ? 1u : 2u))
@@ -236,6 +268,23 @@ HostValue HostReader::call_closure(const LambdaExpr* closure, const std::vector<
   HostValue result = returned_value(frame_.returned);
   frame_.path.resize(std::min(path, frame_.path.size()));
   frame_.returned = returned;
+  return result;
+}
+
+HostValue HostReader::call_instance(const LambdaExpr* closure,
+                                    llvm::ArrayRef<TemplateArgumentLoc> template_arguments,
+                                    const std::vector<HostValue>& arguments) {
+  const auto outer = bound_;
+  const llvm::ArrayRef<NamedDecl*> parameters = closure->getExplicitTemplateParameters();
+  for (std::size_t i = 0; i < parameters.size() && i < template_arguments.size(); ++i) {
+    const TemplateArgument& argument = template_arguments[i].getArgument();
+    if (argument.getKind() == TemplateArgument::Type)
+      bound_[parameters[i]] = HostValue::unknown("", type_argument(argument.getAsType()));
+    else if (argument.getKind() == TemplateArgument::Expression)
+      bound_[parameters[i]] = evaluate(argument.getAsExpr());
+  }
+  HostValue result = call_closure(closure, arguments);
+  bound_ = outer;
   return result;
 }
 

@@ -187,6 +187,8 @@ HostValue HostReader::evaluate_plain(const Expr* e) {
   if (const auto* conversion = dyn_cast<ExplicitCastExpr>(e))
     return convert(conversion, conversion->getSubExprAsWritten(), conversion->getTypeAsWritten());
   if (const auto* list = dyn_cast<InitListExpr>(e)) {
+    if (auto constant = constant_object(list->getType()))
+      return *constant;
     if (is_dim3(list->getType()) || (list->getType()->isScalarType() && list->getNumInits() == 1))
       return construct(list->getType(), list->inits());
     HostValue value;
@@ -382,7 +384,37 @@ HostValue HostReader::binary(const BinaryOperator* operation) {
   return combine(operation->getOpcode(), left, right);
 }
 
+// std::integral_constant<int, 4>{}, a number that is handed on as an object.
+std::optional<HostValue> HostReader::constant_object(QualType type) {
+  const auto* specialised = type.isNull() ? nullptr : type->getAs<TemplateSpecializationType>();
+  const CXXRecordDecl* record = type.isNull() ? nullptr : type->getAsCXXRecordDecl();
+  HostValue number;
+  if (const auto* instance = dyn_cast_or_null<ClassTemplateSpecializationDecl>(record)) {
+    const TemplateArgumentList& arguments = instance->getTemplateArgs();
+    if (instance->getName() == "integral_constant" && arguments.size() == 2 &&
+        arguments[1].getKind() == TemplateArgument::Integral)
+      number = HostValue::integer(arguments[0].getAsType()->isBooleanType()
+                                      ? (arguments[1].getAsIntegral().getBoolValue() ? "true" : "false")
+                                      : llvm::toString(arguments[1].getAsIntegral(), 10));
+  } else if (specialised) {
+    const TemplateDecl* named = specialised->getTemplateName().getAsTemplateDecl();
+    const llvm::ArrayRef<TemplateArgument> arguments = specialised->template_arguments();
+    if (named && (named->getName() == "integral_constant" || named->getName() == "bool_constant") &&
+        !arguments.empty() && arguments.back().getKind() == TemplateArgument::Expression)
+      number = evaluate(arguments.back().getAsExpr());
+  }
+  if (!number.is_integer())
+    return std::nullopt;
+  HostValue object;
+  object.kind = HostValue::Kind::structure;
+  object.members["value"] = number;
+  return object;
+}
+
 HostValue HostReader::construct(QualType type, llvm::ArrayRef<const Expr*> arguments) {
+  if (arguments.empty())
+    if (auto constant = constant_object(type))
+      return *constant;
   if (is_dim3(type)) {
     HostValue value;
     if (arguments.size() == 1) {
@@ -482,6 +514,12 @@ HostValue HostReader::static_member(const NestedNameSpecifier* qualifier, const 
   const Type* type = qualifier ? qualifier->getAsType() : nullptr;
   if (!type || depth_ >= CALL_DEPTH)
     return HostValue::unknown("");
+  // decltype(tag)::value of an object that stands for a number.
+  if (const auto* asked = dyn_cast<DecltypeType>(type)) {
+    const HostValue object = evaluate(asked->getUnderlyingExpr());
+    const auto found = object.members.find(member_name);
+    return found == object.members.end() ? HostValue::unknown("") : found->second;
+  }
   const auto* specialised = type->getAs<TemplateSpecializationType>();
   if (const auto* alias = type->getAs<TypedefType>())
     specialised = alias->desugar()->getAs<TemplateSpecializationType>();
@@ -519,7 +557,42 @@ HostValue HostReader::static_member(const NestedNameSpecifier* qualifier, const 
     }
   --depth_;
   bound_ = outer;
-  return value;
+  return value.is_number() ? value : instance_member(*described, inner, member_name);
+}
+
+// What only an instance knows, such as sizeof of a structure of its own: asked of the file's instance with
+// these arguments.
+HostValue HostReader::instance_member(const ClassTemplateDecl& described,
+                                      const std::map<const NamedDecl*, HostValue>& arguments,
+                                      const std::string& member_name) {
+  const TemplateParameterList& parameters = *described.getTemplateParameters();
+  for (const ClassTemplateSpecializationDecl* instance : described.specializations()) {
+    const TemplateArgumentList& own = instance->getTemplateArgs();
+    bool is_meant = true;
+    for (unsigned i = 0; i < parameters.size() && i < own.size() && is_meant; ++i) {
+      const auto wanted = arguments.find(parameters.getParam(i));
+      if (wanted == arguments.end())
+        continue; // the default
+      if (own[i].getKind() == TemplateArgument::Integral) {
+        const llvm::APSInt number = own[i].getAsIntegral();
+        const std::string text = wanted->second.text == "true"    ? "1"
+                                 : wanted->second.text == "false" ? "0"
+                                                                  : wanted->second.text;
+        is_meant = llvm::toString(number.isSigned() ? number : llvm::APSInt(number.zext(64)), 10) == text;
+      } else {
+        is_meant = own[i].getKind() == TemplateArgument::Type &&
+                   own[i].getAsType().getCanonicalType().getAsString() == wanted->second.text;
+      }
+    }
+    if (!is_meant)
+      continue;
+    for (const Decl* declared : instance->decls())
+      if (const auto* constant = dyn_cast<VarDecl>(declared);
+          constant && constant->getNameAsString() == member_name && constant->getAnyInitializer())
+        if (const APValue* value = constant->evaluateValue(); value && value->isInt())
+          return HostValue::integer(llvm::toString(value->getInt(), 10));
+  }
+  return HostValue::unknown("");
 }
 
 } // namespace lathe::refactor

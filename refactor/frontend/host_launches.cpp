@@ -1,5 +1,7 @@
 #include "refactor/frontend/host_reader.h"
+#include "refactor/frontend/host_syntax.h"
 
+#include "tuner/base/text.h"
 #include "tuner/expression/expression.h"
 
 #include <clang/AST/Attr.h>
@@ -12,6 +14,7 @@
 namespace lathe::refactor {
 
 using namespace clang;
+using namespace host_syntax;
 
 namespace {
 
@@ -34,6 +37,9 @@ bool contains(const std::vector<std::string>& list, const std::string& text) {
 std::string HostReader::type_argument(QualType type) {
   PrintingPolicy policy(context_.getLangOpts());
   policy.SuppressTagKeyword = true;
+  if (const auto* parameter = type->getAs<TemplateTypeParmType>())
+    if (const auto known = bound_.find(parameter->getDecl()); known != bound_.end())
+      return known->second.text;
   if (const auto* alias = type->getAs<TypedefType>();
       alias && alias->getDecl()->getParentFunctionOrMethod()) {
     const QualType meant = alias->getDecl()->getUnderlyingType();
@@ -65,6 +71,29 @@ std::string HostReader::type_argument(QualType type) {
   return type.getAsString(policy);
 }
 
+// KERNEL<T>, where a macro's argument and its own text make one name.
+std::string HostReader::function_argument(const Expr* expression) {
+  llvm::ArrayRef<TemplateArgumentLoc> written;
+  const NamedDecl* named = nullptr;
+  expression = plain(expression);
+  if (const auto* reference = dyn_cast<DeclRefExpr>(expression)) {
+    named = reference->getDecl();
+    written = reference->template_arguments();
+  } else if (const auto* overloads = dyn_cast<OverloadExpr>(expression);
+             overloads && overloads->getNumDecls() > 0) {
+    named = *overloads->decls_begin();
+    written = overloads->template_arguments();
+  }
+  const FunctionDecl* function = named ? named->getAsFunction() : nullptr;
+  if (!function)
+    return "";
+  std::vector<std::string> unreadable;
+  std::string list;
+  for (const std::string& argument : template_arguments(written, unreadable))
+    list += (list.empty() ? "" : ", ") + argument;
+  return function->getQualifiedNameAsString() + (list.empty() ? "" : "<" + list + ">");
+}
+
 std::vector<std::string> HostReader::template_arguments(llvm::ArrayRef<TemplateArgumentLoc> written,
                                                         std::vector<std::string>& unreadable) {
   std::vector<std::string> result;
@@ -79,8 +108,10 @@ std::vector<std::string> HostReader::template_arguments(llvm::ArrayRef<TemplateA
       // Functions and other values are named as they are in the source.
       if (value.is_number())
         result.push_back(value.text);
+      else if (std::string name = text(expression); !name.empty())
+        result.push_back(std::move(name));
       else
-        result.push_back(text(expression));
+        result.push_back(function_argument(expression));
       if (value.kind == HostValue::Kind::unknown && value.text.empty() &&
           !isa<DeclRefExpr>(expression->IgnoreParenImpCasts()))
         unreadable.push_back("template argument: " + value.why);
@@ -297,9 +328,21 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
     if (!parsed.ok())
       continue;
     for (const std::string& name : parsed->names())
-      if (names_.contains(name) && !contains(site.dimensions, name))
+      if (const auto open = open_arguments_.find(name); open != open_arguments_.end())
+        site.launcher_arguments.insert(*open);
+      else if (names_.contains(name) && !contains(site.dimensions, name))
         site.dimensions.push_back(name);
   }
+  for (const auto& [name, place] : left_by_loops_)
+    if (contains(site.dimensions, name))
+      site.assumed.push_back(fmt::format(
+          "{} is a size of its own: the loop of {} computes it in a way that is not read", name, place));
+  // In types too: Traits<N, T>.
+  for (const auto& [name, values] : open_arguments_)
+    if (std::ranges::any_of(site.template_arguments, [&, &wanted = name](const std::string& argument) {
+          return contains(identifiers(argument), wanted);
+        }))
+      site.launcher_arguments[name] = values;
   // The same text met again, for another type of a dispatch macro or another case of a switch.
   const SourceManager& sources = context_.getSourceManager();
   for (LaunchRecord& known : launches)

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 
 namespace lathe::refactor {
@@ -54,11 +55,15 @@ private:
   HostValue convert(const clang::Expr* expression, const clang::Expr* inner, clang::QualType to);
   HostValue unary(const clang::UnaryOperator* expression);
   HostValue binary(const clang::BinaryOperator* expression);
+  std::optional<HostValue> constant_object(clang::QualType type);
   HostValue construct(clang::QualType type, llvm::ArrayRef<const clang::Expr*> arguments);
   HostValue member(const clang::Expr* base, const std::string& name, clang::QualType type);
   HostValue size_of(const clang::UnaryExprOrTypeTraitExpr* expression);
   HostValue subscript(const clang::Expr* base, const clang::Expr* index, clang::QualType type);
   HostValue static_member(const clang::NestedNameSpecifier* qualifier, const std::string& name);
+  HostValue instance_member(const clang::ClassTemplateDecl& described,
+                            const std::map<const clang::NamedDecl*, HostValue>& arguments,
+                            const std::string& member_name);
   HostValue kernel_reference(const clang::Expr* expression);
   // A number that only the running program knows, as a dimension named after what it is asked of.
   HostValue query(const std::string& key, const std::string& name);
@@ -73,18 +78,29 @@ private:
   HostValue call_named(const clang::CallExpr* call);
   HostValue call_function(const clang::FunctionDecl* function, std::vector<HostValue> arguments);
   HostValue call_closure(const clang::LambdaExpr* closure, const std::vector<HostValue>& arguments);
+  // closure.operator()<true, 4>(...): the closure's own template parameters are what is written there.
+  HostValue call_instance(const clang::LambdaExpr* closure,
+                          llvm::ArrayRef<clang::TemplateArgumentLoc> template_arguments,
+                          const std::vector<HostValue>& arguments);
   HostValue method(const clang::Expr* object, const std::string& name,
                    llvm::ArrayRef<const clang::Expr*> arguments, clang::QualType type);
   void visit_children(const clang::Stmt* statement);
+  // What the launcher's own template parameters are, or its class's: a number where every instance in use
+  // agrees, else a name with its values.
+  void bind_parameters(const clang::TemplateParameterList& parameters,
+                       const std::vector<const clang::TemplateArgumentList*>& instances);
   // A closure that goes to code that is not read is called there, once, with what is not known.
   void called_elsewhere(const HostValue& value);
 
   // host_statements.cpp
+  void read_once(const clang::FunctionDecl* launcher, bool loops_leave_sizes);
   Flow execute(const clang::Stmt* statement);
   Flow execute_if(const clang::IfStmt* statement);
   Flow execute_switch(const clang::SwitchStmt* statement);
   bool unroll_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
   void execute_loop(const clang::Stmt* loop, const clang::Stmt* body);
+  // `while (n % tile != 0) n++;`: true where the loop is that, and n is a multiple now.
+  bool round_in_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
   void declare(const clang::VarDecl* variable);
   // The variable as a dimension of its own.
   HostValue dimension(const clang::VarDecl* variable);
@@ -110,6 +126,7 @@ private:
   std::vector<std::string> template_arguments(llvm::ArrayRef<clang::TemplateArgumentLoc> written,
                                               std::vector<std::string>& unreadable);
   std::string type_argument(clang::QualType type);
+  std::string function_argument(const clang::Expr* expression);
 
   std::string text(const clang::Stmt* statement) const;
   std::string line(clang::SourceLocation location) const;
@@ -122,11 +139,14 @@ private:
   std::map<std::string, std::string> queries_;         // key -> dimension
   std::map<std::string, std::uintptr_t> names_;        // dimension -> what it stands for
   std::map<const clang::NamedDecl*, HostValue> bound_; // template parameters while a traits member is read
-  std::set<const clang::LambdaExpr*> entered_;         // closures whose body has been read
-  std::set<const clang::Stmt*> not_unrolled_;          // bodies of loops without a known end
-  int rounds_ = 0;                                     // of loops that were read round by round
-  int calls_ = 0;                                      // of functions that were read where they are called
-  std::string program_arguments_;                      // how many main() has, where it is what is read
+  std::map<std::string, std::vector<std::string>> open_arguments_; // LaunchSite::launcher_arguments
+  std::set<const clang::LambdaExpr*> entered_;                     // closures whose body has been read
+  std::set<const clang::Stmt*> not_unrolled_;                      // bodies of loops without a known end
+  bool loops_leave_sizes_ = false;                   // integers that a loop changes are sizes behind it
+  std::map<std::string, std::string> left_by_loops_; // these, with the loop's line
+  int rounds_ = 0;                                   // of loops that were read round by round
+  int calls_ = 0;                                    // of functions that were read where they are called
+  std::string program_arguments_;                    // how many main() has, where it is what is read
   int depth_ = 0;
 };
 

@@ -1,5 +1,5 @@
 #include "refactor/frontend/host_reader.h"
-#include "refactor/frontend/value_range.h"
+#include "refactor/frontend/host_syntax.h"
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/ExprCXX.h>
@@ -11,80 +11,51 @@
 namespace lathe::refactor {
 
 using namespace clang;
+using namespace host_syntax;
 
 namespace {
 
-// Variables that a statement may change, closures included.
-// atoi(argv[1]) and the like: a number that the program is told when it runs.
-bool is_told(const Expr* value) {
-  static const std::set<std::string> readers{"atoi",     "atol", "atoll", "strtol", "strtoll", "strtoul",
-                                             "strtoull", "stoi", "stol",  "stoll",  "stoul",   "stoull"};
-  value = value ? value->IgnoreParenCasts() : nullptr;
-  if (const auto* temporary = dyn_cast_or_null<ExprWithCleanups>(value))
-    value = temporary->getSubExpr()->IgnoreParenCasts();
-  const auto* call = dyn_cast_or_null<CallExpr>(value);
-  const FunctionDecl* callee = call ? call->getDirectCallee() : nullptr;
-  return callee && callee->getIdentifier() && readers.contains(callee->getNameAsString());
-}
-
-class Changes : public RecursiveASTVisitor<Changes> {
+class Closures : public RecursiveASTVisitor<Closures> {
 public:
-  std::set<const VarDecl*> changed;
-  std::set<const VarDecl*> computed; // of these, those that are set to something else than what it is told
+  std::vector<const LambdaExpr*> found; // the outer ones before those inside them
 
   bool shouldVisitLambdaBody() const { return true; }
-  bool VisitBinaryOperator(BinaryOperator* operation) {
-    if (operation->isAssignmentOp())
-      note(operation->getLHS(), operation->getOpcode() == BO_Assign ? operation->getRHS() : nullptr);
+  bool VisitLambdaExpr(LambdaExpr* closure) {
+    found.push_back(closure);
     return true;
-  }
-  bool VisitUnaryOperator(UnaryOperator* operation) {
-    if (operation->isIncrementDecrementOp() || operation->getOpcode() == UO_AddrOf)
-      note(operation->getSubExpr());
-    return true;
-  }
-  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr* operation) {
-    if (operation->isAssignmentOp() && operation->getNumArgs() > 0)
-      note(operation->getArg(0));
-    return true;
-  }
-
-private:
-  void note(const Expr* target, const Expr* value = nullptr) {
-    target = target->IgnoreParenImpCasts();
-    while (const auto* member = dyn_cast<MemberExpr>(target))
-      target = member->getBase()->IgnoreParenImpCasts();
-    if (const auto* reference = dyn_cast<DeclRefExpr>(target))
-      if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl())) {
-        changed.insert(variable);
-        if (!is_told(value))
-          computed.insert(variable);
-      }
   }
 };
-
-bool is_size(QualType type) {
-  return type->isIntegerType() && !type->isBooleanType();
-}
 
 bool mentions(const std::string& text, const std::string& name) {
   const auto parsed = Expression::parse(text);
   return parsed.ok() && std::ranges::find(parsed->names(), name) != parsed->names().end();
 }
 
-// A truth value that is known.
-bool is_constant(const HostValue& condition) {
-  return condition.text == "true" || condition.text == "false" || condition.text == "0" ||
-         condition.text == "1";
-}
-
 } // namespace
 
 void HostReader::read(const FunctionDecl* launcher) {
+  const std::size_t recorded = launches.size();
+  read_once(launcher, false);
+  const auto follows_loop = [](const LaunchRecord& launch) {
+    return std::ranges::any_of(launch.site.unreadable, [](const std::string& sentence) {
+      return sentence.find(CHANGES_IN_LOOP) != std::string::npos;
+    });
+  };
+  if (std::none_of(launches.begin() + static_cast<std::ptrdiff_t>(recorded), launches.end(), follows_loop))
+    return;
+  // What a loop leaves behind and nothing else says is a size of its own.
+  launches.resize(recorded);
+  read_once(launcher, true);
+}
+
+void HostReader::read_once(const FunctionDecl* launcher, bool loops_leave_sizes) {
+  loops_leave_sizes_ = loops_leave_sizes;
+  left_by_loops_.clear();
   frame_ = Frame();
   queries_.clear();
   names_.clear();
   bound_.clear();
+  open_arguments_.clear();
   entered_.clear();
   not_unrolled_.clear();
   rounds_ = calls_ = 0;
@@ -93,25 +64,65 @@ void HostReader::read(const FunctionDecl* launcher) {
   program_arguments_.clear();
   if (launcher->isMain() && launcher->getNumParams() > 0)
     program_arguments_ = dimension(launcher->getParamDecl(0)).text;
-  // Integers that every instantiation in use fixes to one value are that value.
   if (const FunctionTemplateDecl* described = launcher->getDescribedFunctionTemplate()) {
-    const TemplateParameterList& parameters = *described->getTemplateParameters();
-    for (unsigned i = 0; i < parameters.size(); ++i) {
-      if (!isa<NonTypeTemplateParmDecl>(parameters.getParam(i)))
-        continue;
-      std::set<std::string> values;
-      for (const FunctionDecl* instance : described->specializations()) {
-        const TemplateArgumentList* arguments = instance->getTemplateSpecializationArgs();
-        if (arguments && i < arguments->size() && arguments->get(i).getKind() == TemplateArgument::Integral)
-          values.insert(llvm::toString(arguments->get(i).getAsIntegral(), 10));
-        else
-          values.insert("");
-      }
-      if (values.size() == 1 && !values.begin()->empty())
-        bound_[parameters.getParam(i)] = HostValue::integer(*values.begin());
-    }
+    std::vector<const TemplateArgumentList*> instances;
+    for (const FunctionDecl* instance : described->specializations())
+      instances.push_back(instance->getTemplateSpecializationArgs());
+    bind_parameters(*described->getTemplateParameters(), instances);
   }
+  if (const auto* record = dyn_cast<CXXRecordDecl>(launcher->getParent());
+      record && record->getDescribedClassTemplate()) {
+    std::vector<const TemplateArgumentList*> instances;
+    for (const ClassTemplateSpecializationDecl* instance :
+         record->getDescribedClassTemplate()->specializations())
+      instances.push_back(&instance->getTemplateArgs());
+    bind_parameters(*record->getDescribedClassTemplate()->getTemplateParameters(), instances);
+  }
+  const auto recorded = static_cast<std::ptrdiff_t>(launches.size());
   execute(launcher->getBody());
+  // Closures that are called in a way that is not followed, for kernels that are not launched otherwise: some
+  // stand in a branch that is never taken.
+  std::set<const FunctionDecl*> launched;
+  for (auto launch = launches.begin() + recorded; launch != launches.end(); ++launch)
+    launched.insert(launch->kernel.kernel);
+  const auto followed = static_cast<std::ptrdiff_t>(launches.size());
+  Closures closures;
+  closures.TraverseStmt(launcher->getBody());
+  for (const LambdaExpr* closure : closures.found) {
+    HostValue value;
+    value.kind = HostValue::Kind::closure;
+    value.closure = closure;
+    called_elsewhere(value);
+  }
+  launches.erase(
+      std::remove_if(launches.begin() + followed, launches.end(),
+                     [&](const LaunchRecord& launch) { return launched.contains(launch.kernel.kernel); }),
+      launches.end());
+}
+
+void HostReader::bind_parameters(const TemplateParameterList& parameters,
+                                 const std::vector<const TemplateArgumentList*>& instances) {
+  for (unsigned i = 0; i < parameters.size(); ++i) {
+    const auto* parameter = dyn_cast<NonTypeTemplateParmDecl>(parameters.getParam(i));
+    if (!parameter)
+      continue;
+    std::vector<std::string> values;
+    for (const TemplateArgumentList* arguments : instances) {
+      const bool is_number =
+          arguments && i < arguments->size() && arguments->get(i).getKind() == TemplateArgument::Integral;
+      const llvm::APSInt number = is_number ? arguments->get(i).getAsIntegral() : llvm::APSInt();
+      values.push_back(!is_number                               ? ""
+                       : !parameter->getType()->isBooleanType() ? llvm::toString(number, 10)
+                       : number.getBoolValue()                  ? "true"
+                                                                : "false");
+    }
+    if (values.empty() || std::ranges::count(values, "") > 0)
+      continue;
+    if (std::ranges::count(values, values.front()) == std::ssize(values))
+      bound_[parameter] = HostValue::integer(values.front());
+    else
+      open_arguments_[unique_name(parameter->getNameAsString(), owner_of(parameter))] = values;
+  }
 }
 
 HostReader::Flow HostReader::execute(const Stmt* statement) {
@@ -262,16 +273,6 @@ void HostReader::assign(const Expr* target, const HostValue& value) {
           variable->getNameAsString());
 }
 
-void HostReader::forget(const Stmt* statement, const std::string& why, bool as_sizes) {
-  Changes visitor;
-  visitor.TraverseStmt(const_cast<Stmt*>(statement));
-  for (const VarDecl* variable : visitor.changed)
-    frame_.variables[variable] =
-        (!as_sizes && visitor.computed.contains(variable)) || !is_size(variable->getType())
-            ? HostValue::unknown(why, variable->getNameAsString())
-            : dimension(variable);
-}
-
 HostValue HostReader::dimension(const VarDecl* variable) {
   return HostValue::integer(unique_name(variable->getNameAsString(), owner_of(variable)));
 }
@@ -298,86 +299,6 @@ HostValue HostReader::kept_in(const VarDecl* variable, HostValue value,
   if (!is_one)
     return dimension(variable);
   return HostValue::integer(queries_[fresh[0]] = dimension(variable).text);
-}
-
-// `while (threads < columns && threads < 1024) threads *= 2;`: where the loop's own numbers are known in
-// every round, it ends after a known number of rounds at most, and what it leaves behind is a choice over
-// them.
-bool HostReader::unroll_loop(const Expr* condition, const Expr* step, const Stmt* body) {
-  // A loop that was not to be unrolled once is not tried in every round of the loops around it.
-  if (!condition || not_unrolled_.contains(body))
-    return false;
-  constexpr int most_rounds = 32, most_rounds_in_all = 300; // of a launcher: nested loops multiply
-  const State before = frame_.variables;
-  const std::size_t path = frame_.path.size(), recorded = launches.size(), returned = frame_.returned.size();
-  const auto give_up = [&] {
-    not_unrolled_.insert(body);
-    frame_.variables = before;
-    frame_.path.resize(path);
-    frame_.returned.resize(returned);
-    launches.erase(launches.begin() + static_cast<std::ptrdiff_t>(recorded), launches.end());
-    return false;
-  };
-  std::vector<std::pair<HostValue, State>> rounds; // the condition of each, and what holds before it
-  for (int round = 0; round <= most_rounds; ++round) {
-    const HostValue again = evaluate(condition);
-    if (!again.is_number() || ++rounds_ > most_rounds_in_all)
-      return give_up();
-    // `block < min(columns, 1024)` is over once `block` is 1024.
-    if (again.text == "false" || again.text == "0" || decided_for_all_sizes(again.text) == false) {
-      for (; !rounds.empty(); rounds.pop_back())
-        merge(rounds.back().first, frame_.variables, rounds.back().second, "it changes in a loop");
-      return true;
-    }
-    rounds.emplace_back(again, frame_.variables);
-    // A launch in a loop is recorded once, by its ordinary reading.
-    if (execute(body) != Flow::next || launches.size() != recorded || frame_.returned.size() != returned)
-      return give_up();
-    if (step)
-      evaluate(step);
-  }
-  return give_up();
-}
-
-void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
-  const auto* counted = dyn_cast<ForStmt>(loop);
-  const auto* repeated = dyn_cast<WhileStmt>(loop);
-  if ((counted && unroll_loop(counted->getCond(), counted->getInc(), body)) ||
-      (repeated && unroll_loop(repeated->getCond(), nullptr, body)))
-    return;
-  const std::string why = "a value changes in the loop of " + line(loop->getBeginLoc());
-  const std::size_t path = frame_.path.size();
-  // What its first round asks for holds in every round of values that do not change.
-  if (const Expr* again = counted ? counted->getCond() : repeated ? repeated->getCond() : nullptr)
-    if (const HostValue condition = evaluate(again); condition.is_number() && !is_constant(condition))
-      frame_.path.push_back(condition);
-  const Frame before = frame_;
-  forget(loop, why);
-  const std::size_t returned = frame_.returned.size();
-  const std::size_t recorded = launches.size();
-  execute(body);
-  // A launch whose geometry changes from round to round (a sweep over block sizes, a triangular loop) is read
-  // as in the first one; where that cannot be read either, what changes is a size of its own.
-  const auto is_unreadable = [&] {
-    return std::any_of(launches.begin() + static_cast<std::ptrdiff_t>(std::min(recorded, launches.size())),
-                       launches.end(),
-                       [](const LaunchRecord& launch) { return !launch.site.unreadable.empty(); });
-  };
-  for (const bool as_sizes : {false, true}) {
-    if (!is_unreadable())
-      break;
-    launches.resize(recorded);
-    frame_ = before;
-    if (as_sizes)
-      forget(loop, why, true);
-    execute(body);
-  }
-  frame_.path.resize(std::min(path, frame_.path.size()));
-  if (frame_.returned.size() > returned) {
-    frame_.returned.resize(returned);
-    frame_.returned.push_back({HostValue::unknown(why), HostValue::unknown(why)});
-  }
-  forget(loop, why);
 }
 
 void HostReader::merge(const HostValue& condition, const State& yes, const State& no,

@@ -4,6 +4,10 @@ namespace lathe::refactor::host_syntax {
 
 using namespace clang;
 
+bool is_size(QualType type) {
+  return type->isIntegerType() && !type->isBooleanType();
+}
+
 bool is_dim3(QualType type) {
   const CXXRecordDecl* record = type.isNull() ? nullptr : type.getNonReferenceType()->getAsCXXRecordDecl();
   return record && (record->getName() == "dim3" || record->getName() == "uint3");

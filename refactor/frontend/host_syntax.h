@@ -8,6 +8,11 @@ namespace lathe::refactor::host_syntax {
 // Helper functions are followed this deep; recursion and long chains are not geometry.
 inline constexpr int CALL_DEPTH = 8;
 
+// Begins the reason why nothing is known of a value behind a loop.
+inline constexpr const char* CHANGES_IN_LOOP = "a value changes in the loop of";
+
+// An integer that may be a size.
+bool is_size(clang::QualType type);
 bool is_dim3(clang::QualType type);
 // Or may become one, where it depends on a template parameter.
 bool is_integer(clang::QualType type);

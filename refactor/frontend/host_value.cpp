@@ -205,4 +205,9 @@ HostValue call(const std::string& function, const std::vector<HostValue>& argume
   return folded(HostValue::integer(function + "(" + list + ")"));
 }
 
+bool is_constant(const HostValue& condition) {
+  return condition.text == "true" || condition.text == "false" || condition.text == "0" ||
+         condition.text == "1";
+}
+
 } // namespace lathe::refactor

@@ -95,6 +95,8 @@ HostValue combine(clang::BinaryOperatorKind operation, const HostValue& left, co
 HostValue choose(const HostValue& condition, const HostValue& yes, const HostValue& no,
                  const std::string& why);
 HostValue negate(const HostValue& condition);
+// Whether the truth value is known.
+bool is_constant(const HostValue& condition);
 // "min(a, b)".
 HostValue call(const std::string& function, const std::vector<HostValue>& arguments);
 

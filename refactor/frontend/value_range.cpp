@@ -101,8 +101,11 @@ Range range_of(const ExpressionNode& node) {
     if (const auto* flag = std::get_if<bool>(&node.value))
       return {*flag ? 1.0 : 0.0, *flag ? 1.0 : 0.0};
     return {};
-  case Operation::name:
-    return {0, infinity};
+  case Operation::name: {
+    // No size is larger than what an int counts to.
+    constexpr double LARGEST = 2147483648.0;
+    return {0, LARGEST};
+  }
   case Operation::add:
   case Operation::subtract:
   case Operation::multiply:

@@ -7,7 +7,7 @@
 namespace lathe::refactor {
 
 // The truth of a Lathe expression where interval arithmetic decides it, every name being any number from 0
-// on; nothing where it does not, or where the text is no expression.
+// to 2^31; nothing where it does not, or where the text is no expression.
 std::optional<bool> decided_for_all_sizes(const std::string& expression);
 
 } // namespace lathe::refactor

@@ -13,6 +13,7 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
                                std::uint64_t own_seed) {
   TrialSettings usual;
   usual.seed = seed;
+  usual.barriers_by_count = shape.meets_by_count;
   usual.time_limit_s = SECONDS_PER_RUN + TIMES_RAW * shape.raw[0].seconds;
   std::vector<Demand> demands;
   const auto demand = [&](const TrialResult* reference, const std::string& suffix,

@@ -136,6 +136,16 @@ private:
     run_raw(types, shapes, tally);
     if (clean_[types].empty())
       run_raw_near_problems(types, tally);
+    if (clean_[types].empty() && tally.first_problem.find(DIVERGENT_BARRIER) != std::string::npos &&
+        !parameters_.meets_by_count) {
+      const std::string problem = tally.first_problem;
+      parameters_.meets_by_count = true;
+      tally = {};
+      run_raw(types, shapes, tally);
+      if (!clean_[types].empty())
+        findings_.evidence("the raw kernel's threads wait for each other at barriers in different lines (" +
+                           problem + "): both kernels' barriers are counted by arrivals, as the device does");
+    }
     if (tally.unclean)
       findings_.evidence("left out: " + std::to_string(tally.unclean) +
                          " sizes at which the raw kernel itself does not run clean (" + tally.first_problem +
@@ -250,8 +260,7 @@ private:
   void plan() {
     for (const Configuration& configuration : subject_.sampled)
       if (!plan_.add_sampled(configuration))
-        findings_.undecided("no size at which the raw kernel runs clean is admitted at " +
-                            configuration.text());
+        findings_.undecided(NOT_ADMITTED + configuration.text());
     plan_.add_defaults(same_code_);
     compile_from(0);
   }
@@ -516,7 +525,7 @@ private:
     }
     if (!findings_.failed())
       for (const std::string& line : reach_.never(subject_.template_text, raw_reach_, subject_.raw_text))
-        findings_.undecided("code that ran at none of the sizes and configurations: " + line);
+        findings_.undecided(NEVER_RAN + line);
     for (const std::string& text : untested)
       if (!findings_.failed())
         findings_.undecided("the time limit left no run for " + text);

@@ -24,6 +24,10 @@ namespace lathe::refactor {
 enum class Verdict { proved, tested, reported, undecided, failed, skipped };
 std::string_view to_string(Verdict verdict);
 
+// Begin what is undecided of a template that may be decided of one with fewer knobs: the raw kernel runs.
+inline constexpr const char* NOT_ADMITTED = "no size at which the raw kernel runs clean is admitted at ";
+inline constexpr const char* NEVER_RAN = "code that ran at none of the sizes and configurations: ";
+
 struct CheckResult {
   std::string check; // "well-formed", "interface", "identity", "effects", ...
   Verdict verdict = Verdict::undecided;

@@ -159,6 +159,7 @@ HostRunOptions run_options(const TrialSettings& settings) {
   options.record_accesses = settings.record_accesses;
   options.find_races = settings.find_races;
   options.reverse_blocks = settings.reverse_blocks;
+  options.barriers_by_count = settings.barriers_by_count;
   return options;
 }
 

@@ -25,10 +25,11 @@ struct TrialSettings {
   std::optional<std::size_t> misaligned_buffer; // the only one that is moved; nothing: all are
   bool record_accesses = false;
   bool find_races = false;
-  bool reverse_blocks = false; // the last block first
-  bool strides_apart = false;  // on ReferenceRuns::strides_apart
-  bool other_scalars = false;  // real numbers among the arguments have other values
-  bool other_switches = false; // truth values among the arguments are the other one
+  bool reverse_blocks = false;    // the last block first
+  bool barriers_by_count = false; // HostRunOptions::barriers_by_count
+  bool strides_apart = false;     // on ReferenceRuns::strides_apart
+  bool other_scalars = false;     // real numbers among the arguments have other values
+  bool other_switches = false;    // truth values among the arguments are the other one
   // Two buffers, by index, that share memory: the first's, which holds what the second's would.
   std::optional<std::pair<std::size_t, std::size_t>> shared_buffers;
   std::optional<std::size_t> null_parameter; // of the kernel: gets no buffer but a null pointer

@@ -242,6 +242,9 @@ std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const RawParam
     candidate.runs->strides_apart = with_strides_apart(workloads[i], parameters.strides);
     candidate.settings =
         settings_at(*workloads[i], seed, parameters.is_restrict, candidate.runs->strides_apart != nullptr);
+    candidate.runs->meets_by_count = parameters.meets_by_count;
+    for (TrialSettings& settings : candidate.settings)
+      settings.barriers_by_count = parameters.meets_by_count;
     if (brief)
       candidate.settings.resize(BRIEF);
     candidate.results.resize(candidate.settings.size());

@@ -21,6 +21,7 @@ struct ReferenceRuns {
   std::vector<HostRace> races;
   std::vector<bool> unordered; // buffers that depend on the order of threads
   bool depends_on_order = false;
+  bool meets_by_count = false; // its threads wait for each other at barriers in different lines
   bool accepts_warps_in_turn =
       false; // gives the same with one warp after the other: has no race of its own there
   bool misalignment_tried = false, accepts_misalignment = false;
@@ -49,6 +50,8 @@ struct ReferenceTrial {
 struct RawParameters {
   std::vector<bool> is_restrict; // of each
   Strides strides;
+  // Its barriers are counted by arrivals (HostRunOptions::barriers_by_count): it runs clean no other way.
+  bool meets_by_count = false;
 };
 
 // Sizes at which a run executes much are left out where enough others are left: by what is executed, not by

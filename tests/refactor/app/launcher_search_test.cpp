@@ -69,6 +69,22 @@ TEST_F(LauncherSearch, ASubjectIsLaunchedAsInTheFileThatWasFound) {
   EXPECT_THAT(subject->notes, Contains(HasSubstr("launched as in launch.cu")));
 }
 
+TEST_F(LauncherSearch, FindsLaunchesThroughAMacro) {
+  write("kernels/shift.cuh", "__global__ void shift(float* x, int n) {\n"
+                             "  if (threadIdx.x < n) { x[threadIdx.x] += 1; }\n}\n");
+  write("ops/macro.cu", "#include \"../kernels/shift.cuh\"\n"
+                        "#define LAUNCH(KERNEL, n, ...) KERNEL<<<(n + 63) / 64, 64>>>(__VA_ARGS__)\n"
+                        "void run(float* x, int count) { LAUNCH(shift, count, x, count); }\n");
+  SubjectRequest request;
+  request.source = folder_->path() / "kernels/shift.cuh";
+  request.kernel = "shift";
+  const auto source = ParsedSource::parse(request.source, {});
+  ASSERT_TRUE(source.ok());
+  const auto subject = prepare_subject(request, **source);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_EQ(subject->raw.launch.block[0].text(), "64");
+}
+
 TEST_F(LauncherSearch, FindsLaunchersInOtherBranchesOfTheTree) {
   write("common/cuda/deep.cuh", "__global__ void deep(float* x) { x[threadIdx.x] = 1; }\n");
   write("bindings/cuda/deep.cu",

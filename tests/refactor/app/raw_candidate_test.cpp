@@ -50,6 +50,52 @@ TEST(RawCandidate, ALauncherParameterIsAskedFor) {
   EXPECT_THAT(raw.error().sentence(), HasSubstr("--template-argument ROW=..."));
 }
 
+// A launcher of which the file has several instances, the first of which does not get to the launch.
+constexpr const char* INSTANCES = R"(
+template <int N> __global__ void k(float* x, int n) {
+  const int i = (blockIdx.x * blockDim.x + threadIdx.x) * N;
+  if (i < n) x[i] = 1;
+}
+template <int WIDTH> void launch(float* x, int n) {
+  if (WIDTH > 1)
+    k<WIDTH><<<(n + 64 * WIDTH - 1) / (64 * WIDTH), 64>>>(x, n);
+}
+void all(float* x, int n) {
+  launch<1>(x, n);
+  launch<4>(x, n);
+  launch<8>(x, n);
+}
+)";
+
+TEST(RawCandidate, OfSeveralInstancesOfALauncherTheFirstThatLaunchesIsTaken) {
+  const auto raw = raw_of(INSTANCES);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<4>");
+  EXPECT_THAT(raw->candidate.dimensions, ElementsAre("n"));
+  EXPECT_THAT(raw->candidate.launch.grid[0].text(), HasSubstr("64 * 4"));
+  EXPECT_THAT(raw->assumptions, testing::Contains(AllOf(HasSubstr("WIDTH = 4"), HasSubstr("others have 1, 8"),
+                                                        HasSubstr("--template-argument WIDTH=..."))));
+}
+
+TEST(RawCandidate, AnotherInstanceOfALauncherCanBeAskedFor) {
+  LaunchOverride launch;
+  launch.template_arguments["WIDTH"] = "8";
+  const auto raw = raw_of(INSTANCES, launch);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.instance, HasSubstr("8"));
+  EXPECT_THAT(raw->candidate.dimensions, ElementsAre("n"));
+}
+
+TEST(RawCandidate, AFixedGridIsASize) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+void launch(float* x) { k<<<dim3(4096 / 64, 2), 64>>>(x); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.dimensions, ElementsAre("blocks_x", "blocks_y"));
+  EXPECT_THAT(raw->own_sizes, ElementsAre(testing::Pair("blocks_x", 64), testing::Pair("blocks_y", 2)));
+}
+
 TEST(RawCandidate, ArgumentsThatTheLauncherComputesCompile) {
   LaunchOverride launch;
   launch.template_arguments["ROW"] = "128";
@@ -273,6 +319,37 @@ void launch(float* out, int hidden, int head_size, int width, int channels) {
   EXPECT_LE(sizes.at("hidden") / sizes.at("head_size") / 64, 1024);
   EXPECT_LE(sizes.at("width") * sizes.at("channels"), 65535);
   EXPECT_THAT(assumptions, testing::Contains(HasSubstr("at which nothing can be launched")));
+}
+
+TEST(UsualProblems, AGridThatNeedsLargeSizesHasBlocks) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, int rounds) { out[threadIdx.x] = rounds; }
+void launch(float* out, int size, int rounds) { k<<<size / 8 / 128 / 256, 256>>>(out, rounds); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, "sm_90", assumptions);
+  ASSERT_FALSE(problems.empty());
+  EXPECT_GE(problems.front().dimensions.at("size"), 8 * 128 * 256);
+}
+
+TEST(UsualProblems, BuffersAreNoLargerThanADevice) {
+  Candidate raw;
+  Argument matrix;
+  matrix.name = "matrix";
+  matrix.dtype = "f32";
+  matrix.count = *Expression::parse("n * n");
+  raw.arguments.push_back(matrix);
+  std::vector<Problem> problems(3);
+  problems[0].dimensions = {{"n", 1 << 10}};
+  problems[1].dimensions = {{"n", 1 << 20}};
+  problems[2].dimensions = {{"n", 1 << 24}};
+  std::vector<std::string> assumptions;
+  fit_to_memory(raw, problems, assumptions);
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_EQ(problems[0].dimensions.at("n"), 1 << 10);
+  EXPECT_EQ(problems[1].dimensions.at("n"), 1 << 15);
+  EXPECT_THAT(assumptions, testing::Contains(HasSubstr("n = 32768 in place of 1048576")));
 }
 
 } // namespace

@@ -39,12 +39,11 @@ public:
     for (const char* check : CHECKS)
       if (std::string(check) != "differential")
         result.certificate.checks.push_back({check, Verdict::proved, "", {}, 0});
-    result.certificate.checks.push_back(
-        {"differential",
-         is_wrong ? Verdict::failed : Verdict::tested,
-         "y[0] is 1 where the raw kernel gives 2 at" + configuration + ", n=7",
-         {},
-         0});
+    result.certificate.checks.push_back({"differential",
+                                         is_wrong ? verdict_on_wrong : Verdict::tested,
+                                         reason + configuration + ", n=7",
+                                         {},
+                                         0});
     return result;
   }
 
@@ -53,6 +52,8 @@ public:
   }
 
   std::vector<std::vector<std::string>> attempts;
+  Verdict verdict_on_wrong = Verdict::failed;
+  std::string reason = "y[0] is 1 where the raw kernel gives 2 at";
 
 private:
   std::vector<std::string> wrong_;
@@ -110,7 +111,21 @@ TEST(Retreat, ManyWrongRulesEndAfterSomeAttempts) {
   EXPECT_LE(guard.attempts.size(), 8u);
 }
 
-// What is undecided would be so with fewer knobs too.
+TEST(Retreat, KnobsAtWhichNothingCanBeRunAreLeftOut) {
+  for (const char* reason : {NOT_ADMITTED, NEVER_RAN}) {
+    FakeGuard guard({"b"});
+    guard.verdict_on_wrong = Verdict::undecided;
+    guard.reason = reason;
+    const auto refused = guard.judge({"a", "b", "c"});
+    ASSERT_TRUE(refused.ok());
+    const auto smaller = retreat(*refused, guard.attempt());
+    ASSERT_TRUE(smaller.ok());
+    ASSERT_TRUE(smaller->has_value());
+    EXPECT_THAT(applied(**smaller), ElementsAre("a", "c"));
+  }
+}
+
+// What is undecided for the raw kernel's sake would be so with fewer knobs too.
 TEST(Retreat, WhatIsUndecidedIsNoRulesFault) {
   FakeGuard guard({});
   auto refused = guard.judge({"a", "b"});

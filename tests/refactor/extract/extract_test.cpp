@@ -42,6 +42,24 @@ void expect_compiles(const std::string& text, const std::string& instance) {
   EXPECT_THAT(again->errors(), IsEmpty()) << text;
 }
 
+TEST(Extract, ReachesOverloadsThatOnlyAnInstanceFinds) {
+  auto source = parse_text(R"(
+struct Options { int terms; };
+struct Pole { float x, y; };
+// The declaration that the callers see has gone out of step with the definition.
+template <class T> __device__ float inner(T poles, Options options);
+template <class T> __device__ float outer(T poles, int terms);
+__global__ void k(float* out, const Pole* poles, int terms) { out[threadIdx.x] = outer(poles, terms); }
+template <class T> __device__ float outer(T poles, int terms) { return inner(poles, terms); }
+template <class T> __device__ float inner(T poles, int terms) { return poles[terms].x; }
+template <class T> __device__ float inner(T poles, const char* unused) { return 0; }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("float inner(T poles, int terms)"));
+  EXPECT_THAT(text, Not(HasSubstr("unused")));
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, ReachesFunctionsTypesConstantsAndMacrosInOrder) {
   auto source = parse_text(R"(
 #include <cstdint>

@@ -106,6 +106,14 @@ TEST(Evidence, NamesTheKernelsOwnBuffers) {
               testing::UnorderedElementsAre("'out' written", "'in' read"));
 }
 
+TEST(Evidence, SaysThatBarriersAreCountedByArrivals) {
+  const auto certificate = Judge()("handover");
+  ASSERT_TRUE(certificate.ok()) << certificate.error().sentence();
+  EXPECT_TRUE(certificate->accepted()) << findings(*certificate);
+  EXPECT_THAT(check_of(*certificate, "differential").evidence,
+              testing::Contains(testing::HasSubstr("counted by arrivals")));
+}
+
 TEST(Seed, DecidesEverything) {
   const auto first = Judge()("scale"), second = Judge()("scale");
   ASSERT_TRUE(first.ok() && second.ok());
@@ -211,6 +219,18 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"  __syncthreads();\n", "  if (BLOCK < 512) __syncthreads();\n"}},
                 {},
                 ""},
+        Mistake{"TakesBeforeItIsBrought",
+                "handover",
+                {{"    return;\n  }\n  __syncthreads();\n", "    return;\n  }\n"}},
+                {},
+                ""},
+        Mistake{
+            "HalfAWarpWaits",
+            "handover",
+            {{"  __syncthreads();\n#pragma unroll UNROLL\n  for (int i = 0; i < 2; ++i)\n    out",
+              "  if (lane < 16) __syncthreads();\n  __syncwarp();\n  for (int i = 0; i < 2; ++i)\n    out"}},
+            {},
+            ""},
         Mistake{"NarrowShuffleMask", "row_norm", {{"0xffffffffu", "0x0000ffffu"}}, {}, "synchronisation"},
         Mistake{"ShortReduction", "row_norm", {{"int offset = 16", "int offset = 8"}}, {}, "differential"},
         Mistake{"OneWarpForgotten", "row_norm", {{"int warp = 0", "int warp = 1"}}, {}, "differential"},

@@ -231,8 +231,8 @@ unsigned BlockRunner::barrier(unsigned id, unsigned threads, bool waits, Vote vo
     fail({fmt::format("the threads of a block meet at barriers of different kinds (lines {} and {})",
                       barrier.line, line),
           0, line});
-  } else if (task_.strict && threads == 0 && barrier.line != line) {
-    fail({fmt::format("divergent barrier: some threads of the block wait at line {}, others at line {}",
+  } else if (task_.strict_barriers && threads == 0 && barrier.line != line) {
+    fail({fmt::format("{}: some threads of the block wait at line {}, others at line {}", DIVERGENT_BARRIER,
                       barrier.line, line),
           0, line});
   }

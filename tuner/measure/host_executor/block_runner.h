@@ -55,7 +55,8 @@ struct BlockTask {
   HostSchedule schedule = HostSchedule::forward;
   std::uint64_t seed = 1;
   std::byte poison{0xff};
-  bool strict = false; // barriers and warp primitives must be reached in one place by all
+  bool strict = false;          // warp primitives must be reached in one place by all
+  bool strict_barriers = false; // barriers too
   AccessLog* log = nullptr;
   RaceLog* races = nullptr;
   bool reverse_blocks = false; // the last block first

@@ -94,6 +94,9 @@ enum class HostSchedule {
   warps,       // one warp after the other, each as far as it goes, in an order by the seed
 };
 
+// Begins the reason of a run in which threads of a block wait at barriers in different lines.
+inline constexpr const char* DIVERGENT_BARRIER = "divergent barrier";
+
 struct HostRunOptions {
   HostSchedule schedule = HostSchedule::forward;
   std::uint64_t seed = 1;   // of HostSchedule::random
@@ -103,7 +106,10 @@ struct HostRunOptions {
   bool record_accesses = false;
   // Finds accesses that no barrier orders, in kernels that were compiled to sanitize.
   bool find_races = false;
-  bool reverse_blocks = false;   // the grid's last block runs first
+  bool reverse_blocks = false; // the grid's last block runs first
+  // Threads of a block may meet at barriers that stand in different lines, as hardware counts arrivals; else
+  // that ends a run of a kernel that was compiled to sanitize, with DIVERGENT_BARRIER.
+  bool barriers_by_count = false;
   std::byte shared_poison{0xff}; // what shared memory holds when a block starts
   std::byte local_poison{0xff};  // and a thread's own variables; kernels that were compiled to sanitize only
   int repeats = 1;               // timed launches in a row over the same buffers, each timed on its own

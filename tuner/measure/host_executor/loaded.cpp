@@ -334,6 +334,7 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   task.seed = options.seed;
   task.poison = options.shared_poison;
   task.strict = checks.sanitize;
+  task.strict_barriers = checks.sanitize && !options.barriers_by_count;
   task.log = log ? &*log : nullptr;
   task.races = races ? &*races : nullptr;
   task.reverse_blocks = options.reverse_blocks;

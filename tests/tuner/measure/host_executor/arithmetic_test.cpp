@@ -119,6 +119,27 @@ TEST(Assembly, AnUnknownInstructionFailsWhereItIsExecuted) {
   EXPECT_NE(result.reason.find("mbarrier.frobnicate"), std::string::npos) << result.reason;
 }
 
+TEST(Simd, HalvesAndBytesOfAWord) {
+  const auto out = run<unsigned>(R"(
+__global__ void k(unsigned* out, const unsigned* in, int n) {
+  const unsigned a = in[0], b = in[1];
+  out[0] = __vadd4(a, b);
+  out[1] = __vsubss4(a, b);
+  out[2] = __vaddus4(a, b);
+  out[3] = __vmaxs2(a, b);
+  out[4] = __vcmpgtu4(a, b);
+  out[5] = __vseteq2(a, a);
+  out[6] = __vsadu4(a, b);
+  out[7] = __vabs2(a);
+  out[8] = __vabsdiffs4(a, b);
+  out[9] = __vavgu4(a, b);
+})",
+                                 shape(1, 1), 10, {0x80ff017fu, 0x7f020101u});
+  EXPECT_EQ(out, (std::vector<unsigned>{0xff010280u, 0x80fd007eu, 0xffff0280u, 0x7f02017fu, 0xffff00ffu,
+                                        0x00010001u, 1u + 253u + 0u + 126u, 0x7f01017fu, 0xff03007eu,
+                                        0x80810140u}));
+}
+
 TEST(Memory, CacheHintsAndVectors) {
   const auto out = run<int>(R"(
 __global__ void k(int* out, const int* in, int n) {

@@ -110,6 +110,20 @@ TEST(Races, AMissingBarrierShowsInAnyOrder) {
               HasSubstr("shared memory"));
 }
 
+TEST(Barriers, InDifferentLinesMeetWhereArrivalsAreCounted) {
+  const std::string text = body("__shared__ float s[32];\n"
+                                "if (threadIdx.x < 32) { s[threadIdx.x] = in[threadIdx.x];\n"
+                                " __syncthreads(); return; }\n"
+                                "__syncthreads();\n"
+                                "out[threadIdx.x - 32] = s[63 - threadIdx.x];");
+  HostRunOptions options;
+  const HostRunResult strict = watched(text, shape(1, 64), options);
+  EXPECT_NE(strict.outcome, Outcome::ok);
+  EXPECT_THAT(strict.reason, HasSubstr(DIVERGENT_BARRIER));
+  options.barriers_by_count = true;
+  EXPECT_EQ(race(watched(text, shape(1, 64), options)), "");
+}
+
 TEST(Races, AMissingSecondBarrier) {
   const auto loop = [](const std::string& barrier) {
     return body("__shared__ float s[64]; float sum = 0; for (int r = 0; r < 2; ++r) { s[threadIdx.x] = "

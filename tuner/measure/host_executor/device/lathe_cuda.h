@@ -51,6 +51,7 @@
 #include <cuda_fp8.h>
 
 #include "lathe_fp8.h"
+#include "lathe_simd.h"
 
 #include "lathe_entry.h"
 #define __CUDA_ARCH__ 900

@@ -1,0 +1,221 @@
+// Loops in host code: those whose rounds are known, those that round a number, and what the others leave
+// behind.
+#include "refactor/frontend/host_reader.h"
+#include "refactor/frontend/host_syntax.h"
+#include "refactor/frontend/value_range.h"
+
+#include <clang/AST/RecursiveASTVisitor.h>
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace lathe::refactor {
+
+using namespace clang;
+using namespace host_syntax;
+
+namespace {
+
+// atoi(argv[1]) and the like: a number that the program is told when it runs.
+bool is_told(const Expr* value) {
+  static const std::set<std::string> readers{"atoi",     "atol", "atoll", "strtol", "strtoll", "strtoul",
+                                             "strtoull", "stoi", "stol",  "stoll",  "stoul",   "stoull"};
+  value = value ? value->IgnoreParenCasts() : nullptr;
+  if (const auto* temporary = dyn_cast_or_null<ExprWithCleanups>(value))
+    value = temporary->getSubExpr()->IgnoreParenCasts();
+  const auto* call = dyn_cast_or_null<CallExpr>(value);
+  const FunctionDecl* callee = call ? call->getDirectCallee() : nullptr;
+  return callee && callee->getIdentifier() && readers.contains(callee->getNameAsString());
+}
+
+// Variables that a statement may change, closures included.
+class Changes : public RecursiveASTVisitor<Changes> {
+public:
+  std::set<const VarDecl*> changed;
+  std::set<const VarDecl*> computed; // of these, those that are set to something else than what it is told
+
+  bool shouldVisitLambdaBody() const { return true; }
+  bool VisitBinaryOperator(BinaryOperator* operation) {
+    if (operation->isAssignmentOp())
+      note(operation->getLHS(), operation->getOpcode() == BO_Assign ? operation->getRHS() : nullptr);
+    return true;
+  }
+  bool VisitUnaryOperator(UnaryOperator* operation) {
+    if (operation->isIncrementDecrementOp() || operation->getOpcode() == UO_AddrOf)
+      note(operation->getSubExpr());
+    return true;
+  }
+  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr* operation) {
+    if (operation->isAssignmentOp() && operation->getNumArgs() > 0)
+      note(operation->getArg(0));
+    return true;
+  }
+
+private:
+  void note(const Expr* target, const Expr* value = nullptr) {
+    target = target->IgnoreParenImpCasts();
+    while (const auto* member = dyn_cast<MemberExpr>(target))
+      target = member->getBase()->IgnoreParenImpCasts();
+    if (const auto* reference = dyn_cast<DeclRefExpr>(target))
+      if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl())) {
+        changed.insert(variable);
+        if (!is_told(value))
+          computed.insert(variable);
+      }
+  }
+};
+
+} // namespace
+
+void HostReader::forget(const Stmt* statement, const std::string& why, bool as_sizes) {
+  Changes visitor;
+  visitor.TraverseStmt(const_cast<Stmt*>(statement));
+  for (const VarDecl* variable : visitor.changed)
+    frame_.variables[variable] =
+        (!as_sizes && visitor.computed.contains(variable)) || !is_size(variable->getType())
+            ? HostValue::unknown(why, variable->getNameAsString())
+            : dimension(variable);
+}
+
+// `while (threads < columns && threads < 1024) threads *= 2;`: where the loop's own numbers are known in
+// every round, it ends after a known number of rounds at most, and what it leaves behind is a choice over
+// them.
+bool HostReader::unroll_loop(const Expr* condition, const Expr* step, const Stmt* body) {
+  // A loop that was not to be unrolled once is not tried in every round of the loops around it.
+  if (!condition || not_unrolled_.contains(body))
+    return false;
+  constexpr int most_rounds = 32, most_rounds_in_all = 300; // of a launcher: nested loops multiply
+  const State before = frame_.variables;
+  const std::size_t path = frame_.path.size(), recorded = launches.size(), returned = frame_.returned.size();
+  const auto give_up = [&] {
+    not_unrolled_.insert(body);
+    frame_.variables = before;
+    frame_.path.resize(path);
+    frame_.returned.resize(returned);
+    launches.erase(launches.begin() + static_cast<std::ptrdiff_t>(recorded), launches.end());
+    return false;
+  };
+  std::vector<std::pair<HostValue, State>> rounds; // the condition of each, and what holds before it
+  for (int round = 0; round <= most_rounds; ++round) {
+    const HostValue again = evaluate(condition);
+    if (!again.is_number() || ++rounds_ > most_rounds_in_all)
+      return give_up();
+    // `block < min(columns, 1024)` is over once `block` is 1024.
+    if (again.text == "false" || again.text == "0" || decided_for_all_sizes(again.text) == false) {
+      for (; !rounds.empty(); rounds.pop_back())
+        merge(rounds.back().first, frame_.variables, rounds.back().second, "it changes in a loop");
+      return true;
+    }
+    rounds.emplace_back(again, frame_.variables);
+    // A launch in a loop is recorded once, by its ordinary reading.
+    if (execute(body) != Flow::next || launches.size() != recorded || frame_.returned.size() != returned)
+      return give_up();
+    if (step)
+      evaluate(step);
+  }
+  return give_up();
+}
+
+bool HostReader::round_in_loop(const Expr* condition, const Expr* step, const Stmt* body) {
+  // n % tile, n % tile != 0, n % tile > 0.
+  const Expr* remainder = condition ? plain(condition) : nullptr;
+  const auto is_zero = [&](const Expr* side) {
+    const auto* literal = dyn_cast<IntegerLiteral>(plain(side));
+    return literal && literal->getValue() == 0;
+  };
+  if (const auto* compared = dyn_cast_or_null<BinaryOperator>(remainder);
+      compared && (compared->getOpcode() == BO_NE || compared->getOpcode() == BO_GT) &&
+      is_zero(compared->getRHS()))
+    remainder = plain(compared->getLHS());
+  const auto* divided = dyn_cast_or_null<BinaryOperator>(remainder);
+  if (!divided || divided->getOpcode() != BO_Rem)
+    return false;
+  // The one statement that the loop makes.
+  while (const auto* block = dyn_cast_or_null<CompoundStmt>(body)) {
+    if (block->size() > 1)
+      return false;
+    body = block->body_empty() ? nullptr : block->body_front();
+  }
+  if (isa_and_nonnull<NullStmt>(body))
+    body = nullptr;
+  const auto* change = dyn_cast_or_null<Expr>(body ? body : step);
+  if (!change || (body && step))
+    return false;
+  const Expr* changed = nullptr;
+  bool grows = false;
+  if (const auto* counted = dyn_cast<UnaryOperator>(plain(change));
+      counted && counted->isIncrementDecrementOp()) {
+    changed = counted->getSubExpr();
+    grows = counted->isIncrementOp();
+  } else if (const auto* added = dyn_cast<CompoundAssignOperator>(plain(change));
+             added && (added->getOpcode() == BO_AddAssign || added->getOpcode() == BO_SubAssign) &&
+             evaluate(added->getRHS()).text == "1") {
+    changed = added->getLHS();
+    grows = added->getOpcode() == BO_AddAssign;
+  }
+  const auto variable_of = [](const Expr* expression) -> const VarDecl* {
+    const auto* reference = expression ? dyn_cast<DeclRefExpr>(plain(expression)) : nullptr;
+    return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+  };
+  const VarDecl* variable = variable_of(changed);
+  if (!variable || variable_of(divided->getLHS()) != variable || variable_of(divided->getRHS()) == variable)
+    return false;
+  const HostValue before = evaluate(divided->getLHS()), tile = evaluate(divided->getRHS());
+  if (!before.is_integer() || !tile.is_integer())
+    return false;
+  assign(changed,
+         combine(BO_Mul, grows ? call("ceil_div", {before, tile}) : combine(BO_Div, before, tile), tile));
+  return true;
+}
+
+void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
+  const auto* counted = dyn_cast<ForStmt>(loop);
+  const auto* repeated = dyn_cast<WhileStmt>(loop);
+  if ((counted && round_in_loop(counted->getCond(), counted->getInc(), body)) ||
+      (repeated && round_in_loop(repeated->getCond(), nullptr, body)))
+    return;
+  if ((counted && unroll_loop(counted->getCond(), counted->getInc(), body)) ||
+      (repeated && unroll_loop(repeated->getCond(), nullptr, body)))
+    return;
+  const std::string why = fmt::format("{} {}", CHANGES_IN_LOOP, line(loop->getBeginLoc()));
+  const std::size_t path = frame_.path.size();
+  // What its first round asks for holds in every round of values that do not change.
+  if (const Expr* again = counted ? counted->getCond() : repeated ? repeated->getCond() : nullptr)
+    if (const HostValue condition = evaluate(again); condition.is_number() && !is_constant(condition))
+      frame_.path.push_back(condition);
+  const Frame before = frame_;
+  forget(loop, why);
+  const std::size_t returned = frame_.returned.size();
+  const std::size_t recorded = launches.size();
+  execute(body);
+  // A launch whose geometry changes from round to round (a sweep over block sizes, a triangular loop) is read
+  // as in the first one; where that cannot be read either, what changes is a size of its own.
+  const auto is_unreadable = [&] {
+    return std::any_of(launches.begin() + static_cast<std::ptrdiff_t>(std::min(recorded, launches.size())),
+                       launches.end(),
+                       [](const LaunchRecord& launch) { return !launch.site.unreadable.empty(); });
+  };
+  for (const bool as_sizes : {false, true}) {
+    if (!is_unreadable())
+      break;
+    launches.resize(recorded);
+    frame_ = before;
+    if (as_sizes)
+      forget(loop, why, true);
+    execute(body);
+  }
+  frame_.path.resize(std::min(path, frame_.path.size()));
+  if (frame_.returned.size() > returned) {
+    frame_.returned.resize(returned);
+    frame_.returned.push_back({HostValue::unknown(why), HostValue::unknown(why)});
+  }
+  forget(loop, why, loops_leave_sizes_);
+  if (loops_leave_sizes_)
+    for (const auto& [variable, value] : frame_.variables)
+      if (value.is_integer() && names_.contains(value.text))
+        if (const auto old = before.variables.find(variable);
+            old != before.variables.end() && !(old->second == value))
+          left_by_loops_.try_emplace(value.text, line(loop->getBeginLoc()));
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,79 @@
+// How large buffers are, seen by running the raw kernel.
+#include "refactor/app/buffer_inference.h"
+
+#include <gmock/gmock.h>
+
+namespace lathe::refactor {
+namespace {
+
+Candidate candidate(const std::string& text, const std::string& grid, const std::string& block,
+                    const std::vector<std::string>& dimensions) {
+  Candidate raw;
+  raw.text = text;
+  raw.kernel = raw.instance = "k";
+  raw.dimensions = dimensions;
+  const auto read = [](const std::string& expression) { return *Expression::parse(expression); };
+  raw.launch.grid = {read(grid), read("1"), read("1")};
+  raw.launch.block = {read(block), read("1"), read("1")};
+  raw.launch.shared_bytes = read("0");
+  Argument buffer;
+  buffer.name = "x";
+  buffer.dtype = "u8";
+  buffer.direction = Direction::inout;
+  buffer.count = read("0");
+  raw.arguments.push_back(buffer);
+  for (const std::string& name : dimensions) {
+    Argument scalar;
+    scalar.name = name;
+    scalar.is_buffer = false;
+    scalar.dtype = "i32";
+    scalar.value = read(name);
+    raw.arguments.push_back(scalar);
+  }
+  return raw;
+}
+
+std::string size_of_x(Candidate raw, const std::map<std::string, std::int64_t>& sizes) {
+  std::vector<std::string> notes;
+  const Status inferred = infer_buffers(raw, sizes, {}, "sm_90", notes);
+  EXPECT_TRUE(inferred.ok()) << (inferred.ok() ? "" : inferred.error().sentence());
+  return raw.arguments.front().count.text();
+}
+
+TEST(BufferInference, OneLargeSizeWhoseSquareIsTooMuch) {
+  EXPECT_EQ(size_of_x(candidate(R"(
+__global__ void k(unsigned char* x, int n) {
+  const long row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < n) x[row * n + n - 1] = 1;
+}
+)",
+                                "(n + 63) / 64", "64", {"n"}),
+                      {{"n", 65536}}),
+            "n * n");
+}
+
+TEST(BufferInference, ASizeThatRunsWhileLargerOnesDoNot) {
+  EXPECT_EQ(size_of_x(candidate(R"(
+__global__ void k(unsigned char* x, int n) {
+  const long row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < n) x[row * n + n - 1] = 1;
+}
+)",
+                                "(n + 63) / 64", "64", {"n"}),
+                      {{"n", 12000}}),
+            "n * n");
+}
+
+TEST(BufferInference, SmallSizesAtWhichNothingIsLaunched) {
+  EXPECT_EQ(size_of_x(candidate(R"(
+__global__ void k(unsigned char* x, int n, int bits) {
+  for (int bit = 0; bit < bits; ++bit) x[(blockIdx.x * blockDim.x + threadIdx.x) * 4 + bit % 4] = bit;
+}
+)",
+                                "n / 1024", "256", {"n", "bits"}),
+                      {{"n", 4096}, {"bits", 256}}),
+            "n");
+}
+
+} // namespace
+} // namespace lathe::refactor
