@@ -1,6 +1,7 @@
 #include "refactor/extract/extract.h"
 
 #include "refactor/extract/declaration_graph.h"
+#include "refactor/extract/host_members.h"
 #include "refactor/extract/reached.h"
 #include "refactor/extract/source_text.h"
 #include "refactor/extract/system_headers.h"
@@ -322,8 +323,20 @@ void Extractor::make_pieces(const std::vector<const Decl*>& units) {
         pieces_[i].span.end = std::max(pieces_[i].span.end, pieces_[j].span.end);
         pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(j));
       }
-  for (Piece& piece : pieces_)
+  std::vector<TextSpan> left_out;
+  for (const Decl* unit : units)
+    for (const TextSpan& span : host_members(source_, unit)) // some units lie in others
+      if (std::none_of(left_out.begin(), left_out.end(),
+                       [&](const TextSpan& other) { return other.overlaps(span); }))
+        left_out.push_back(span);
+  std::sort(left_out.begin(), left_out.end(),
+            [](const TextSpan& a, const TextSpan& b) { return a.begin > b.begin; }); // from the back
+  for (Piece& piece : pieces_) {
     piece.text = text_of(source_, piece.span);
+    for (const TextSpan& span : left_out)
+      if (span.file == piece.span.file && span.begin >= piece.span.begin && span.end <= piece.span.end)
+        piece.text.erase(span.begin - piece.span.begin, span.end - span.begin);
+  }
 }
 
 bool Extractor::add_macro(const std::string& name, const MacroInfo& macro) {

@@ -1,5 +1,7 @@
 #include "refactor/extract/reached.h"
 
+#include "refactor/extract/host_members.h"
+
 #include <clang/AST/DeclCXX.h>
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/RecursiveASTVisitor.h>
@@ -20,6 +22,10 @@ public:
   bool shouldVisitTemplateInstantiations() const { return false; }
   bool shouldVisitLambdaBody() const { return true; }
 
+  // What is not extracted needs nothing.
+  bool TraverseDecl(Decl* declaration) {
+    return (declaration && is_for_the_host(declaration)) || RecursiveASTVisitor::TraverseDecl(declaration);
+  }
   bool VisitDeclRefExpr(DeclRefExpr* reference) {
     note(reference->getFoundDecl());
     note(reference->getDecl());

@@ -1,6 +1,8 @@
 """Makes docs/results/pipeline.md and .json of what pipeline_results.py wrote.
 
-usage: pipeline_page.py --output PAGE.md --commit COMMIT RESULT.json..."""
+usage: pipeline_page.py --output PAGE.md --commit COMMIT [--isolation FILE.json] RESULT.json...
+
+FILE.json: the shares "between the processes" that `lathe tune -v` printed, by hand."""
 
 import argparse
 import json
@@ -68,10 +70,26 @@ def large_tables(cases):
     return text
 
 
+def isolation_table(isolation):
+    listed = lambda values: ", ".join(f"{value:g}" for value in values)  # noqa: E731
+    text = ("## What isolation costs\n\n"
+            "The runner measures in a process of its own. Of the wall time of evaluating, the share that passes between sending a "
+            "configuration and its answer, less what the runner itself says that it took, is what a loop in one process would not pay. "
+            f"{isolation['Device']}, {isolation['Cores']} cores, {isolation['Date']}, commit {isolation['Commit']}; the same machine for "
+            "all rows, `lathe tune -v --technique random --evaluations 1000000000 --finalists 1 --no-profile`.\n\n"
+            "| space | cubins | compile workers | between the processes, % | whole process, s |\n|---|---|---|---:|---:|\n")
+    for run in isolation["Runs"]:
+        text += (f"| {run['Case']} | {run['Cubins']} | {run['Workers']} | {listed(run['BetweenPercent'])} | "
+                 f"{listed(run['WholeSeconds'])} |\n")
+    return text + ("\nWith a worker a core at equal priority the two processes that wait for each other also wait for a core: workers run at a "
+                   "lower priority since.\n")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--output", required=True)
     parser.add_argument("--commit", required=True)
+    parser.add_argument("--isolation")
     parser.add_argument("results", nargs="+")
     arguments = parser.parse_args()
     results = [json.loads(Path(path).read_text(encoding="utf-8")) for path in arguments.results]
@@ -81,12 +99,15 @@ def main():
     text = HEAD.format(device=device["name"], driver=device["driver"], cores=results[-1]["Cores"], date=results[-1]["Date"],
                        commit=arguments.commit, version=small["KernelTuner"]["Version"])
     text += small_table(small) + large_tables(cases)
+    isolation = json.loads(Path(arguments.isolation).read_text(encoding="utf-8")) if arguments.isolation else None
+    if isolation:
+        text += "\n" + isolation_table(isolation)
     page = Path(arguments.output)
     page.write_text(text, encoding="utf-8")
     for result in results:
         for one in result["Devices"]:
             one.pop("uuid", None)
-    content = {"Commit": arguments.commit, "Results": results}
+    content = {"Commit": arguments.commit, "Results": results} | ({"Isolation": isolation} if isolation else {})
     page.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 

@@ -20,9 +20,16 @@ namespace {
 
 using namespace lathe;
 
+// There is a worker a core, and beside them Lathe and the process that talks to the GPU, which wait for each
+// other at every configuration: those go first.
+constexpr int WORKER_NICENESS = 10;
+
 // Serves batches until Lathe closes the socket. The alarm ends a compilation that outlives its limit and
 // Lathe.
 [[noreturn]] void serve(const Nvrtc& nvrtc, int socket) {
+  errno = 0;
+  if (::nice(WORKER_NICENESS) == -1 && errno != 0)
+    std::perror("lathe-compiler: note: its workers do not run at a lower priority");
   while (std::optional<std::string> frame = receive_frame(socket)) {
     MessageReader message(*frame);
     const auto limit_s = message.get<std::uint32_t>();

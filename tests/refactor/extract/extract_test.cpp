@@ -60,6 +60,36 @@ template <class T> __device__ float inner(T poles, const char* unused) { return 
   expect_compiles(text, "k");
 }
 
+// Streams, strings and containers are for the host: what a class has for them stays behind.
+TEST(Extract, LeavesOutWhatAClassHasForTheHost) {
+  auto source = parse_text(R"(
+#include <ostream>
+#include <string>
+#include <vector>
+namespace lib {
+struct Half {
+  float value;
+  __host__ __device__ Half twice() const { return {2 * value}; }
+  std::string name() const { return "half"; }
+  static Half parse(const std::string& text);
+  // How people see it.
+  friend std::ostream& operator<<(std::ostream& out, const Half& half) { return out << half.value; }
+  template <class Stream, class Traits>
+  friend std::basic_ostream<Stream, Traits>& show(std::basic_ostream<Stream, Traits>& out, Half half) {
+    return out << half.value;
+  }
+  friend void take(std::vector<Half> all);
+};
+}
+__global__ void k(float* out) { out[threadIdx.x] = lib::Half{1}.twice().value; }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("Half twice() const"));
+  for (const char* left_out : {"ostream", "std::", "name()", "parse", "show", "take", "friend", "template"})
+    EXPECT_THAT(text, Not(HasSubstr(left_out)));
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, ReachesFunctionsTypesConstantsAndMacrosInOrder) {
   auto source = parse_text(R"(
 #include <cstdint>

@@ -140,6 +140,18 @@ __global__ void k(unsigned* out, const unsigned* in, int n) {
                                         0x80810140u}));
 }
 
+// cuRAND's headers include the toolkit's, which declare clock() once more.
+TEST(Clock, MayBeDeclaredByHeadersToo) {
+  const auto out = run<int>(R"(
+extern "C" long clock(void) throw();
+__global__ void k(int* out, const int* in, int n) {
+  const long before = clock();
+  out[0] = before != 0;
+})",
+                            shape(1, 1), 1, {0});
+  EXPECT_EQ(out, (std::vector<int>{1}));
+}
+
 TEST(Memory, CacheHintsAndVectors) {
   const auto out = run<int>(R"(
 __global__ void k(int* out, const int* in, int n) {

@@ -317,7 +317,9 @@ LATHE_DEVICE long long clock64() {
 LATHE_DEVICE int lathe_clock() {
   return static_cast<int>(clock64());
 }
-#define clock() lathe_clock()
+// Headers of the toolkit and of the C library declare it with (void): that becomes another name's
+// declaration.
+#define clock(...) lathe_clock##__VA_ARGS__()
 LATHE_DEVICE unsigned long long __globaltimer() {
   return static_cast<unsigned long long>(clock64());
 }

@@ -1,0 +1,92 @@
+#include "refactor/extract/host_members.h"
+
+#include <clang/AST/Attr.h>
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclFriend.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+
+#include <algorithm>
+#include <array>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+// Templates of the standard library that NVRTC lacks and device code cannot have objects of.
+constexpr std::array HOST_TYPES{"basic_ostream<", "basic_istream<", "basic_ostringstream<", "basic_string<",
+                                "vector<",        "map<",           "unordered_map<",       "set<",
+                                "function<",      "shared_ptr<",    "unique_ptr<"};
+
+bool names_host_type(QualType type) {
+  if (type.isNull())
+    return false;
+  const std::string text = type.getCanonicalType().getAsString();
+  if (text.find("std::") == std::string::npos)
+    return false;
+  return std::any_of(HOST_TYPES.begin(), HOST_TYPES.end(), [&](const char* name) {
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
+      // std::vector<, std::__cxx11::basic_string<: not lib::device_vector<.
+      if (at >= 2 && text.compare(at - 2, 2, "::") == 0 && text.rfind("std::", at) != std::string::npos)
+        return true;
+    return false;
+  });
+}
+
+const FunctionDecl* function_of(const Decl* declaration) {
+  const NamedDecl* named = dyn_cast<NamedDecl>(declaration);
+  if (const auto* befriended = dyn_cast<FriendDecl>(declaration))
+    named = befriended->getFriendDecl();
+  if (const auto* pattern = dyn_cast_or_null<FunctionTemplateDecl>(named))
+    named = pattern->getTemplatedDecl();
+  return dyn_cast_or_null<FunctionDecl>(named);
+}
+
+class HostMembers : public RecursiveASTVisitor<HostMembers> {
+public:
+  explicit HostMembers(ParsedSourceImpl& source) : source_(source) {}
+  bool TraverseDecl(Decl* declaration) {
+    if (!declaration || !is_for_the_host(declaration))
+      return RecursiveASTVisitor::TraverseDecl(declaration);
+    auto span = span_of(source_, declaration);
+    // A friend ends where its function does; its function begins behind the word.
+    if (const auto* befriended = dyn_cast<FriendDecl>(declaration); span && befriended)
+      if (const auto inner = span_of(source_, befriended->getFriendDecl());
+          inner && inner->file == span->file) {
+        span->begin = std::min(span->begin, inner->begin);
+        span->end = std::max(span->end, inner->end);
+      }
+    if (span)
+      spans.push_back(*span);
+    return true;
+  }
+  std::vector<TextSpan> spans;
+
+private:
+  ParsedSourceImpl& source_;
+};
+
+} // namespace
+
+bool is_for_the_host(const Decl* declaration) {
+  if (!isa<CXXRecordDecl>(declaration->getLexicalDeclContext()))
+    return false;
+  const FunctionDecl* function = function_of(declaration);
+  if (!function || function->hasAttr<CUDADeviceAttr>() || function->hasAttr<CUDAGlobalAttr>())
+    return false;
+  if (const auto* method = dyn_cast<CXXMethodDecl>(function); method && method->isVirtual())
+    return false;
+  return names_host_type(function->getReturnType()) ||
+         std::any_of(function->param_begin(), function->param_end(),
+                     [](const ParmVarDecl* parameter) { return names_host_type(parameter->getType()); });
+}
+
+std::vector<TextSpan> host_members(ParsedSourceImpl& source, const Decl* declaration) {
+  HostMembers visitor(source);
+  visitor.TraverseDecl(const_cast<Decl*>(declaration));
+  return std::move(visitor.spans);
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,20 @@
+// What stands in a class for host code alone: NVRTC has no streams, strings and containers.
+#pragma once
+
+#include "refactor/extract/source_text.h"
+
+#include <clang/AST/Decl.h>
+
+#include <vector>
+
+namespace lathe::refactor {
+
+// Whether a declaration is a member or friend function of a class that no device code can call, because its
+// signature names a stream, a string or a container of the standard library. Virtual functions are none: the
+// class's layout depends on them.
+bool is_for_the_host(const clang::Decl* declaration);
+
+// The text of such members within a declaration.
+std::vector<TextSpan> host_members(ParsedSourceImpl& source, const clang::Decl* declaration);
+
+} // namespace lathe::refactor
