@@ -16,23 +16,22 @@ using namespace clang;
 namespace {
 
 // Templates of the standard library that NVRTC lacks and device code cannot have objects of.
-constexpr std::array HOST_TYPES{"basic_ostream<", "basic_istream<", "basic_ostringstream<", "basic_string<",
-                                "vector<",        "map<",           "unordered_map<",       "set<",
-                                "function<",      "shared_ptr<",    "unique_ptr<"};
+constexpr std::array HOST_TYPES{"basic_ostream", "basic_istream", "basic_ostringstream", "basic_string",
+                                "vector",        "map",           "unordered_map",       "set",
+                                "function",      "shared_ptr",    "unique_ptr"};
 
 bool names_host_type(QualType type) {
+  type = type.getNonReferenceType();
+  while (!type.isNull() && type->isPointerType())
+    type = type->getPointeeType();
   if (type.isNull())
     return false;
-  const std::string text = type.getCanonicalType().getAsString();
-  if (text.find("std::") == std::string::npos)
-    return false;
-  return std::any_of(HOST_TYPES.begin(), HOST_TYPES.end(), [&](const char* name) {
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
-      // std::vector<, std::__cxx11::basic_string<: not lib::device_vector<.
-      if (at >= 2 && text.compare(at - 2, 2, "::") == 0 && text.rfind("std::", at) != std::string::npos)
-        return true;
-    return false;
-  });
+  const NamedDecl* named = type->getAsCXXRecordDecl();
+  if (!named) // of a template's own types
+    if (const auto* instance = type->getAs<TemplateSpecializationType>())
+      named = instance->getTemplateName().getAsTemplateDecl();
+  return named && named->getIdentifier() && named->isInStdNamespace() &&
+         std::find(HOST_TYPES.begin(), HOST_TYPES.end(), named->getName()) != HOST_TYPES.end();
 }
 
 const FunctionDecl* function_of(const Decl* declaration) {

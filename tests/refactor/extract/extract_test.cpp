@@ -79,13 +79,18 @@ struct Half {
     return out << half.value;
   }
   friend void take(std::vector<Half> all);
+  template <class Stream, class Traits>
+  friend std::basic_istream<Stream, Traits>& hear(std::basic_istream<Stream, Traits>&, Half&);
 };
+template <class Stream, class Traits>
+std::basic_istream<Stream, Traits>& hear(std::basic_istream<Stream, Traits>& in, Half& half) { return in >> half.value; }
 }
 __global__ void k(float* out) { out[threadIdx.x] = lib::Half{1}.twice().value; }
 )");
   const std::string text = extract(source.get(), "k");
   EXPECT_THAT(text, HasSubstr("Half twice() const"));
-  for (const char* left_out : {"ostream", "std::", "name()", "parse", "show", "take", "friend", "template"})
+  for (const char* left_out :
+       {"ostream", "std::", "name()", "parse", "show", "take", "hear", "friend", "template"})
     EXPECT_THAT(text, Not(HasSubstr(left_out)));
   expect_compiles(text, "k");
 }
