@@ -20,18 +20,21 @@ constexpr std::array HOST_TYPES{"basic_ostream", "basic_istream", "basic_ostring
                                 "vector",        "map",           "unordered_map",       "set",
                                 "function",      "shared_ptr",    "unique_ptr"};
 
-bool names_host_type(QualType type) {
-  type = type.getNonReferenceType();
-  while (!type.isNull() && type->isPointerType())
-    type = type->getPointeeType();
-  if (type.isNull())
-    return false;
+// The class or template of the standard library that a type is of.
+const NamedDecl* standard_type(QualType type) {
   const NamedDecl* named = type->getAsCXXRecordDecl();
   if (!named) // of a template's own types
     if (const auto* instance = type->getAs<TemplateSpecializationType>())
       named = instance->getTemplateName().getAsTemplateDecl();
-  return named && named->getIdentifier() && named->isInStdNamespace() &&
-         std::find(HOST_TYPES.begin(), HOST_TYPES.end(), named->getName()) != HOST_TYPES.end();
+  return named && named->getIdentifier() && named->isInStdNamespace() ? named : nullptr;
+}
+
+bool names_host_type(QualType type) {
+  type = type.getNonReferenceType();
+  while (!type.isNull() && type->isPointerType())
+    type = type->getPointeeType();
+  const NamedDecl* named = type.isNull() ? nullptr : standard_type(type);
+  return named && std::find(HOST_TYPES.begin(), HOST_TYPES.end(), named->getName()) != HOST_TYPES.end();
 }
 
 const FunctionDecl* function_of(const Decl* declaration) {
@@ -51,7 +54,8 @@ public:
       return RecursiveASTVisitor::TraverseDecl(declaration);
     auto span = span_of(source_, declaration);
     // A friend ends where its function does; its function begins behind the word.
-    if (const auto* befriended = dyn_cast<FriendDecl>(declaration); span && befriended)
+    if (const auto* befriended = dyn_cast<FriendDecl>(declaration);
+        span && befriended && befriended->getFriendDecl())
       if (const auto inner = span_of(source_, befriended->getFriendDecl());
           inner && inner->file == span->file) {
         span->begin = std::min(span->begin, inner->begin);
@@ -72,6 +76,9 @@ private:
 bool is_for_the_host(const Decl* declaration) {
   if (!isa<CXXRecordDecl>(declaration->getLexicalDeclContext()))
     return false;
+  // friend struct std::hash<half>: nothing of the standard library is defined by the kernel.
+  if (const auto* befriended = dyn_cast<FriendDecl>(declaration); befriended && befriended->getFriendType())
+    return standard_type(befriended->getFriendType()->getType()) != nullptr;
   const FunctionDecl* function = function_of(declaration);
   if (!function || function->hasAttr<CUDADeviceAttr>() || function->hasAttr<CUDAGlobalAttr>())
     return false;

@@ -3,6 +3,7 @@
 #include "refactor/extract/host_members.h"
 
 #include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclFriend.h>
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/RecursiveASTVisitor.h>
 
@@ -90,6 +91,14 @@ public:
         note(alias);
     }
     return RecursiveASTVisitor::TraverseNestedNameSpecifierLoc(location);
+  }
+  // friend struct detail::caster: the name must be there before.
+  bool VisitFriendDecl(FriendDecl* befriended) {
+    const NamedDecl* named = befriended->getFriendDecl();
+    const auto* pattern = dyn_cast_or_null<ClassTemplateDecl>(named);
+    if (pattern && pattern->getTemplatedDecl()->getQualifier())
+      note(pattern->getCanonicalDecl());
+    return true;
   }
   bool VisitUsingDirectiveDecl(UsingDirectiveDecl* directive) {
     note(directive->getNominatedNamespaceAsWritten());

@@ -79,6 +79,7 @@ struct Half {
     return out << half.value;
   }
   friend void take(std::vector<Half> all);
+  friend struct std::hash<Half>;
   template <class Stream, class Traits>
   friend std::basic_istream<Stream, Traits>& hear(std::basic_istream<Stream, Traits>&, Half&);
 };
@@ -92,6 +93,23 @@ __global__ void k(float* out) { out[threadIdx.x] = lib::Half{1}.twice().value; }
   for (const char* left_out :
        {"ostream", "std::", "name()", "parse", "show", "take", "hear", "friend", "template"})
     EXPECT_THAT(text, Not(HasSubstr(left_out)));
+  expect_compiles(text, "k");
+}
+
+TEST(Extract, ReachesFriendsOfOtherNamespaces) {
+  auto source = parse_text(R"(
+namespace lib {
+namespace detail { template <class T> struct caster { static __device__ T cast(float x) { return T(x); } }; }
+class Half {
+  template <class T> friend struct detail::caster;
+public:
+  float value;
+};
+}
+__global__ void k(lib::Half* out) { out[threadIdx.x].value = 1; }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("friend struct detail::caster"));
   expect_compiles(text, "k");
 }
 
