@@ -19,6 +19,7 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   name_types();
   LATHE_CHECK(check_template_arguments());
   LATHE_CHECK(close_open_names());
+  name_sizes();
   LATHE_CHECK(geometry());
   LATHE_CHECK(choose_dtypes());
   LATHE_CHECK(arguments());

@@ -53,6 +53,8 @@ private:
   std::string element_of(const KernelParameter& parameter) const;
   Status mend_text();
   void name_types();
+  // The size of a launcher's own type, where the kernel has one element type: its size.
+  void name_sizes();
   Status geometry();
   Status choose_dtypes();
   Status arguments();

@@ -1,5 +1,6 @@
 #include "refactor/app/raw_candidate_builder.h"
 #include "refactor/rewrite/template_argument.h"
+#include "tuner/base/text.h"
 #include "tuner/compile/compile.h"
 
 #include <algorithm>
@@ -134,6 +135,26 @@ void RawCandidateBuilder::name_types() {
       names_.emplace(parameter.name, "(" + substitute(without_sizeof(argument), names_) + ")");
     }
   }
+}
+
+// quantize<In> launches k<<<rows, n, n * sizeof(In)>>>(device_cast<In>(x)): what In is to k's T is not
+// written there.
+void RawCandidateBuilder::name_sizes() {
+  constexpr std::string_view PREFIX = "sizeof_";
+  if (data_types_.size() != 1)
+    return;
+  const std::string own = std::string(PREFIX) + data_types_.front();
+  std::vector<std::string> texts(site_.grid.begin(), site_.grid.end());
+  texts.insert(texts.end(), site_.block.begin(), site_.block.end());
+  texts.push_back(site_.shared_bytes);
+  for (const std::string& text : texts)
+    for (const std::string& name : identifiers(text))
+      if (name.starts_with(PREFIX) && name != own && names_.emplace(name, own).second) {
+        const std::string type = name.substr(PREFIX.size());
+        result_.assumptions.push_back(
+            fmt::format("sizeof({}) at the launch is that of {}, the kernel's only element type", type,
+                        data_types_.front()));
+      }
 }
 
 // The template argument list with {T} for element types, or with the C++ types of `cxx` filled in.

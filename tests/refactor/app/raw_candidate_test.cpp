@@ -86,6 +86,25 @@ TEST(RawCandidate, AnotherInstanceOfALauncherCanBeAskedFor) {
   EXPECT_THAT(raw->candidate.dimensions, ElementsAre("n"));
 }
 
+TEST(RawCandidate, TheSizeOfALaunchersTypeIsThatOfTheOnlyElementType) {
+  const auto raw = raw_of(R"(
+template <typename T> __global__ void k(T* out, const T* in, int n) {
+  extern __shared__ char room[];
+  T* mine = reinterpret_cast<T*>(room);
+  mine[threadIdx.x] = in[blockIdx.x * n + threadIdx.x % n];
+  out[blockIdx.x * n + threadIdx.x % n] = mine[threadIdx.x];
+}
+template <typename In> In* device_cast(In* x) { return x; }
+template <typename In> void launch(In* out, const In* in, int rows, int n) {
+  k<<<rows, 128, 128 * sizeof(In)>>>(device_cast(out), device_cast(in), n);
+}
+void all(float* x, int rows, int n) { launch<float>(x, x, rows, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.launch.shared_bytes.text(), "128 * sizeof_T");
+  EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("sizeof(In) at the launch")));
+}
+
 TEST(RawCandidate, AFixedGridIsASize) {
   const auto raw = raw_of(R"(
 __global__ void k(float* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
