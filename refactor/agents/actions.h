@@ -9,9 +9,13 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lathe::refactor::agents {
+
+// Numbers that are known of a kernel, a problem or a state: by name, in a fixed order.
+using Features = std::vector<std::pair<std::string, double>>;
 
 enum class ActionKind { tiling, fusion, pipeline, reordering };
 std::string_view to_string(ActionKind kind);

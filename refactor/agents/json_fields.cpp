@@ -59,6 +59,26 @@ Result<std::int64_t> whole_field(const Json& json, const char* name) {
   return found->get<std::int64_t>();
 }
 
+Json features_json(const Features& features) {
+  Json json = Json::object();
+  for (const auto& [name, value] : features)
+    json[name] = value;
+  return json;
+}
+
+Result<Features> features_field(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_object())
+    return Error{std::string("field ") + name, "it is missing or no object", ""};
+  Features features;
+  for (const auto& [key, value] : found->items()) {
+    if (!value.is_number())
+      return Error{std::string("field ") + name, key + " is no number", ""};
+    features.emplace_back(key, value.get<double>());
+  }
+  return features;
+}
+
 Json action_json(const Action& action) {
   std::vector<std::string> kinds;
   for (const KnobKind kind : action.knob_kinds)

@@ -22,6 +22,9 @@ template <class T> Result<T> integer_field(const nlohmann::ordered_json& json, c
   return static_cast<T>(value);
 }
 
+nlohmann::ordered_json features_json(const Features& features);
+Result<Features> features_field(const nlohmann::ordered_json& json, const char* name);
+
 nlohmann::ordered_json action_json(const Action& action);
 Result<Action> action_from(const nlohmann::ordered_json& json);
 

@@ -14,26 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr int schema = 1;
 
-Json features_json(const Features& features) {
-  Json json = Json::object();
-  for (const auto& [name, value] : features)
-    json[name] = value;
-  return json;
-}
-
-Result<Features> features_from(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  if (found == json.end() || !found->is_object())
-    return Error{std::string("field ") + name, "it is missing or no object", ""};
-  Features features;
-  for (const auto& [key, value] : found->items()) {
-    if (!value.is_number())
-      return Error{std::string("field ") + name, key + " is no number", ""};
-    features.emplace_back(key, value.get<double>());
-  }
-  return features;
-}
-
 Json state_json(const RecordedState& state) {
   Json json{{"Key", state.key}, {"Depth", state.depth}, {"Knobs", state.knobs}};
   if (!state.request.empty())
@@ -194,16 +174,16 @@ Result<OfflineTree> tree_from_json(const Json& json, const std::string& name) {
     LATHE_TRY(tree.device, text_field(json, "Device"));
     LATHE_TRY(tree.protocol, text_field(json, "Protocol"));
     LATHE_TRY(tree.problems, texts_field(json, "Problems"));
-    LATHE_TRY(tree.facts, features_from(json, "Facts"));
+    LATHE_TRY(tree.facts, features_field(json, "Facts"));
     tree.is_host = json.value("Host", false);
     if (json.contains("ProblemFacts"))
       for (const Json& facts : json["ProblemFacts"]) {
-        LATHE_TRY(Features read_facts, features_from(Json{{"Facts", facts}}, "Facts"));
+        LATHE_TRY(Features read_facts, features_field(Json{{"Facts", facts}}, "Facts"));
         tree.problem_facts.push_back(std::move(read_facts));
       }
     if (json.contains("ProblemCounters"))
       for (const Json& counters : json["ProblemCounters"]) {
-        LATHE_TRY(Features read_counters, features_from(Json{{"Counters", counters}}, "Counters"));
+        LATHE_TRY(Features read_counters, features_field(Json{{"Counters", counters}}, "Counters"));
         tree.problem_counters.push_back(std::move(read_counters));
       }
     if (!json.contains("States") || !json["States"].is_array())

@@ -13,8 +13,6 @@
 
 namespace lathe::refactor::agents {
 
-using Features = std::vector<std::pair<std::string, double>>; // by name, in a fixed order
-
 struct RecordedEdge {
   static constexpr int failed = -1;  // the action could not be done
   static constexpr int unknown = -2; // its result is outside the recorded part

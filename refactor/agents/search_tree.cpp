@@ -36,8 +36,8 @@ Json node_json(const Node& node) {
             {"FloorShare", node.floor_share},
             {"Configuration", node.configuration},
             {"Seconds", node.seconds}};
-  for (const auto& [name, value] : node.raw_counters)
-    json["RawCounters"][name] = value;
+  if (!node.raw_counters.empty())
+    json["RawCounters"] = features_json(node.raw_counters);
   return json;
 }
 
@@ -66,13 +66,7 @@ Result<Node> node_from(const Json& json) {
   LATHE_TRY(node.configuration, text_field(json, "Configuration"));
   LATHE_TRY(node.seconds, number_field(json, "Seconds"));
   if (json.contains("RawCounters")) {
-    if (!json["RawCounters"].is_object())
-      return Error{"field RawCounters", "it is no object", ""};
-    for (const auto& [name, value] : json["RawCounters"].items()) {
-      if (!value.is_number())
-        return Error{"field RawCounters", name + " is no number", ""};
-      node.raw_counters.emplace_back(name, value.get<double>());
-    }
+    LATHE_TRY(node.raw_counters, features_field(json, "RawCounters"));
   }
   return node;
 }

@@ -8,7 +8,6 @@
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace lathe::refactor::agents {
@@ -41,7 +40,7 @@ struct Node {
   std::vector<double> speedups;    // raw / best, one a problem
   std::vector<double> floor_share; // copy floor / best, one a problem; 0: unknown
   // Of the raw kernel, where this attempt's measurement told its counters (counter_features).
-  std::vector<std::pair<std::string, double>> raw_counters;
+  Features raw_counters;
   std::string configuration; // the best one of the first problem, for people
   double seconds = 0;        // device time that its score took
 

@@ -75,14 +75,8 @@ Result<int> adopt_counters(agents::OfflineTree& tree, Store& store) {
   int found = 0;
   for (std::size_t i = 0; i < tree.problems.size(); ++i)
     for (const StoreKey& key : keys) {
-      // "bf16 n=16 d=4096": types, then dimensions.
-      std::string sizes;
-      for (std::size_t at = 0; at < key.workload.size();) {
-        const std::size_t end = std::min(key.workload.find(' ', at), key.workload.size());
-        if (const std::string part = key.workload.substr(at, end - at); part.find('=') != std::string::npos)
-          sizes += (sizes.empty() ? "" : ",") + part;
-        at = end + 1;
-      }
+      std::string sizes = key.workload; // "bf16 n=16 d=4096": types, which are no sizes, then dimensions
+      std::ranges::replace(sizes, ' ', ',');
       if (key.device != tree.device ||
           agents::dimensions_of(sizes) != agents::dimensions_of(tree.problems[i]))
         continue;
@@ -99,7 +93,7 @@ Result<int> adopt_counters(agents::OfflineTree& tree, Store& store) {
   return found;
 }
 
-int adopt_counters(const fs::path& file, const fs::path& folder) {
+int adopt_stored_counters(const fs::path& file, const fs::path& folder) {
   std::error_code failure;
   if (!fs::exists(file, failure))
     return fail(usage_error("cannot read " + file.string(), "there is no such results store",
@@ -176,7 +170,7 @@ int explore_command(const Arguments& arguments) {
   if (line.has("counters")) {
     if (!line.has("output"))
       return fail(usage_error("lathe explore --counters", "no folder of trees", "name it with --output"));
-    return adopt_counters(line.get<std::string>("counters"), line.get<std::string>("output"));
+    return adopt_stored_counters(line.get<std::string>("counters"), line.get<std::string>("output"));
   }
   if (!line.has("queue"))
     return fail(usage_error("lathe explore", "no queue given", "name its folder with --queue"));

@@ -63,8 +63,8 @@ private:
   Result<Candidate> write(const agents::SearchTree& tree, agents::NodeId parent, const agents::Plan& plan);
   Result<Certificate> judge_candidate(const Candidate& candidate, const OutputPaths& paths, TuningSpec& spec,
                                       std::uint64_t seed);
-  // The node with its score, or awaited. `rank`: what is to be answered first.
-  // `id`: of the node in the tree, or that it will have.
+  // The node with its score, or awaited. `id`: of the node in the tree, or that it will have; what is older
+  // is to be answered first.
   Result<agents::Node> score(const agents::SearchTree& tree, agents::Node node, const TuningSpec& spec,
                              agents::NodeId id) const;
 

@@ -85,22 +85,18 @@ private:
   HostValue method(const clang::Expr* object, const std::string& name,
                    llvm::ArrayRef<const clang::Expr*> arguments, clang::QualType type);
   void visit_children(const clang::Stmt* statement);
-  // What the launcher's own template parameters are, or its class's: a number where every instance in use
-  // agrees, else a name with its values.
-  void bind_parameters(const clang::TemplateParameterList& parameters,
-                       const std::vector<const clang::TemplateArgumentList*>& instances);
   // A closure that goes to code that is not read is called there, once, with what is not known.
   void called_elsewhere(const HostValue& value);
 
   // host_statements.cpp
   void read_once(const clang::FunctionDecl* launcher, bool loops_leave_sizes);
+  // What the launcher's own template parameters are, or its class's: a number where every instance in use
+  // agrees, else a name with its values.
+  void bind_parameters(const clang::TemplateParameterList& parameters,
+                       const std::vector<const clang::TemplateArgumentList*>& instances);
   Flow execute(const clang::Stmt* statement);
   Flow execute_if(const clang::IfStmt* statement);
   Flow execute_switch(const clang::SwitchStmt* statement);
-  bool unroll_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
-  void execute_loop(const clang::Stmt* loop, const clang::Stmt* body);
-  // `while (n % tile != 0) n++;`: true where the loop is that, and n is a multiple now.
-  bool round_in_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
   void declare(const clang::VarDecl* variable);
   // The variable as a dimension of its own.
   HostValue dimension(const clang::VarDecl* variable);
@@ -112,10 +108,16 @@ private:
                     const std::map<std::string, std::uintptr_t>& names);
   void assign(const clang::Expr* target, const HostValue& value);
   HostValue* place(const clang::Expr* target);
-  // Of what the statement changes nothing is known any more; `as_sizes`: integers are sizes of their own.
-  void forget(const clang::Stmt* statement, const std::string& why, bool as_sizes = false);
   void merge(const HostValue& condition, const State& yes, const State& no, const std::string& why);
   HostValue returned_value(const std::vector<Returned>& returned);
+
+  // host_loops.cpp
+  bool unroll_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
+  void execute_loop(const clang::Stmt* loop, const clang::Stmt* body);
+  // `while (n % tile != 0) n++;`: true where the loop is that, and n is a multiple now.
+  bool round_in_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
+  // Of what the statement changes nothing is known any more; `as_sizes`: integers are sizes of their own.
+  void forget(const clang::Stmt* statement, const std::string& why, bool as_sizes = false);
 
   // host_launches.cpp
   bool record_launch(const clang::CallExpr* call);

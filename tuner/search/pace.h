@@ -11,7 +11,7 @@ namespace lathe {
 // so that a search proposes the same whatever the machine's cores do.
 class Pace {
 public:
-  // `most`: configurations evaluated together at most; twice as many are under way.
+  // `most`: configurations evaluated together at most; up to twice as many are under way.
   explicit Pace(std::size_t most) : most_(std::max<std::size_t>(1, most)) {}
   // Where nothing is learned from results there is nothing to wait for: so many are under way that compilers
   // have work while the device measures, and enough of it to compile some together.

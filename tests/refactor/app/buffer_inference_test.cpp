@@ -40,28 +40,19 @@ std::string size_of_x(Candidate raw, const std::map<std::string, std::int64_t>& 
   return raw.arguments.front().count.text();
 }
 
-TEST(BufferInference, OneLargeSizeWhoseSquareIsTooMuch) {
-  EXPECT_EQ(size_of_x(candidate(R"(
+constexpr const char* SQUARE = R"(
 __global__ void k(unsigned char* x, int n) {
   const long row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row < n) x[row * n + n - 1] = 1;
 }
-)",
-                                "(n + 63) / 64", "64", {"n"}),
-                      {{"n", 65536}}),
-            "n * n");
+)";
+
+TEST(BufferInference, OneLargeSizeWhoseSquareIsTooMuch) {
+  EXPECT_EQ(size_of_x(candidate(SQUARE, "(n + 63) / 64", "64", {"n"}), {{"n", 65536}}), "n * n");
 }
 
 TEST(BufferInference, ASizeThatRunsWhileLargerOnesDoNot) {
-  EXPECT_EQ(size_of_x(candidate(R"(
-__global__ void k(unsigned char* x, int n) {
-  const long row = blockIdx.x * blockDim.x + threadIdx.x;
-  if (row < n) x[row * n + n - 1] = 1;
-}
-)",
-                                "(n + 63) / 64", "64", {"n"}),
-                      {{"n", 12000}}),
-            "n * n");
+  EXPECT_EQ(size_of_x(candidate(SQUARE, "(n + 63) / 64", "64", {"n"}), {{"n", 12000}}), "n * n");
 }
 
 TEST(BufferInference, SmallSizesAtWhichNothingIsLaunched) {
