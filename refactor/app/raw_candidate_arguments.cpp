@@ -6,6 +6,11 @@
 namespace lathe::refactor {
 namespace {
 
+// Whether a size may be passed as it: the numbers of a byte are too few for sizes.
+bool holds_sizes(const std::string& dtype) {
+  return dtype != "i8" && dtype != "u8";
+}
+
 // Numbers of which any value is as good as another: floating point, and switches. Not what may be an index.
 bool holds_any_value(const std::string& dtype) {
   return dtype.starts_with('f') || dtype.starts_with('e') || dtype.starts_with('b');
@@ -54,6 +59,12 @@ Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
     auto parsed = Expression::parse(text.empty() ? parameter.name : text);
     if (!parsed.ok())
       parsed = Expression::parse(parameter.name);
+    if (parsed.ok() && !parsed->names().empty() && !holds_sizes(argument.dtype)) {
+      argument.value = Expression(Value{std::int64_t{1}});
+      result_.assumptions.push_back(
+          fmt::format("{0} = 1 (say otherwise with --argument {0}=VALUE)", parameter.name));
+      return argument;
+    }
     LATHE_TRY(argument.value, std::move(parsed));
     return argument;
   }

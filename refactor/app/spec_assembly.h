@@ -15,16 +15,6 @@ struct OutputPaths {
   static OutputPaths under(const std::filesystem::path& folder, const std::string& name);
 };
 
-// Sizes for a kernel that comes without a workload: guesses by the dimensions' names, within what a block may
-// have on the architecture; each said in `assumptions`.
-std::vector<Problem> usual_problems(const Candidate& raw, const std::string& architecture,
-                                    std::vector<std::string>& assumptions);
-
-// Halves guessed sizes, the largest first, until the buffers are no more than any device holds: a matrix of n
-// by n is much larger than n says. Each change is said in `assumptions`.
-void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
-                   std::vector<std::string>& assumptions);
-
 // Drops the problems whose default configuration the conditions exclude (the raw kernel was never launched
 // so), each said in `assumptions`; keeps all of them where none would be left.
 void drop_excluded_problems(TuningSpec& spec, std::vector<std::string>& assumptions);

@@ -3,6 +3,7 @@
 #include "refactor/app/buffer_inference.h"
 #include "refactor/app/launched_kernel.h"
 #include "refactor/app/launcher_search.h"
+#include "refactor/app/usual_problems.h"
 #include "refactor/extract/flatten.h"
 #include "tuner/app/options.h"
 #include "tuner/base/files.h"

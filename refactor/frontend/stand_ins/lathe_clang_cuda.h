@@ -29,4 +29,27 @@ LATHE_DEVICE_ float __tanhf(float x) {
   return y;
 }
 #undef LATHE_DEVICE_
+
+// nvcc lets host code call CUDA's min and max, which the wrapper declares for devices alone.
+#define LATHE_EXTREMES_(type, a_type, b_type)                                                                \
+  static __inline__ __host__ type min(a_type a, b_type b) {                                                  \
+    return static_cast<type>(a) < static_cast<type>(b) ? static_cast<type>(a) : static_cast<type>(b);        \
+  }                                                                                                          \
+  static __inline__ __host__ type max(a_type a, b_type b) {                                                  \
+    return static_cast<type>(a) < static_cast<type>(b) ? static_cast<type>(b) : static_cast<type>(a);        \
+  }
+#define LATHE_INTEGERS_(name)                                                                                \
+  LATHE_EXTREMES_(name, name, name)                                                                          \
+  LATHE_EXTREMES_(unsigned name, unsigned name, unsigned name)                                               \
+  LATHE_EXTREMES_(unsigned name, name, unsigned name)                                                        \
+  LATHE_EXTREMES_(unsigned name, unsigned name, name)
+LATHE_INTEGERS_(int)
+LATHE_INTEGERS_(long)
+LATHE_INTEGERS_(long long)
+LATHE_EXTREMES_(float, float, float)
+LATHE_EXTREMES_(double, double, double)
+LATHE_EXTREMES_(double, float, double)
+LATHE_EXTREMES_(double, double, float)
+#undef LATHE_INTEGERS_
+#undef LATHE_EXTREMES_
 #endif

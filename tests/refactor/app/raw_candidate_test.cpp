@@ -1,6 +1,6 @@
 // From a source file to what the rules start with: template arguments, types, sizes.
 #include "refactor/app/raw_candidate.h"
-#include "refactor/app/spec_assembly.h"
+#include "refactor/app/usual_problems.h"
 #include "refactor/extract/extract.h"
 
 #include <gmock/gmock.h>
@@ -103,6 +103,20 @@ void all(float* x, int rows, int n) { launch<float>(x, x, rows, n); }
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
   EXPECT_EQ(raw->candidate.launch.shared_bytes.text(), "128 * sizeof_T");
   EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("sizeof(In) at the launch")));
+}
+
+TEST(RawCandidate, AByteIsNoSize) {
+  const auto raw = raw_of(R"(
+__global__ void k(char* x, char value, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] = value;
+}
+void launch(char* x, int rank, int n) { k<<<(n + 127) / 128, 128>>>(x, rank, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.dimensions, ElementsAre("n"));
+  EXPECT_EQ(raw->candidate.arguments[1].value.text(), "1");
+  EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("value = 1")));
 }
 
 TEST(RawCandidate, AFixedGridIsASize) {
@@ -317,6 +331,43 @@ void launch(float* out, const float* in, int width, int depth) {
     EXPECT_GT(2 * bytes, 232448) << "no smaller than needed";
   }
   EXPECT_THAT(assumptions, testing::Contains(HasSubstr("halved")));
+}
+
+// Not 27 problems of three counts; and a row's length is not a count, nor a switch a size.
+TEST(UsualProblems, NamesSayWhatSizesAreUsual) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, int batch_size, int numTokens, int seq_len, int elems_per_row, int num_heads,
+                  int head_dim, int top_k, int neox_style, int kernel_size) {
+  out[blockIdx.x] = batch_size + numTokens + seq_len + elems_per_row + num_heads + head_dim + top_k +
+                    neox_style + kernel_size;
+}
+void launch(float* out, int batch_size, int numTokens, int seq_len, int elems_per_row, int num_heads,
+            int head_dim, int top_k, int neox_style, int kernel_size) {
+  k<<<batch_size, 128>>>(out, batch_size, numTokens, seq_len, elems_per_row, num_heads, head_dim, top_k,
+                         neox_style, kernel_size);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, "sm_90", assumptions);
+  ASSERT_EQ(problems.size(), 6u);
+  for (const Problem& problem : problems) {
+    EXPECT_EQ(problem.dimensions.at("elems_per_row"), 4096);
+    EXPECT_EQ(problem.dimensions.at("num_heads"), 32);
+    EXPECT_EQ(problem.dimensions.at("head_dim"), 128);
+    EXPECT_EQ(problem.dimensions.at("top_k"), 8);
+    EXPECT_EQ(problem.dimensions.at("neox_style"), 1);
+    EXPECT_EQ(problem.dimensions.at("kernel_size"), 3);
+  }
+  for (const char* count : {"batch_size", "numTokens", "seq_len"}) {
+    const auto large_alone = [&](const Problem& problem) {
+      return problem.dimensions.at(count) == 4096 && problem.dimensions.at("batch_size") *
+                                                             problem.dimensions.at("numTokens") *
+                                                             problem.dimensions.at("seq_len") ==
+                                                         4096;
+    };
+    EXPECT_EQ(std::ranges::count_if(problems, large_alone), 1) << count;
+  }
 }
 
 // A quotient of two guesses is 0, a product of two is more blocks than an axis takes.

@@ -330,6 +330,29 @@ template <class T> void launch(T* x, Shape shape, int n) {
   EXPECT_EQ(value_of(sites[0].block[0], {{"n", 4096}}), 1024);
 }
 
+TEST(Launch, HostCodeMayCallCudasMinAndMax) {
+  const auto sites = launches(R"(
+template <class T> __global__ void k(T* x, int n) {
+  if (threadIdx.x < min(n, 7)) x[threadIdx.x] = max(x[0], x[1]);
+}
+inline int blocks(int n, int threads = 512) {
+  int wanted = (n + threads - 1) / threads;
+  return min(wanted, 4096);
+}
+template <class T> void launch(T* x, int n, long rows) {
+  k<T><<<blocks(n), max(32l, min(rows, 1024l))>>>(x, min(n, 100u));
+}
+template void launch<float>(float*, int, long);
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  for (const int n : {5, 512, 513, 1 << 24})
+    EXPECT_EQ(value_of(sites[0].grid[0], {{"n", n}}), std::min((n + 511) / 512, 4096)) << n;
+  for (const int rows : {1, 100, 5000})
+    EXPECT_EQ(value_of(sites[0].block[0], {{"rows", rows}}), std::clamp(rows, 32, 1024)) << rows;
+  EXPECT_EQ(value_of(sites[0].arguments.at("n"), {{"n", 7}}), 7);
+}
+
 // A search for the best block leaves nothing readable behind; the cases say what it was.
 TEST(Launch, ACaseSaysWhatItsSubjectIs) {
   const auto sites = launches(R"(

@@ -142,6 +142,53 @@ __global__ void k(int* out, const int* in, int n) {
   EXPECT_EQ(out[129], 0xaaaa);
 }
 
+TEST(Libraries, LanesOfOneLabelWorkTogether) {
+  const auto out = run<int>(R"(
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void k(int* out, const int* in, int n) {
+  if (threadIdx.x % 4 == 3) return;
+  const cg::coalesced_group active = cg::coalesced_threads();
+  const auto same = cg::labeled_partition(active, threadIdx.x % 4);
+  const auto low = cg::binary_partition(active, threadIdx.x < 8);
+  out[threadIdx.x] = same.size() * 100 + same.thread_rank();
+  out[32 + threadIdx.x] = low.size();
+})",
+                            shape(1, 32), 64, counted(32));
+  for (std::size_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(out[i], i % 4 == 3 ? 0 : static_cast<int>(800 + i / 4)) << i;
+    EXPECT_EQ(out[32 + i], i % 4 == 3 ? 0 : i < 8 ? 6 : 18) << i;
+  }
+}
+
+TEST(Libraries, AGroupOfAnyKindIsPassedOn) {
+  const auto out = run<int>(R"(
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__device__ int sum(cg::thread_group group, int* part, int value) {
+  for (int i = group.size() / 2; i > 0; i /= 2) {
+    part[group.thread_rank()] = value;
+    group.sync();
+    if (group.thread_rank() < i) value += part[group.thread_rank() + i];
+    group.sync();
+  }
+  return value;
+}
+__global__ void k(int* out, const int* in, int n) {
+  extern __shared__ int part[];
+  cg::thread_block block = cg::this_thread_block();
+  const int whole = sum(block, part, in[threadIdx.x]);
+  const auto few = cg::tiled_partition(block, 8);
+  const int mine = sum(few, part + threadIdx.x / 8 * 8, in[threadIdx.x]);
+  if (threadIdx.x == 0) out[0] = whole;
+  if (few.thread_rank() == 0) out[1 + threadIdx.x / 8] = mine;
+})",
+                            shape(1, 64, 64 * sizeof(int)), 9, counted(64));
+  EXPECT_EQ(out[0], 64 * 65 / 2);
+  for (int group = 0; group < 8; ++group)
+    EXPECT_EQ(out[static_cast<std::size_t>(1 + group)], 64 * group + 36);
+}
+
 TEST(Libraries, AGridOfSeveralBlocksDoesNotSynchronise) {
   const HostRunResult result = outcome(R"(
 #include <cooperative_groups.h>

@@ -162,6 +162,38 @@ template <unsigned LANES, class Group> thread_block_tile<LANES, Group> tiled_par
   return {};
 }
 
+// The lanes of a group that have the same label, or a predicate that is as true; every lane of it must ask.
+template <class Label> coalesced_group labeled_partition(const lanes_of_warp& group, Label label) {
+  return coalesced_group(__match_any_sync(group.mask(), label));
+}
+inline coalesced_group binary_partition(const lanes_of_warp& group, bool predicate) {
+  return coalesced_group(__match_any_sync(group.mask(), static_cast<int>(predicate)));
+}
+
+// A group whose kind is known at run time only: a whole block, or lanes of a warp.
+class thread_group {
+public:
+  thread_group(const thread_block&) : lanes_(0), is_block_(true) {}
+  thread_group(const lanes_of_warp& lanes) : lanes_(lanes), is_block_(false) {}
+  unsigned size() const { return is_block_ ? thread_block::size() : lanes_.size(); }
+  unsigned num_threads() const { return size(); }
+  unsigned thread_rank() const { return is_block_ ? thread_block::thread_rank() : lanes_.thread_rank(); }
+  void sync() const {
+    if (is_block_)
+      thread_block::sync();
+    else
+      lanes_.sync();
+  }
+
+private:
+  lanes_of_warp lanes_;
+  bool is_block_;
+};
+inline thread_group tiled_partition(const thread_group&, unsigned lanes) {
+  const unsigned all = lanes >= 32 ? 0xffffffffu : (1u << lanes) - 1;
+  return thread_group(coalesced_group(all << (lathe::lane() / lanes * lanes)));
+}
+
 template <class Group> void sync(const Group& group) {
   group.sync();
 }

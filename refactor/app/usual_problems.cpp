@@ -1,0 +1,302 @@
+#include "refactor/app/usual_problems.h"
+
+#include "tuner/device/device.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+// " num heads " of num_heads and of numHeads: what a name's words are is asked by substrings with spaces.
+std::string words_of(const std::string& name) {
+  std::string words = " ";
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const auto letter = static_cast<unsigned char>(name[i]);
+    if (name[i] == '_') {
+      words += ' ';
+      continue;
+    }
+    if (i > 0 && std::isupper(letter) && std::islower(static_cast<unsigned char>(name[i - 1])))
+      words += ' ';
+    words += static_cast<char>(std::tolower(letter));
+  }
+  return words + ' ';
+}
+
+bool says_any(const std::string& words, std::initializer_list<const char*> wanted) {
+  return std::ranges::any_of(wanted, [&](const char* word) { return words.find(word) != std::string::npos; });
+}
+
+// The size that a dimension of this name has in most models and programs, whatever the problem; nothing where
+// the name does not say. The first line that fits counts.
+std::optional<std::int64_t> usual_size(const std::string& name) {
+  struct Usual {
+    std::initializer_list<const char*> words;
+    std::int64_t size;
+  };
+  static const std::array usual{
+      Usual{{" head size ", " head dim ", "headdim", " per head "}, 128},
+      Usual{{" head", " nhead"}, 32},
+      Usual{{" expert"}, 64},
+      Usual{{" topk ", " top k "}, 8},
+      Usual{{" vocab"}, 32768},
+      Usual{{" rotary dim ", " rot dim "}, 64},
+      Usual{{" kernel size ", " kernel h ", " kernel w ", " filter size ", " filter h ", " filter w "}, 3},
+      Usual{{" pooled "}, 7},
+      Usual{{" padding ", " pad ", " dilation", " mode ", " style "}, 1},
+      Usual{{" ratio ", " scale factor "}, 2},
+      Usual{{" block size "}, 16},
+      Usual{{" group"}, 128},
+  };
+  const std::string words = words_of(name);
+  for (const Usual& line : usual)
+    if (says_any(words, line.words))
+      return line.size;
+  return {};
+}
+
+// Whether a dimension of this name counts things of which there are few in one call and many in another. The
+// length of a row is no such count.
+bool is_count(const std::string& name) {
+  const std::string words = words_of(name);
+  if (says_any(words, {" per row ", " per token ", " row size ", " row len", " stride "}))
+    return false;
+  return says_any(words, {"token", "batch", "row", " num ", " seq"}) || name == "n" || name == "m";
+}
+
+// Of dimensions whose names say nothing: the more of them are multiplied, the smaller each has to be.
+std::int64_t usual_length(const std::vector<std::string>& dimensions) {
+  const auto nameless = std::ranges::count_if(
+      dimensions, [](const std::string& name) { return !usual_size(name) && !is_count(name); });
+  return nameless <= 2 ? 4096 : nameless == 3 ? 256 : 64;
+}
+
+// A problem for each size of the only count. Of several counts all are small, middling and large together,
+// and each is large alone: all combinations would be more than a tuning gets through.
+std::vector<Problem> with_counts(const Problem& common, const std::vector<std::string>& counts,
+                                 std::vector<std::string>& assumptions) {
+  if (counts.empty())
+    return {common};
+  const bool is_only_dimension = counts.size() == 1 && common.dimensions.empty(); // a count of elements
+  const std::array<std::int64_t, 3> sizes = is_only_dimension
+                                                ? std::array<std::int64_t, 3>{1 << 16, 1 << 20, 1 << 24}
+                                                : std::array<std::int64_t, 3>{1, 64, 4096};
+  std::vector<Problem> problems;
+  for (const std::int64_t size : sizes) {
+    problems.push_back(common);
+    for (const std::string& name : counts)
+      problems.back().dimensions[name] = size;
+  }
+  if (counts.size() > 1)
+    for (const std::string& large : counts) {
+      problems.push_back(problems.front());
+      problems.back().dimensions[large] = sizes.back();
+    }
+  for (const std::string& name : counts)
+    assumptions.push_back(fmt::format("{} = {}{} (say otherwise with --problem or a workload file)", name,
+                                      fmt::join(sizes, ", "), counts.size() > 1 ? ", not all with all" : ""));
+  return problems;
+}
+
+// A part of the raw launch at these sizes, with each type at its widest; nothing where it has no value.
+std::optional<std::int64_t> launch_value(const Candidate& raw, const DeviceInfo* device,
+                                         const Problem& problem, const Expression& expression) {
+  const std::map<std::string, Value> limits = device ? device->limits() : std::map<std::string, Value>();
+  const auto lookup = [&](std::string_view name) -> std::optional<Value> {
+    if (const auto found = problem.dimensions.find(std::string(name)); found != problem.dimensions.end())
+      return Value{found->second};
+    for (const TypeParameter& type : raw.types)
+      if (name == "sizeof_" + type.name)
+        return Value{std::int64_t{dtype_size(*std::ranges::max_element(type.dtypes, {}, dtype_size))}};
+    return std::nullopt;
+  };
+  const auto value = expression.evaluate(lookup);
+  const auto* number = value.ok() ? std::get_if<std::int64_t>(&*value) : nullptr;
+  return number ? std::optional(*number) : std::nullopt;
+}
+
+// Whether the raw launch has at least one block and one thread at these sizes: n / 4 may be none.
+bool has_blocks(const Candidate& raw, const DeviceInfo* device, const Problem& problem) {
+  const auto is_positive = [&](const Expression& expression) {
+    return launch_value(raw, device, problem, expression).value_or(0) > 0;
+  };
+  return std::all_of(raw.launch.grid.begin(), raw.launch.grid.end(), is_positive) &&
+         std::all_of(raw.launch.block.begin(), raw.launch.block.end(), is_positive);
+}
+
+// Whether a block at these sizes has no more threads and shared memory than the device holds.
+bool block_fits(const Candidate& raw, const DeviceInfo& device, const Problem& problem) {
+  std::int64_t threads = 1;
+  for (const Expression& size : raw.launch.block)
+    threads *= std::clamp<std::int64_t>(launch_value(raw, &device, problem, size).value_or(1), 1, 1 << 20);
+  return threads <= device.max_threads_per_block &&
+         launch_value(raw, &device, problem, raw.launch.shared_bytes).value_or(0) <=
+             device.shared_per_block_optin;
+}
+
+// Halves the sizes that the block and its shared memory follow, the largest first, until the device holds
+// them. True where that was needed.
+bool fit_to_device(const Candidate& raw, const DeviceInfo& device, Problem& problem) {
+  std::vector<std::string> followed = raw.launch.shared_bytes.names();
+  for (const Expression& size : raw.launch.block)
+    followed.insert(followed.end(), size.names().begin(), size.names().end());
+  bool is_smaller = false;
+  while (!block_fits(raw, device, problem)) {
+    std::int64_t* largest = nullptr;
+    for (const std::string& name : followed)
+      if (const auto found = problem.dimensions.find(name);
+          found != problem.dimensions.end() && (!largest || found->second > *largest))
+        largest = &found->second;
+    if (!largest || *largest == 1)
+      break;
+    *largest /= 2;
+    is_smaller = true;
+  }
+  return is_smaller;
+}
+
+// Whether the device takes the raw launch at these sizes.
+bool is_launchable(const Candidate& raw, const DeviceInfo& device, const Problem& problem) {
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    if (launch_value(raw, &device, problem, raw.launch.grid[axis]).value_or(0) > device.max_grid[axis])
+      return false;
+  return has_blocks(raw, &device, problem) && block_fits(raw, device, problem);
+}
+
+// Where nothing can be launched at the guessed sizes (a quotient of two of them is 0, a product too many
+// blocks), one or two of them are changed, as little as will do. True where that was needed and helped.
+bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& problem) {
+  if (is_launchable(raw, device, problem))
+    return false;
+  std::set<std::string> names;
+  for (const auto* axes : {&raw.launch.grid, &raw.launch.block})
+    for (const Expression& size : *axes)
+      for (const std::string& name : size.names())
+        if (problem.dimensions.contains(name))
+          names.insert(name);
+  constexpr int DOUBLINGS = 24; // a grid of n / 2^18 blocks has one
+  std::optional<Problem> best;
+  int least_change = 0;
+  const auto consider = [&](const Problem& changed, int change) {
+    if ((!best || change < least_change) && is_launchable(raw, device, changed)) {
+      best = changed;
+      least_change = change;
+    }
+  };
+  const auto change_of = [&](const std::string& name, int doublings) {
+    const auto now =
+        static_cast<int>(std::bit_width(static_cast<std::uint64_t>(problem.dimensions.at(name)))) - 1;
+    return std::abs(doublings - now);
+  };
+  for (const std::string& name : names)
+    for (int size = 0; size <= DOUBLINGS; ++size) {
+      Problem one = problem;
+      one.dimensions[name] = std::int64_t{1} << size;
+      consider(one, change_of(name, size));
+      for (const std::string& other : names)
+        for (int other_size = 0; other > name && other_size <= DOUBLINGS; ++other_size) {
+          Problem two = one;
+          two.dimensions[other] = std::int64_t{1} << other_size;
+          consider(two, change_of(name, size) + change_of(other, other_size));
+        }
+    }
+  if (best)
+    problem = *best;
+  return best.has_value();
+}
+
+} // namespace
+
+std::vector<Problem> usual_problems(const Candidate& raw, const std::string& architecture,
+                                    std::vector<std::string>& assumptions) {
+  Problem common;
+  std::vector<std::string> counts; // dimensions that are small in one call and large in another
+  const std::int64_t length = usual_length(raw.dimensions);
+  for (const std::string& name : raw.dimensions) {
+    const std::optional<std::int64_t> usual = usual_size(name);
+    if (!usual && (raw.dimensions.size() == 1 || is_count(name))) {
+      counts.push_back(name);
+      continue;
+    }
+    common.dimensions[name] = usual.value_or(length);
+    assumptions.push_back(fmt::format("{} = {} (say otherwise with --problem or a workload file)", name,
+                                      common.dimensions[name]));
+  }
+  std::vector<Problem> problems = with_counts(common, counts, assumptions);
+  const auto device = known_device(architecture);
+  if (device.ok()) {
+    bool is_smaller = false;
+    std::set<std::string> changes;
+    std::vector<Problem> held;
+    for (Problem& problem : problems) {
+      is_smaller |= fit_to_device(raw, *device, problem);
+      const Problem guessed = problem;
+      if (make_launchable(raw, *device, problem))
+        for (const auto& [name, size] : problem.dimensions)
+          if (size != guessed.dimensions.at(name))
+            changes.insert(fmt::format("{} = {} in place of {}, at which nothing can be launched", name, size,
+                                       guessed.dimensions.at(name)));
+      if (std::ranges::find(held, problem.dimensions, &Problem::dimensions) == held.end())
+        held.push_back(std::move(problem));
+    }
+    problems = std::move(held);
+    assumptions.insert(assumptions.end(), changes.begin(), changes.end());
+    if (is_smaller)
+      assumptions.push_back("sizes at which a block asks for more threads or shared memory than " +
+                            architecture + " has are halved until it does not");
+  }
+  std::vector<Problem> launched;
+  std::copy_if(problems.begin(), problems.end(), std::back_inserter(launched), [&](const Problem& problem) {
+    return has_blocks(raw, device.ok() ? &*device : nullptr, problem);
+  });
+  return launched.empty() ? problems : launched;
+}
+
+void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
+                   std::vector<std::string>& assumptions) {
+  constexpr double MOST_BYTES = 8e9; // half of what the smallest devices of today hold
+  const auto bytes = [&](const Problem& problem) {
+    double sum = 0;
+    for (const Argument& argument : raw.arguments)
+      if (argument.is_buffer) {
+        const auto type = std::ranges::find(raw.types, argument.dtype, &TypeParameter::name);
+        const std::string& dtype = type == raw.types.end() ? argument.dtype : type->dtypes.front();
+        sum += static_cast<double>(launch_value(raw, nullptr, problem, argument.count).value_or(0)) *
+               dtype_size(dtype);
+      }
+    return sum;
+  };
+  std::vector<Problem> held;
+  std::set<std::string> changes;
+  for (Problem problem : problems) {
+    const Problem guessed = problem;
+    while (bytes(problem) > MOST_BYTES) {
+      std::int64_t* largest = nullptr;
+      for (const Argument& argument : raw.arguments)
+        for (const std::string& name : argument.count.names())
+          if (const auto found = problem.dimensions.find(name);
+              found != problem.dimensions.end() && (!largest || found->second > *largest))
+            largest = &found->second;
+      if (!largest || *largest <= 1)
+        break;
+      *largest /= 2;
+    }
+    for (const auto& [name, size] : problem.dimensions)
+      if (size != guessed.dimensions.at(name))
+        changes.insert(fmt::format("{} = {} in place of {}, at which the buffers are too large for a device",
+                                   name, size, guessed.dimensions.at(name)));
+    if (std::ranges::find(held, problem.dimensions, &Problem::dimensions) == held.end())
+      held.push_back(std::move(problem));
+  }
+  problems = std::move(held);
+  assumptions.insert(assumptions.end(), changes.begin(), changes.end());
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,21 @@
+// Problem sizes for a kernel that comes without any.
+#pragma once
+
+#include "refactor/app/raw_candidate.h"
+
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// Sizes for a kernel that comes without a workload: guesses by the dimensions' names, within what a block may
+// have on the architecture; each said in `assumptions`.
+std::vector<Problem> usual_problems(const Candidate& raw, const std::string& architecture,
+                                    std::vector<std::string>& assumptions);
+
+// Halves guessed sizes, the largest first, until the buffers are no more than any device holds: a matrix of n
+// by n is much larger than n says. Each change is said in `assumptions`.
+void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
+                   std::vector<std::string>& assumptions);
+
+} // namespace lathe::refactor
