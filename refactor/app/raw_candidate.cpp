@@ -17,6 +17,7 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   LATHE_CHECK(override_template_arguments());
   take_instance();
   name_types();
+  take_widest_instance();
   LATHE_CHECK(check_template_arguments());
   LATHE_CHECK(close_open_names());
   name_sizes();

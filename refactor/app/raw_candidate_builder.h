@@ -4,8 +4,10 @@
 #include "refactor/app/raw_candidate.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lathe::refactor {
@@ -16,6 +18,8 @@ bool plain_word(const std::string& text);
 std::string substitute(const std::string& text, const std::map<std::string, std::string>& names);
 // C++ to the expression language: "16 / sizeof(T)" -> "16 / sizeof_T".
 std::string without_sizeof(const std::string& text);
+// a and b of "gcd(a, b)"; nothing where the text is anything else.
+std::optional<std::pair<std::string, std::string>> operands_of_gcd(const std::string& text);
 // "const T" -> "T".
 std::string without_qualifiers(std::string type);
 // CUDA's vector types as what they are vectors of: float4 -> f32. Empty: none of them.
@@ -39,6 +43,8 @@ private:
   void substitute_in_site(const std::map<std::string, std::string>& values);
   Status override_template_arguments();
   void take_instance();
+  void take_widest_instance();
+  bool follows_size(const std::string& text) const;
   Status check_template_arguments() const;
   Status close_open_names();
   Error ask_for(const std::string& name) const;

@@ -34,6 +34,26 @@ std::string without_sizeof(const std::string& text) {
   return std::regex_replace(text, pattern, "sizeof_$1");
 }
 
+std::optional<std::pair<std::string, std::string>> operands_of_gcd(const std::string& text) {
+  constexpr std::string_view call = "gcd(";
+  if (!text.starts_with(call) || !text.ends_with(')'))
+    return {};
+  std::size_t comma = std::string::npos, depth = 0;
+  for (std::size_t i = call.size(); i + 1 < text.size(); ++i) {
+    if (text[i] == ')' && depth == 0)
+      return {}; // the call ends before the text does
+    depth += text[i] == '(' ? 1 : 0;
+    depth -= text[i] == ')' ? 1 : 0;
+    if (text[i] == ',' && depth == 0)
+      comma = i;
+  }
+  if (comma == std::string::npos)
+    return {};
+  const std::size_t second = text.find_first_not_of(' ', comma + 1);
+  return std::pair(text.substr(call.size(), comma - call.size()),
+                   text.substr(second, text.size() - 1 - second));
+}
+
 std::string without_qualifiers(std::string type) {
   for (const std::string prefix : {"const ", "volatile "})
     if (type.starts_with(prefix))

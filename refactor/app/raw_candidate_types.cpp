@@ -80,6 +80,40 @@ void RawCandidateBuilder::take_instance() {
   }
 }
 
+// A common divisor of a number and the problem's size, as vectors are chosen by: the number itself, which it
+// is where the size is a multiple of it. Other sizes are launched as other instances.
+void RawCandidateBuilder::take_widest_instance() {
+  for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
+    const std::string& name = kernel_.template_parameters[i].name;
+    std::string& argument = site_.template_arguments[i];
+    const auto operands = operands_of_gcd(argument);
+    if (is_type_parameter(kernel_.template_parameters[i]) || !operands)
+      continue;
+    for (const bool is_first : {true, false}) {
+      const std::string& number = is_first ? operands->first : operands->second;
+      const std::string& size = is_first ? operands->second : operands->first;
+      if (follows_size(number) || !follows_size(size))
+        continue;
+      result_.assumptions.push_back(
+          fmt::format("{} = {}, as where {} is a multiple of it (say otherwise with "
+                      "--template-argument {}=...)",
+                      name, number, size, name));
+      argument = number;
+      break;
+    }
+  }
+}
+
+// Whether a host expression depends on what the kernel is told, or on what nobody knows.
+bool RawCandidateBuilder::follows_size(const std::string& text) const {
+  const auto value = Expression::parse(in_kernel_terms(without_sizeof(text)));
+  return !value || std::ranges::any_of(value->names(), [&](const std::string& name) {
+    const bool is_parameter =
+        std::ranges::find(kernel_.parameters, name, &KernelParameter::name) != kernel_.parameters.end();
+    return is_parameter || (!name.starts_with("sizeof_") && extracted_.text.find(name) == std::string::npos);
+  });
+}
+
 // A number that the launcher computes from the problem's size, or takes as a template parameter of its own,
 // leaves the instance open.
 Status RawCandidateBuilder::check_template_arguments() const {

@@ -105,6 +105,29 @@ void all(float* x, int rows, int n) { launch<float>(x, x, rows, n); }
   EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("sizeof(In) at the launch")));
 }
 
+TEST(RawCandidate, AVectorThatDividesTheSizeIsTheWidest) {
+  const auto raw = raw_of(R"(
+#include <cuda_bf16.h>
+#include <numeric>
+template <unsigned BLOCK, unsigned VEC, typename T> __global__ void k(T* out, const T* in, unsigned d) {
+  for (unsigned i = threadIdx.x * VEC; i < d; i += BLOCK * VEC)
+    for (unsigned j = 0; j < VEC; ++j) out[blockIdx.x * d + i + j] = in[blockIdx.x * d + i + j];
+}
+template <typename T> void launch(T* out, const T* in, unsigned rows, unsigned d) {
+  const unsigned vec = std::gcd(16 / sizeof(T), d);
+  switch (vec) {
+  case 8: { constexpr unsigned VEC = 8; k<128, VEC, T><<<rows, 128>>>(out, in, d); break; }
+  case 4: { constexpr unsigned VEC = 4; k<128, VEC, T><<<rows, 128>>>(out, in, d); break; }
+  case 2: { constexpr unsigned VEC = 2; k<128, VEC, T><<<rows, 128>>>(out, in, d); break; }
+  case 1: { constexpr unsigned VEC = 1; k<128, VEC, T><<<rows, 128>>>(out, in, d); break; }
+  }
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<128, 16 / sizeof({T}), {T}>");
+  EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("is a multiple of it")));
+}
+
 TEST(RawCandidate, AByteIsNoSize) {
   const auto raw = raw_of(R"(
 __global__ void k(char* x, char value, int n) {

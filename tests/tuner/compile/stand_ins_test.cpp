@@ -47,6 +47,11 @@ template <typename T> struct traits {
   static_assert(std::is_fundamental_v<decltype(nullptr)> && !std::is_fundamental_v<T*>);
   static_assert(!std::is_fundamental_v<__nv_bfloat16>);
 };
+template <class T> struct twice : std::unary_function<T, T> {
+  __device__ typename twice::result_type operator()(const typename twice::argument_type& x) const { return x + x; }
+};
+static_assert(std::plus<>()(2, 3) == 5 && std::minus<int>()(2, 3) == -1 && std::negate<>()(2) == -2);
+static_assert(std::less<>()(2, 3) && !std::greater_equal<int>()(2, 3) && std::not_equal_to<>()(2, 3));
 template <std::size_t... I> __device__ float sum(const float* x, std::index_sequence<I...>) { return (x[I] + ...); }
 
 extern "C" __global__ void k(float* out, const float* in, const __nv_bfloat16* half, double* wide, unsigned n) {

@@ -1,6 +1,7 @@
 // cub and cooperative groups, as the host executor's own texts do them.
 #include "tests/tuner/measure/host_executor/support.h"
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -74,6 +75,71 @@ __global__ void k(int* out, const int* in, int n) {
                             shape(1, 32), 96, counted(96));
   for (int i = 0; i < 95; ++i)
     EXPECT_EQ(out[static_cast<std::size_t>(i)], i < 90 ? i + 1 : -1) << i;
+}
+
+// Keys are the numbers' residues: equal ones keep their order.
+TEST(Libraries, CubSortsABlock) {
+  const auto out = run<int>(R"(
+#include <cub/block/block_radix_sort.cuh>
+__global__ void k(int* out, const int* in, int n) {
+  using Sort = cub::BlockRadixSort<int, 32, 3, int>;
+  using Floats = cub::BlockRadixSort<float, 32, 1>;
+  __shared__ union { Sort::TempStorage sort; Floats::TempStorage floats; } storage;
+  int keys[3], values[3];
+  for (int i = 0; i < 3; ++i) {
+    values[i] = in[threadIdx.x * 3 + i];
+    keys[i] = values[i] % 7 - 3;
+  }
+  Sort(storage.sort).Sort(keys, values);
+  for (int i = 0; i < 3; ++i) out[threadIdx.x * 3 + i] = values[i];
+  __syncthreads();
+  Sort(storage.sort).SortDescendingBlockedToStriped(keys, values);
+  for (int i = 0; i < 3; ++i) out[96 + threadIdx.x + i * 32] = keys[i];
+  __syncthreads();
+  float number[1] = {(threadIdx.x % 2 ? -1.f : 1.f) * threadIdx.x};
+  Floats(storage.floats).Sort(number);
+  out[192 + threadIdx.x] = number[0];
+})",
+                            shape(1, 32), 224, counted(96));
+  std::vector<int> expected = counted(96);
+  std::ranges::stable_sort(expected, {}, [](int x) { return x % 7; });
+  for (std::size_t i = 0; i < 96; ++i)
+    EXPECT_EQ(out[i], expected[i]) << i;
+  for (std::size_t i = 0; i < 96; ++i)
+    EXPECT_EQ(out[96 + i], expected[95 - i] % 7 - 3) << i;
+  for (int i = 0; i < 32; ++i)
+    EXPECT_EQ(out[static_cast<std::size_t>(192 + i)], i < 16 ? 2 * i - 31 : 2 * i - 32) << i;
+}
+
+TEST(Libraries, CubComparesNeighbours) {
+  const auto out = run<int>(R"(
+#include <cub/block/block_adjacent_difference.cuh>
+#include <cub/block/block_discontinuity.cuh>
+struct Minus { __device__ int operator()(int a, int b) const { return a - b; } };
+struct Differ { __device__ bool operator()(int a, int b) const { return a != b; } };
+__global__ void k(int* out, const int* in, int n) {
+  using Difference = cub::BlockAdjacentDifference<int, 32>;
+  using Discontinuity = cub::BlockDiscontinuity<int, 32>;
+  __shared__ union { Difference::TempStorage difference; Discontinuity::TempStorage flags; } storage;
+  int items[2], result[2], groups[2], heads[2];
+  for (int i = 0; i < 2; ++i) {
+    const int x = in[threadIdx.x * 2 + i];
+    items[i] = x * x;
+    groups[i] = x / 3;
+  }
+  Difference(storage.difference).SubtractLeft(items, result, Minus());
+  __syncthreads();
+  Discontinuity(storage.flags).FlagHeads(heads, groups, Differ());
+  for (int i = 0; i < 2; ++i) {
+    out[threadIdx.x * 2 + i] = result[i];
+    out[64 + threadIdx.x * 2 + i] = heads[i];
+  }
+})",
+                            shape(1, 32), 128, counted(64));
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_EQ(out[static_cast<std::size_t>(i)], 2 * i + 1) << i;
+    EXPECT_EQ(out[static_cast<std::size_t>(64 + i)], i == 0 || (i + 1) % 3 == 0) << i;
+  }
 }
 
 TEST(Libraries, CubReducesAndScansAWarp) {

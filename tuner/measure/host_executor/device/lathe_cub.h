@@ -401,4 +401,6 @@ private:
 
 } // namespace cub
 
+#include "lathe_cub_order.h" // cub/cub.cuh has them all
+
 #endif
