@@ -99,8 +99,17 @@ public:
     const auto close = view.range(SourceRange(body->getRBracLoc(), body->getRBracLoc()));
     if (!open || !close)
       return Refusal{"the kernel's body comes from a macro"};
-    std::string begin =
-        "\n  for (unsigned " + counter + " = 0; " + counter + " < " + name + "; ++" + counter + ") {";
+    // Every row begins with the arguments that the kernel was called with.
+    std::string kept, restored;
+    for (const ParmVarDecl* parameter : view.kernel()->parameters())
+      if (view.is_modified(parameter) && !parameter->getType().isConstQualified()) {
+        const std::string own = parameter->getNameAsString();
+        const std::string copy = free_name(candidate.text, "lathe_" + own);
+        kept += "\n  const auto " + copy + " = " + own + ";";
+        restored += "\n    " + own + " = " + copy + ";";
+      }
+    const std::string begin = kept + "\n  for (unsigned " + counter + " = 0; " + counter + " < " + name +
+                              "; ++" + counter + ") {" + restored;
     std::string end = "  }\n";
     // What one row leaves in shared memory must have been read before the next row writes there.
     if (!talk.empty())

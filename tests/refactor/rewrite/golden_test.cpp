@@ -85,6 +85,31 @@ __global__ void k(float* out, int d) {
   EXPECT_EQ(outcome.candidate.launch.grid[0].text(), "(n) / ROWS");
 }
 
+// What a row adds to its arguments, the next one would add again.
+TEST(Golden, RowsThatMoveTheirArguments) {
+  const Outcome outcome = apply_rule("rows-per-block", one(R"(__global__ void k(float* out, const int d, int n) {
+  out += blockIdx.x * d;
+  n -= blockIdx.x;
+  if (threadIdx.x < d)
+    out[threadIdx.x] = n;
+}
+)"));
+  EXPECT_EQ(outcome.candidate.text, R"(template <unsigned ROWS>
+__global__ void k(float* out, const int d, int n) {
+  const auto lathe_out = out;
+  const auto lathe_n = n;
+  for (unsigned lathe_row = 0; lathe_row < ROWS; ++lathe_row) {
+    out = lathe_out;
+    n = lathe_n;
+  out += (blockIdx.x * ROWS + lathe_row) * d;
+  n -= (blockIdx.x * ROWS + lathe_row);
+  if (threadIdx.x < d)
+    out[threadIdx.x] = n;
+  }
+}
+)");
+}
+
 TEST(Golden, Constant) {
   Facts facts = one(R"(constexpr unsigned kThreads = 128; // a block
 __global__ void k(float* out, unsigned n) {
