@@ -40,8 +40,8 @@ std::unique_ptr<Planner> planner_of(const Arm& arm, const LeftOut& others, const
     return make_heuristic_planner();
   if (arm.planner == "memory")
     return make_memory_planner(memory, options);
-  return make_policy_planner(others.policy.at(seed), arm.memory == Arm::Memory::none ? nullptr : &memory,
-                             options);
+  return make_policy_planner(make_learned_policy(others.policy.at(seed)),
+                             arm.memory == Arm::Memory::none ? nullptr : &memory, options);
 }
 
 // Whole sequences chosen by lot without a look in between: no hierarchy of steps.

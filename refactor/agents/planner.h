@@ -56,9 +56,22 @@ struct MemoryOptions {
 // the share that the guard distrusts the memory. `memory` is updated in place and must outlive the planner.
 std::unique_ptr<Planner> make_memory_planner(TransitionGraph& memory, MemoryOptions options);
 
-// MTMC: softmax of a learned policy over the legal actions; with a memory, its scores join the policy's in
-// the share that the guard trusts them.
-std::unique_ptr<Planner> make_policy_planner(Policy policy, TransitionGraph* memory, MemoryOptions options);
+// MTMC's policy over the enumerated actions: learned weights (policy.h), or a small language model
+// (language_policy.h).
+class MacroPolicy {
+public:
+  virtual ~MacroPolicy() = default;
+  virtual std::string name() const = 0; // "the learned policy"
+  // One logit a legal action, in their order. `legal` is not empty.
+  virtual Result<std::vector<double>> logits(const Situation& situation) = 0;
+};
+std::unique_ptr<MacroPolicy> make_learned_policy(Policy policy);
+
+// MTMC: softmax of a policy's logits over the legal actions; with a memory, its scores join the policy's in
+// the share that the guard trusts them. Where the policy has no logits the memory plans, without one the
+// directions' priors, and the reason says so.
+std::unique_ptr<Planner> make_policy_planner(std::unique_ptr<MacroPolicy> policy, TransitionGraph* memory,
+                                             MemoryOptions options);
 
 // Probabilities from scores, by softmax; sums to 1.
 std::vector<double> softmax(const std::vector<double>& scores, double temperature);
