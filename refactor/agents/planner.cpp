@@ -76,6 +76,7 @@ std::vector<Direction> directions_of(const std::vector<Action>& actions) {
 // Probabilities of the actions: a direction by its score, then a strategy of that direction by its own.
 std::vector<double> hierarchical(const Situation& situation, const MemoryVoice& voice) {
   const std::vector<Direction> directions = directions_of(situation.legal);
+  const bool uses_strategies = voice.options().form != MemoryOptions::Form::directions_only;
   std::vector<double> scores;
   for (const Direction direction : directions)
     scores.push_back(voice.direction_score(situation, direction));
@@ -87,7 +88,7 @@ std::vector<double> hierarchical(const Situation& situation, const MemoryVoice& 
     for (std::size_t i = 0; i < situation.legal.size(); ++i)
       if (situation.legal[i].direction == directions[d]) {
         members.push_back(i);
-        local.push_back(voice.strategy_score(situation.legal[i]));
+        local.push_back(uses_strategies ? voice.strategy_score(situation.legal[i]) : 0);
       }
     const std::vector<double> within = softmax(local, voice.options().temperature);
     for (std::size_t k = 0; k < members.size(); ++k)

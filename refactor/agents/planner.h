@@ -43,7 +43,11 @@ std::unique_ptr<Planner> make_uniform_planner();
 std::unique_ptr<Planner> make_heuristic_planner();
 
 struct MemoryOptions {
-  enum class Form { hierarchical, flat } form = Form::hierarchical;
+  enum class Form {
+    hierarchical,
+    flat,            // strategies alone, whatever their direction
+    directions_only, // directions alone, each of their strategies alike
+  } form = Form::hierarchical;
   bool use_prefix = true, position_aware = true;
   bool update = true;        // false: a frozen memory
   bool guard = true;         // against negative transfer

@@ -84,7 +84,8 @@ Result<History> read_history(const std::filesystem::path& folder) {
   for (const auto& [name, value] : json["Settings"].items())
     if (value.is_string())
       history.settings[name] = value;
-  history.is_host = json.value("Host", false);
+  if (json.contains("Host") && json["Host"].is_boolean())
+    history.is_host = json["Host"].get<bool>();
   if (const auto ledger = json.find("Ledger"); ledger != json.end() && ledger->is_object()) {
     const auto spent = [&](const char* calls, const char* tokens, const char* money) {
       const auto number = [&](const char* name) {
