@@ -304,6 +304,7 @@ int optimize(OptimizeRun& run) {
   Seats seats;
   seats.task.raw = subject->raw;
   seats.task.architecture = subject->architecture;
+  seats.task.memory = &*memory;
   Author author;
   if (run.model)
     seats.task.max_output_tokens = run.model->max_output_tokens;
