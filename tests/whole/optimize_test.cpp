@@ -73,6 +73,14 @@ TEST_F(OptimizeTest, RunsToItsBudgetAndLeavesACheckedTemplate) {
   EXPECT_EQ(shown.exit_code, 0);
   EXPECT_NE(shown.output.find("why:"), std::string::npos);
   EXPECT_EQ(Json::parse(lathe({"optimize", "--history", "run", "--json"}).output)["Tree"], json["Tree"]);
+  const auto listed = lathe({"report", "--history", "run"});
+  EXPECT_EQ(listed.exit_code, 0) << listed.errors;
+  EXPECT_NE(listed.output.find("- 3. "), std::string::npos) << listed.output;
+  EXPECT_NE(listed.output.find("not GPU times"), std::string::npos);
+  EXPECT_EQ(lathe({"report", "--history", "run", "--html", "run.html"}).exit_code, 0);
+  EXPECT_NE(read_file(folder() / "run.html")->find("How twice was improved"), std::string::npos);
+  EXPECT_EQ(Json::parse(lathe({"report", "--history", "run", "--json"}).output)["Attempts"].size(), 3u);
+  expect_sentence(lathe({"report", "--history", "nowhere"}), 1, {"nowhere"});
   const auto memory = lathe({"memory", "show", "memory.json"});
   EXPECT_NE(memory.output.find("3 attempts"), std::string::npos) << memory.output;
   EXPECT_NE(lathe({"memory", "export", "memory.json"}).output.find("digraph"), std::string::npos);
