@@ -132,6 +132,8 @@ public:
   void learn(const Situation& situation, const Plan& plan, bool failed, double gain) override {
     otherwise_->learn(situation, plan, failed, gain);
   }
+  std::vector<double> state() const override { return otherwise_->state(); }
+  void restore(const std::vector<double>& state) override { otherwise_->restore(state); }
 
 private:
   Result<Plan> ask(const Situation& situation) {

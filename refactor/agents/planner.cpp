@@ -57,6 +57,8 @@ public:
   }
   double trust() const { return !memory_ ? 0 : options_.guard ? guard_.trust() : 1; }
   const MemoryOptions& options() const { return options_; }
+  TransferGuard& guard() { return guard_; }
+  const TransferGuard& guard() const { return guard_; }
 
 private:
   TransitionGraph* memory_;
@@ -128,6 +130,8 @@ public:
   void learn(const Situation& situation, const Plan& plan, bool failed, double gain) override {
     voice_.learn(situation, plan, failed, gain);
   }
+  std::vector<double> state() const override { return voice_.guard().state(); }
+  void restore(const std::vector<double>& state) override { voice_.guard().restore(state); }
 
 private:
   MemoryVoice voice_;
@@ -195,6 +199,8 @@ public:
   void learn(const Situation& situation, const Plan& plan, bool failed, double gain) override {
     voice_.learn(situation, plan, failed, gain);
   }
+  std::vector<double> state() const override { return voice_.guard().state(); }
+  void restore(const std::vector<double>& state) override { voice_.guard().restore(state); }
 
 private:
   std::unique_ptr<MacroPolicy> policy_;

@@ -35,6 +35,9 @@ public:
   virtual Result<Plan> plan(const Situation& situation, std::mt19937_64& random) = 0;
   // What became of a plan. `gain`: log of the parent's time over the child's; meaningless where it failed.
   virtual void learn(const Situation&, const Plan&, bool /*failed*/, double /*gain*/) {}
+  // What it learnt besides the memory, for a run that is resumed; finite numbers.
+  virtual std::vector<double> state() const { return {}; }
+  virtual void restore(const std::vector<double>& /*state*/) {}
 };
 
 // Every legal action with the same probability.

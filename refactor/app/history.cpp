@@ -59,6 +59,7 @@ Json to_json(const History& history) {
   for (const Node& node : history.tree.nodes())
     seconds += node.seconds;
   json["Ledger"]["DeviceSeconds"] = seconds;
+  json["PlannerState"] = history.planner_state;
   json["Tree"] = history.tree.to_json();
   return json;
 }
@@ -97,6 +98,9 @@ Result<History> read_history(const std::filesystem::path& folder) {
     history.model = spent("ModelCalls", "ModelTokens", "Money");
     history.policy = spent("PolicyCalls", "PolicyTokens", "PolicyMoney");
   }
+  if (const auto state = json.find("PlannerState"); state != json.end() && state->is_array())
+    for (const Json& number : *state)
+      history.planner_state.push_back(number.is_number() ? number.get<double>() : 0);
   auto tree = SearchTree::from_json(json["Tree"]);
   if (!tree.ok())
     return unusable(folder, tree.error().sentence());

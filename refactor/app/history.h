@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace lathe::refactor {
 
@@ -21,8 +22,9 @@ struct History {
   std::map<std::string, std::string> settings; // that decide what is tried: a resumed run must have the same
   std::string device;                          // where candidates were scored; empty: nowhere yet
   bool is_host = false;
-  std::string ended;           // why the loop stopped; empty: it did not yet
-  ModelSpending model, policy; // planner, coder and debugger together; a policy that is a model
+  std::string ended;                 // why the loop stopped; empty: it did not yet
+  ModelSpending model, policy;       // planner, coder and debugger together; a policy that is a model
+  std::vector<double> planner_state; // Planner::state()
   agents::SearchTree tree{""};
 };
 

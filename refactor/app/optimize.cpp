@@ -207,9 +207,22 @@ int finish_result(const OptimizeRun& run, const History& history, bool is_host) 
   return export_command(header);
 }
 
+// The user's, or the run's own, so that a resumed run knows what it learnt.
+fs::path memory_file(const OptimizeRun& run) {
+  return run.memory_file.value_or(run.folder / "memory.json");
+}
+
+Result<TransitionGraph> open_memory(const OptimizeRun& run) {
+  std::error_code failure;
+  if (!fs::exists(memory_file(run), failure))
+    return TransitionGraph();
+  return read_memory(memory_file(run));
+}
+
 Status run_attempts(OptimizeRun& run, Workshop& workshop, History& history, TransitionGraph& memory,
                     Seats& seats, LoopEnd& end) {
   LATHE_TRY(const std::unique_ptr<Planner> planner, make_planner(run, memory, seats));
+  planner->restore(history.planner_state);
   run.loop.halt = [&] { return models_are_done(seats, run); };
   const auto save = [&](const AttemptReport& report) -> Status {
     const Node& node = history.tree.node(report.node);
@@ -217,9 +230,10 @@ Status run_attempts(OptimizeRun& run, Workshop& workshop, History& history, Tran
       history.model = seats.model->spent();
     if (seats.policy)
       history.policy = seats.policy->spent();
+    history.planner_state = planner->state();
     LATHE_CHECK(write_history(history, run.folder));
-    if (run.memory_file)
-      LATHE_CHECK(write_memory(memory, *run.memory_file));
+    if (run.memory_file || run.planner == "memory" || run.planner == "model")
+      LATHE_CHECK(write_memory(memory, memory_file(run)));
     std::fprintf(
         stderr, "attempt %d: %s: %s\n", report.node,
         node.action.rule.empty() ? "rewrite by the model" : node.action.label().c_str(),
@@ -243,13 +257,6 @@ int show_history(const fs::path& folder, bool json) {
     return fail(history.error());
   std::cout << (json ? to_json(*history).dump(2) + "\n" : history_text(*history));
   return 0;
-}
-
-Result<TransitionGraph> open_memory(const OptimizeRun& run) {
-  std::error_code failure;
-  if (!run.memory_file || !fs::exists(*run.memory_file, failure))
-    return TransitionGraph();
-  return read_memory(*run.memory_file);
 }
 
 int optimize(OptimizeRun& run) {
