@@ -1,18 +1,11 @@
 #include "refactor/agents/ablation.h"
 
-#include "refactor/agents/json_fields.h"
-
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 
 namespace lathe::refactor::agents {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr std::array<std::string_view, 6> memory_names{"none", "cold", "warm", "random", "frozen", "flat"};
 
 // What is prepared once for a kernel: what the others teach.
 struct LeftOut {
@@ -30,6 +23,8 @@ std::unique_ptr<Planner> planner_of(const Arm& arm, const LeftOut& others, const
   options.update = arm.memory != Arm::Memory::frozen;
   if (arm.memory == Arm::Memory::flat)
     options.form = MemoryOptions::Form::flat;
+  if (arm.memory == Arm::Memory::no_local)
+    options.form = MemoryOptions::Form::directions_only;
   const bool is_warm = arm.memory != Arm::Memory::none && arm.memory != Arm::Memory::cold;
   memory = is_warm ? others.memory : TransitionGraph();
   if (arm.memory == Arm::Memory::random)
@@ -40,8 +35,8 @@ std::unique_ptr<Planner> planner_of(const Arm& arm, const LeftOut& others, const
     return make_heuristic_planner();
   if (arm.planner == "memory")
     return make_memory_planner(memory, options);
-  return make_policy_planner(others.policy.at(seed), arm.memory == Arm::Memory::none ? nullptr : &memory,
-                             options);
+  return make_policy_planner(make_learned_policy(others.policy.at(seed)),
+                             arm.memory == Arm::Memory::none ? nullptr : &memory, options);
 }
 
 // Whole sequences chosen by lot without a look in between: no hierarchy of steps.
@@ -139,120 +134,7 @@ double median_of(std::vector<double> numbers) {
   return numbers.size() % 2 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
 }
 
-Result<Arm> arm_from(const Json& json) {
-  Arm arm;
-  LATHE_TRY(arm.name, text_field(json, "Name"));
-  if (json.contains("Planner")) {
-    LATHE_TRY(arm.planner, text_field(json, "Planner"));
-  }
-  if (json.contains("Walk")) {
-    LATHE_TRY(arm.walk, text_field(json, "Walk"));
-  }
-  const auto one_of = [](const std::string& text, std::initializer_list<const char*> known) {
-    return std::any_of(known.begin(), known.end(), [&](const char* each) { return text == each; });
-  };
-  if (!one_of(arm.planner, {"uniform", "heuristic", "memory", "policy"}))
-    return Error{"arm " + arm.name, "there is no planner " + arm.planner,
-                 "use uniform, heuristic, memory or policy"};
-  if (!one_of(arm.walk, {"tree", "chain", "restart", "one-shot"}))
-    return Error{"arm " + arm.name, "there is no walk " + arm.walk, "use tree, chain, restart or one-shot"};
-  if (json.contains("Memory")) {
-    LATHE_TRY(const std::string memory, text_field(json, "Memory"));
-    const auto found = std::find(memory_names.begin(), memory_names.end(), memory);
-    if (found == memory_names.end())
-      return Error{"arm " + arm.name, "there is no memory " + memory,
-                   "use none, cold, warm, random, frozen or flat"};
-    arm.memory = static_cast<Arm::Memory>(found - memory_names.begin());
-  }
-  arm.direct = json.value("Direct", false);
-  arm.equal_runs = json.value("EqualRuns", false);
-  arm.use_prefix = json.value("Prefix", true);
-  arm.position_aware = json.value("PositionAware", true);
-  arm.guard = json.value("Guard", true);
-  if (json.contains("Steps")) {
-    LATHE_TRY(arm.steps, integer_field<int>(json, "Steps"));
-  }
-  if (arm.steps < 1)
-    return Error{"arm " + arm.name, "Steps is below 1", ""};
-  return arm;
-}
-
 } // namespace
-
-std::vector<Arm> default_arms() {
-  using enum Arm::Memory;
-  const Arm full{.name = "full: policy, warm memory, tree", .planner = "policy", .memory = warm};
-  std::vector<Arm> arms{full};
-  const auto with = [&](const char* name, auto change) {
-    Arm arm = full;
-    arm.name = name;
-    change(arm);
-    arms.push_back(std::move(arm));
-  };
-  with("policy, no memory", [](Arm& arm) { arm.memory = none; });
-  with("memory, warm", [](Arm& arm) { arm.planner = "memory"; });
-  with("memory, cold", [](Arm& arm) { arm.planner = "memory", arm.memory = cold; });
-  with("memory, frozen", [](Arm& arm) { arm.planner = "memory", arm.memory = frozen; });
-  with("memory, flat", [](Arm& arm) { arm.planner = "memory", arm.memory = flat; });
-  with("memory, randomised", [](Arm& arm) { arm.planner = "memory", arm.memory = random; });
-  with("memory, randomised, no guard",
-       [](Arm& arm) { arm.planner = "memory", arm.memory = random, arm.guard = false; });
-  with("memory, no prefix", [](Arm& arm) { arm.planner = "memory", arm.use_prefix = false; });
-  with("memory, no position weights", [](Arm& arm) { arm.planner = "memory", arm.position_aware = false; });
-  with("heuristic policy", [](Arm& arm) { arm.planner = "heuristic", arm.memory = none; });
-  with("uniform policy (search only)", [](Arm& arm) { arm.planner = "uniform", arm.memory = none; });
-  with("roles only (chain)", [](Arm& arm) { arm.walk = "chain"; });
-  with("one-shot", [](Arm& arm) { arm.planner = "uniform", arm.walk = "one-shot", arm.memory = none; });
-  with("1 step", [](Arm& arm) { arm.steps = 1; });
-  with("3 steps", [](Arm& arm) { arm.steps = 3; });
-  with("direct rewriting, equal attempts", [](Arm& arm) { arm.direct = true; });
-  with("direct rewriting, equal timed runs", [](Arm& arm) { arm.direct = true, arm.equal_runs = true; });
-  return arms;
-}
-
-Result<AblationPlan> plan_from_json(const Json& json) {
-  const auto wrong = [](const Error& error) {
-    return usage_error("ablation plan", error.sentence(), "docs/agents.md has the fields");
-  };
-  if (!json.is_object())
-    return wrong({"", "it is no JSON object", ""});
-  const auto read = [&]() -> Result<AblationPlan> {
-    AblationPlan plan;
-    if (json.contains("Attempts")) {
-      LATHE_TRY(plan.attempts, integer_field<int>(json, "Attempts"));
-    }
-    if (json.contains("Near")) {
-      LATHE_TRY(plan.near, number_field(json, "Near"));
-    }
-    if (json.contains("Epsilon")) {
-      LATHE_TRY(plan.selection.epsilon, number_field(json, "Epsilon"));
-    }
-    if (json.contains("TrainingRounds")) {
-      LATHE_TRY(plan.training.rounds, integer_field<int>(json, "TrainingRounds"));
-    }
-    if (json.contains("Seeds")) {
-      LATHE_TRY(const std::vector<double> seeds, numbers_field(json, "Seeds"));
-      plan.seeds.clear();
-      for (const double seed : seeds)
-        plan.seeds.push_back(static_cast<std::uint64_t>(seed));
-    }
-    plan.arms = default_arms();
-    if (json.contains("Arms")) {
-      if (!json["Arms"].is_array() || json["Arms"].empty())
-        return Error{"field Arms", "it is no list of arms", ""};
-      plan.arms.clear();
-      for (const Json& entry : json["Arms"]) {
-        LATHE_TRY(Arm arm, arm_from(entry));
-        plan.arms.push_back(std::move(arm));
-      }
-    }
-    if (plan.attempts < 1 || plan.seeds.empty() || !(plan.near > 0 && plan.near <= 1))
-      return Error{"ablation plan", "Attempts, Seeds or Near is out of range", ""};
-    return plan;
-  };
-  auto plan = read();
-  return plan.ok() ? std::move(plan) : Result<AblationPlan>(wrong(plan.error()));
-}
 
 TransitionGraph memory_of(const OfflineTree& tree, std::uint64_t seed) {
   TransitionGraph memory;

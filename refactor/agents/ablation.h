@@ -8,7 +8,7 @@
 namespace lathe::refactor::agents {
 
 struct Arm {
-  enum class Memory { none, cold, warm, random, frozen, flat };
+  enum class Memory { none, cold, warm, random, frozen, flat, no_local };
   std::string name;
   std::string planner = "uniform"; // uniform, heuristic, memory, policy
   std::string walk = "tree";       // tree, chain, restart, one-shot

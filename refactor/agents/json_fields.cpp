@@ -1,5 +1,7 @@
 #include "refactor/agents/json_fields.h"
 
+#include <algorithm>
+
 namespace lathe::refactor::agents {
 
 using Json = nlohmann::ordered_json;
@@ -59,6 +61,24 @@ Result<std::int64_t> whole_field(const Json& json, const char* name) {
   return found->get<std::int64_t>();
 }
 
+Result<bool> flag_field(const Json& json, const char* name, bool standard) {
+  const auto found = json.find(name);
+  if (found == json.end())
+    return standard;
+  if (!found->is_boolean())
+    return wrong(name, "true or false");
+  return found->get<bool>();
+}
+
+Status only_fields(const Json& json, std::initializer_list<std::string_view> known) {
+  if (!json.is_object())
+    return Error{"a part of it", "it is no JSON object", ""};
+  for (const auto& [name, value] : json.items())
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return Error{"field " + name, "there is no such field", ""};
+  return Done{};
+}
+
 Json features_json(const Features& features) {
   Json json = Json::object();
   for (const auto& [name, value] : features)
@@ -102,7 +122,7 @@ Result<Action> action_from(const Json& json) {
       return Error{"field KnobKinds", "there is no kind " + kind, ""};
     action.knob_kinds.push_back(*parsed);
   }
-  action.whole = json.value("Whole", true);
+  LATHE_TRY(action.whole, flag_field(json, "Whole", true));
   LATHE_TRY(const std::vector<double> lines, numbers_field(json, "Lines"));
   if (lines.size() != 2)
     return wrong("Lines", "two numbers");

@@ -5,8 +5,11 @@
 #include "refactor/agents/actions.h"
 
 #include <cmath>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lathe::refactor::agents {
@@ -17,8 +20,15 @@ Result<double> number_field(const nlohmann::ordered_json& json, const char* name
 Result<std::vector<double>> numbers_field(const nlohmann::ordered_json& json, const char* name);
 Result<std::int64_t> whole_field(const nlohmann::ordered_json& json, const char* name);
 
+// `standard` where the field is absent.
+Result<bool> flag_field(const nlohmann::ordered_json& json, const char* name, bool standard);
+// Fails where a field is none of those named: a misspelt one would be taken for absent.
+Status only_fields(const nlohmann::ordered_json& json, std::initializer_list<std::string_view> known);
+
 template <class T> Result<T> integer_field(const nlohmann::ordered_json& json, const char* name) {
   LATHE_TRY(const std::int64_t value, whole_field(json, name));
+  if (!std::in_range<T>(value))
+    return Error{std::string("field ") + name, "it is out of range", ""};
   return static_cast<T>(value);
 }
 

@@ -29,7 +29,7 @@ public:
       const bool was_tried = std::any_of(children.begin(), children.end(), [&](NodeId child) {
         return tree_.node(child).action.label() == option.action.label();
       });
-      if (!is_known && !was_tried)
+      if (!is_known && (!was_tried || option.repeats))
         left.push_back(option.action);
     }
     return left;

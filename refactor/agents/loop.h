@@ -14,6 +14,8 @@ namespace lathe::refactor::agents {
 struct Option {
   Action action;
   std::string key; // state_key(); empty where it cannot be told before
+  // Trying it again gives another candidate: the author draws numbers of its own.
+  bool repeats = false;
 };
 
 // Where candidates are made and measured: the live one (refactor/app/workshop.h), or a recorded tree.

@@ -1,5 +1,6 @@
 #include "refactor/agents/model_roles.h"
 
+#include "refactor/agents/coder_hints.h"
 #include "refactor/agents/json_fields.h"
 #include "refactor/llm/candidate.h"
 #include "refactor/llm/prompt.h"
@@ -131,6 +132,8 @@ public:
   void learn(const Situation& situation, const Plan& plan, bool failed, double gain) override {
     otherwise_->learn(situation, plan, failed, gain);
   }
+  std::vector<double> state() const override { return otherwise_->state(); }
+  void restore(const std::vector<double>& state) override { otherwise_->restore(state); }
 
 private:
   Result<Plan> ask(const Situation& situation) {
@@ -254,6 +257,9 @@ Result<Candidate> write_by_model(llm::Conversation& conversation, const ModelTas
             "them is compared. Hand in the whole template without the marker lines.\n",
             parent, plan.action.rule.empty() ? "" : plan.action.label() + ": ", plan.action.why) +
         llm::fenced("the candidate with its marked spans", mark(base.text, anchors)) + "\n";
+  if (!is_repair && !plan.action.rule.empty())
+    request.user += strategies_of(plan.action.direction, task.memory) + "\n" +
+                    std::string(example_of(plan.action.kind)) + "\n";
   if (!base.knobs.empty())
     request.user +=
         "Its knobs, conditions and launch, which the second block must hold, changed where the text is:\n" +

@@ -18,7 +18,8 @@ struct ModelTask {
   Candidate raw; // of the source
   std::string architecture = "sm_90";
   std::int64_t max_output_tokens = 16384;
-  std::size_t leaders = 3; // r of the planner's context
+  std::size_t leaders = 3;                 // r of the planner's context
+  const TransitionGraph* memory = nullptr; // whose strategies the coder is shown
   // The text of a node's candidate; nothing where none was written. Of a broken node: what is broken.
   std::function<std::optional<Candidate>(NodeId)> candidate_of;
 };

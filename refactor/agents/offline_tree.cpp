@@ -175,7 +175,7 @@ Result<OfflineTree> tree_from_json(const Json& json, const std::string& name) {
     LATHE_TRY(tree.protocol, text_field(json, "Protocol"));
     LATHE_TRY(tree.problems, texts_field(json, "Problems"));
     LATHE_TRY(tree.facts, features_field(json, "Facts"));
-    tree.is_host = json.value("Host", false);
+    LATHE_TRY(tree.is_host, flag_field(json, "Host", false));
     if (json.contains("ProblemFacts"))
       for (const Json& facts : json["ProblemFacts"]) {
         LATHE_TRY(Features read_facts, features_field(Json{{"Facts", facts}}, "Facts"));

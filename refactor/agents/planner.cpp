@@ -57,6 +57,8 @@ public:
   }
   double trust() const { return !memory_ ? 0 : options_.guard ? guard_.trust() : 1; }
   const MemoryOptions& options() const { return options_; }
+  TransferGuard& guard() { return guard_; }
+  const TransferGuard& guard() const { return guard_; }
 
 private:
   TransitionGraph* memory_;
@@ -76,6 +78,7 @@ std::vector<Direction> directions_of(const std::vector<Action>& actions) {
 // Probabilities of the actions: a direction by its score, then a strategy of that direction by its own.
 std::vector<double> hierarchical(const Situation& situation, const MemoryVoice& voice) {
   const std::vector<Direction> directions = directions_of(situation.legal);
+  const bool uses_strategies = voice.options().form != MemoryOptions::Form::directions_only;
   std::vector<double> scores;
   for (const Direction direction : directions)
     scores.push_back(voice.direction_score(situation, direction));
@@ -87,7 +90,7 @@ std::vector<double> hierarchical(const Situation& situation, const MemoryVoice& 
     for (std::size_t i = 0; i < situation.legal.size(); ++i)
       if (situation.legal[i].direction == directions[d]) {
         members.push_back(i);
-        local.push_back(voice.strategy_score(situation.legal[i]));
+        local.push_back(uses_strategies ? voice.strategy_score(situation.legal[i]) : 0);
       }
     const std::vector<double> within = softmax(local, voice.options().temperature);
     for (std::size_t k = 0; k < members.size(); ++k)
@@ -103,55 +106,34 @@ std::vector<double> flat(const Situation& situation, const MemoryVoice& voice) {
   return softmax(scores, voice.options().temperature);
 }
 
+// The memory's choice in the share that it is trusted, else by lot.
+Plan plan_by_memory(const Situation& situation, const MemoryVoice& voice, std::mt19937_64& random) {
+  const bool is_flat = voice.options().form == MemoryOptions::Form::flat;
+  std::vector<double> weights = is_flat ? flat(situation, voice) : hierarchical(situation, voice);
+  const double trust = voice.trust(), other = (1 - trust) / static_cast<double>(weights.size());
+  for (double& weight : weights)
+    weight = trust * weight + other;
+  const std::size_t choice = *draw_by_weight(weights, random);
+  return plan_of(situation, choice,
+                 fmt::format("{}: {} with probability {:.2f}, memory trusted {:.2f}",
+                             to_string(situation.legal[choice].direction), situation.legal[choice].strategy(),
+                             weights[choice], trust));
+}
+
 class MemoryPlanner : public Planner {
 public:
   MemoryPlanner(TransitionGraph& memory, MemoryOptions options) : voice_(&memory, std::move(options)) {}
   std::string name() const override { return "memory"; }
   Result<Plan> plan(const Situation& situation, std::mt19937_64& random) override {
-    const bool is_flat = voice_.options().form == MemoryOptions::Form::flat;
-    std::vector<double> weights = is_flat ? flat(situation, voice_) : hierarchical(situation, voice_);
-    const double trust = voice_.trust(), other = (1 - trust) / static_cast<double>(weights.size());
-    for (double& weight : weights)
-      weight = trust * weight + other;
-    const std::size_t choice = *draw_by_weight(weights, random);
-    return plan_of(situation, choice,
-                   fmt::format("{}: {} with probability {:.2f}, memory trusted {:.2f}",
-                               to_string(situation.legal[choice].direction),
-                               situation.legal[choice].strategy(), weights[choice], trust));
+    return plan_by_memory(situation, voice_, random);
   }
   void learn(const Situation& situation, const Plan& plan, bool failed, double gain) override {
     voice_.learn(situation, plan, failed, gain);
   }
+  std::vector<double> state() const override { return voice_.guard().state(); }
+  void restore(const std::vector<double>& state) override { voice_.guard().restore(state); }
 
 private:
-  MemoryVoice voice_;
-};
-
-class PolicyPlanner : public Planner {
-public:
-  PolicyPlanner(Policy policy, TransitionGraph* memory, MemoryOptions options)
-      : policy_(std::move(policy)), voice_(memory, std::move(options)) {}
-  std::string name() const override { return "policy"; }
-  Result<Plan> plan(const Situation& situation, std::mt19937_64& random) override {
-    std::vector<double> logits = policy_.logits(situation.facts, situation.history, situation.legal);
-    if (const double trust = voice_.trust(); trust > 0)
-      for (std::size_t i = 0; i < logits.size(); ++i)
-        logits[i] += trust / voice_.options().temperature *
-                     (voice_.strategy_score(situation.legal[i]) +
-                      voice_.direction_score(situation, situation.legal[i].direction)) /
-                     2;
-    const std::vector<double> weights = softmax(logits, 1);
-    const std::size_t choice = *draw_by_weight(weights, random);
-    return plan_of(situation, choice,
-                   fmt::format("{} with probability {:.2f} by the learned policy",
-                               situation.legal[choice].label(), weights[choice]));
-  }
-  void learn(const Situation& situation, const Plan& plan, bool failed, double gain) override {
-    voice_.learn(situation, plan, failed, gain);
-  }
-
-private:
-  Policy policy_;
   MemoryVoice voice_;
 };
 
@@ -170,6 +152,61 @@ public:
 
 private:
   TransitionGraph priors_;
+};
+
+class LearnedPolicy : public MacroPolicy {
+public:
+  explicit LearnedPolicy(Policy policy) : policy_(std::move(policy)) {}
+  std::string name() const override { return "the learned policy"; }
+  Result<std::vector<double>> logits(const Situation& situation) override {
+    return policy_.logits(situation.facts, situation.history, situation.legal);
+  }
+
+private:
+  Policy policy_;
+};
+
+class PolicyPlanner : public Planner {
+public:
+  PolicyPlanner(std::unique_ptr<MacroPolicy> policy, TransitionGraph* memory, MemoryOptions options)
+      : policy_(std::move(policy)), has_memory_(memory != nullptr), voice_(memory, std::move(options)) {}
+  std::string name() const override { return "policy"; }
+  Result<Plan> plan(const Situation& situation, std::mt19937_64& random) override {
+    auto given = policy_->logits(situation);
+    if (!given.ok()) {
+      Plan plan;
+      if (has_memory_) {
+        plan = plan_by_memory(situation, voice_, random);
+      } else {
+        LATHE_TRY(plan, priors_.plan(situation, random));
+      }
+      plan.reason += fmt::format(" (in place of {}: {})", policy_->name(), given.error().sentence());
+      return plan;
+    }
+    std::vector<double>& logits = *given;
+    if (const double trust = voice_.trust(); trust > 0)
+      for (std::size_t i = 0; i < logits.size(); ++i)
+        logits[i] += trust / voice_.options().temperature *
+                     (voice_.strategy_score(situation.legal[i]) +
+                      voice_.direction_score(situation, situation.legal[i].direction)) /
+                     2;
+    const std::vector<double> weights = softmax(logits, 1);
+    const std::size_t choice = *draw_by_weight(weights, random);
+    return plan_of(situation, choice,
+                   fmt::format("{} with probability {:.2f} by {}", situation.legal[choice].label(),
+                               weights[choice], policy_->name()));
+  }
+  void learn(const Situation& situation, const Plan& plan, bool failed, double gain) override {
+    voice_.learn(situation, plan, failed, gain);
+  }
+  std::vector<double> state() const override { return voice_.guard().state(); }
+  void restore(const std::vector<double>& state) override { voice_.guard().restore(state); }
+
+private:
+  std::unique_ptr<MacroPolicy> policy_;
+  HeuristicPlanner priors_;
+  bool has_memory_;
+  MemoryVoice voice_;
 };
 
 } // namespace
@@ -196,7 +233,11 @@ std::unique_ptr<Planner> make_heuristic_planner() {
 std::unique_ptr<Planner> make_memory_planner(TransitionGraph& memory, MemoryOptions options) {
   return std::make_unique<MemoryPlanner>(memory, std::move(options));
 }
-std::unique_ptr<Planner> make_policy_planner(Policy policy, TransitionGraph* memory, MemoryOptions options) {
+std::unique_ptr<MacroPolicy> make_learned_policy(Policy policy) {
+  return std::make_unique<LearnedPolicy>(std::move(policy));
+}
+std::unique_ptr<Planner> make_policy_planner(std::unique_ptr<MacroPolicy> policy, TransitionGraph* memory,
+                                             MemoryOptions options) {
   return std::make_unique<PolicyPlanner>(std::move(policy), memory, std::move(options));
 }
 

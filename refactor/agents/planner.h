@@ -35,6 +35,9 @@ public:
   virtual Result<Plan> plan(const Situation& situation, std::mt19937_64& random) = 0;
   // What became of a plan. `gain`: log of the parent's time over the child's; meaningless where it failed.
   virtual void learn(const Situation&, const Plan&, bool /*failed*/, double /*gain*/) {}
+  // What it learnt besides the memory, for a run that is resumed; finite numbers.
+  virtual std::vector<double> state() const { return {}; }
+  virtual void restore(const std::vector<double>& /*state*/) {}
 };
 
 // Every legal action with the same probability.
@@ -43,7 +46,11 @@ std::unique_ptr<Planner> make_uniform_planner();
 std::unique_ptr<Planner> make_heuristic_planner();
 
 struct MemoryOptions {
-  enum class Form { hierarchical, flat } form = Form::hierarchical;
+  enum class Form {
+    hierarchical,
+    flat,            // strategies alone, whatever their direction
+    directions_only, // directions alone, each of their strategies alike
+  } form = Form::hierarchical;
   bool use_prefix = true, position_aware = true;
   bool update = true;        // false: a frozen memory
   bool guard = true;         // against negative transfer
@@ -56,9 +63,22 @@ struct MemoryOptions {
 // the share that the guard distrusts the memory. `memory` is updated in place and must outlive the planner.
 std::unique_ptr<Planner> make_memory_planner(TransitionGraph& memory, MemoryOptions options);
 
-// MTMC: softmax of a learned policy over the legal actions; with a memory, its scores join the policy's in
-// the share that the guard trusts them.
-std::unique_ptr<Planner> make_policy_planner(Policy policy, TransitionGraph* memory, MemoryOptions options);
+// MTMC's policy over the enumerated actions: learned weights (policy.h), or a small language model
+// (language_policy.h).
+class MacroPolicy {
+public:
+  virtual ~MacroPolicy() = default;
+  virtual std::string name() const = 0; // "the learned policy"
+  // One logit a legal action, in their order. `legal` is not empty.
+  virtual Result<std::vector<double>> logits(const Situation& situation) = 0;
+};
+std::unique_ptr<MacroPolicy> make_learned_policy(Policy policy);
+
+// MTMC: softmax of a policy's logits over the legal actions; with a memory, its scores join the policy's in
+// the share that the guard trusts them. Where the policy has no logits the memory plans, without one the
+// directions' priors, and the reason says so.
+std::unique_ptr<Planner> make_policy_planner(std::unique_ptr<MacroPolicy> policy, TransitionGraph* memory,
+                                             MemoryOptions options);
 
 // Probabilities from scores, by softmax; sums to 1.
 std::vector<double> softmax(const std::vector<double>& scores, double temperature);

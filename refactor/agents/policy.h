@@ -1,6 +1,6 @@
 // The macro policy of MTMC (arXiv 2511.20100), light: a softmax over the enumerated actions whose logits are
 // linear in features of state and action, trained by PPO on offline trees. MTMC's policy is a small language
-// model; the interface, actions in and probabilities out, is the same (see the planner by a model).
+// model: language_policy.h, behind the same interface (MacroPolicy of planner.h).
 #pragma once
 
 #include "refactor/agents/offline_tree.h"

@@ -30,11 +30,13 @@ Result<std::vector<Option>> RecordedEnvironment::options(const SearchTree& tree,
   for (const RecordedEdge& edge : recorded_.states[*state].edges) {
     if (edge.child == RecordedEdge::failed)
       result.push_back({edge.action, {}});
-    else if (edge.child >= 0 && recorded_.is_measured(static_cast<std::size_t>(edge.child)))
+    else if (edge.child >= 0 && recorded_.is_measured(static_cast<std::size_t>(edge.child))) {
       // Written directly, the same change with other numbers is another candidate.
-      result.push_back({edge.action, scoring_ == Scoring::direct
-                                         ? std::string()
-                                         : recorded_.states[static_cast<std::size_t>(edge.child)].key});
+      if (scoring_ == Scoring::direct)
+        result.push_back({edge.action, {}, true});
+      else
+        result.push_back({edge.action, recorded_.states[static_cast<std::size_t>(edge.child)].key});
+    }
   }
   return result;
 }

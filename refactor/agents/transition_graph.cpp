@@ -355,4 +355,19 @@ double TransferGuard::trust() const {
   return std::isnan(trust) || trust > 1 - 1e-12 ? 1 : trust < least ? 0 : trust;
 }
 
+std::vector<double> TransferGuard::state() const {
+  if (count_ == 0)
+    return {};
+  return {memory_loss_, plain_loss_, sum_, static_cast<double>(count_)};
+}
+
+void TransferGuard::restore(const std::vector<double>& state) {
+  if (state.size() != 4 || state[0] < 0 || state[1] < 0 || !(state[3] >= 1 && state[3] <= 1e6))
+    return;
+  memory_loss_ = state[0];
+  plain_loss_ = state[1];
+  sum_ = state[2];
+  count_ = static_cast<int>(state[3]);
+}
+
 } // namespace lathe::refactor::agents

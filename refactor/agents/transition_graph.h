@@ -92,6 +92,10 @@ public:
   void observe(double foretold, double gained);
   double trust() const; // 0: the memory is not used at all
   bool is_off() const { return trust() == 0; }
+  // What was observed so far, for a run that is resumed: empty at first. What is none of state()'s is not
+  // taken.
+  std::vector<double> state() const;
+  void restore(const std::vector<double>& state);
 
 private:
   double prior_, memory_loss_ = 0, plain_loss_ = 0, sum_ = 0;

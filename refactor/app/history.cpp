@@ -48,14 +48,18 @@ Json to_json(const History& history) {
             {"Ended", history.ended},
             {"Ledger",
              {{"Attempts", history.tree.size() - 1},
-              {"ModelCalls", history.model_calls},
-              {"ModelTokens", history.model_tokens},
-              {"Money", history.model_money}}},
+              {"ModelCalls", history.model.calls},
+              {"ModelTokens", history.model.tokens},
+              {"Money", history.model.money},
+              {"PolicyCalls", history.policy.calls},
+              {"PolicyTokens", history.policy.tokens},
+              {"PolicyMoney", history.policy.money}}},
             {"Best", history.tree.best()}};
   double seconds = 0;
   for (const Node& node : history.tree.nodes())
     seconds += node.seconds;
   json["Ledger"]["DeviceSeconds"] = seconds;
+  json["PlannerState"] = history.planner_state;
   json["Tree"] = history.tree.to_json();
   return json;
 }
@@ -81,12 +85,22 @@ Result<History> read_history(const std::filesystem::path& folder) {
   for (const auto& [name, value] : json["Settings"].items())
     if (value.is_string())
       history.settings[name] = value;
-  history.is_host = json.value("Host", false);
+  if (json.contains("Host") && json["Host"].is_boolean())
+    history.is_host = json["Host"].get<bool>();
   if (const auto ledger = json.find("Ledger"); ledger != json.end() && ledger->is_object()) {
-    history.model_calls = ledger->value("ModelCalls", 0);
-    history.model_tokens = ledger->value("ModelTokens", std::int64_t{0});
-    history.model_money = ledger->value("Money", 0.0);
+    const auto spent = [&](const char* calls, const char* tokens, const char* money) {
+      const auto number = [&](const char* name) {
+        return ledger->contains(name) && (*ledger)[name].is_number() ? (*ledger)[name] : Json(0);
+      };
+      return ModelSpending{number(calls).get<int>(), number(tokens).get<std::int64_t>(),
+                           number(money).get<double>()};
+    };
+    history.model = spent("ModelCalls", "ModelTokens", "Money");
+    history.policy = spent("PolicyCalls", "PolicyTokens", "PolicyMoney");
   }
+  if (const auto state = json.find("PlannerState"); state != json.end() && state->is_array())
+    for (const Json& number : *state)
+      history.planner_state.push_back(number.is_number() ? number.get<double>() : 0);
   auto tree = SearchTree::from_json(json["Tree"]);
   if (!tree.ok())
     return unusable(folder, tree.error().sentence());
@@ -123,8 +137,9 @@ std::string history_text(const History& history) {
   show(root_node, 0);
   if (!history.ended.empty())
     text += "stopped: " + history.ended + "\n";
-  if (history.model_calls > 0)
-    text += fmt::format("model: {} calls, {} tokens\n", history.model_calls, history.model_tokens);
+  for (const auto& [who, spent] : {std::pair{"model", &history.model}, {"policy", &history.policy}})
+    if (spent->calls > 0)
+      text += fmt::format("{}: {} calls, {} tokens\n", who, spent->calls, spent->tokens);
   return text;
 }
 

@@ -6,18 +6,25 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace lathe::refactor {
+
+// What a model's questions came to.
+struct ModelSpending {
+  int calls = 0;
+  std::int64_t tokens = 0; // input and output together
+  double money = 0;        // in the currency of the prices; 0 without one
+};
 
 struct History {
   std::string kernel, name, source, source_hash;
   std::map<std::string, std::string> settings; // that decide what is tried: a resumed run must have the same
   std::string device;                          // where candidates were scored; empty: nowhere yet
   bool is_host = false;
-  std::string ended; // why the loop stopped; empty: it did not yet
-  int model_calls = 0;
-  std::int64_t model_tokens = 0;
-  double model_money = 0;
+  std::string ended;                 // why the loop stopped; empty: it did not yet
+  ModelSpending model, policy;       // planner, coder and debugger together; a policy that is a model
+  std::vector<double> planner_state; // Planner::state()
   agents::SearchTree tree{""};
 };
 

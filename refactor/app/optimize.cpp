@@ -1,8 +1,11 @@
 // `lathe optimize`: the outer loop on one kernel.
+#include "refactor/agents/language_policy.h"
 #include "refactor/agents/model_roles.h"
 #include "refactor/app/command.h"
 #include "refactor/app/history.h"
 #include "refactor/app/model_author.h"
+#include "refactor/app/model_seat.h"
+#include "refactor/app/optimize_options.h"
 #include "refactor/app/subject_options.h"
 #include "refactor/app/workshop.h"
 #include "tuner/app/selection.h"
@@ -21,8 +24,6 @@ namespace {
 
 using namespace agents;
 namespace fs = std::filesystem;
-namespace po = boost::program_options;
-
 std::atomic<bool> stop_requested{false};
 
 void request_stop(int signal) {
@@ -30,156 +31,62 @@ void request_stop(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-CommandLine make_command_line() {
-  CommandLine line("lathe optimize FILE.cu [--kernel NAME] [options] [-- compiler flags]\n"
-                   "       lathe optimize --history FOLDER",
-                   "Improves a kernel by itself: plans an action, writes the template, has the guard judge "
-                   "it and the tuner\n"
-                   "score it, and plans again. Ends with the best template, its certificate and what every "
-                   "attempt gave. The\n"
-                   "same command resumes what was interrupted.",
-                   "lathe optimize sglang_kernels/silu_and_mul.cu --kernel act_and_mul_kernel --name "
-                   "silu_and_mul --attempts 12 -o best");
-  add_subject_options(line.options());
-  line.options().add_options()("name", po::value<std::string>(),
-                               "name of the template (default: the kernel's)")(
-      "output,o", po::value<std::string>()->default_value("optimized"),
-      "folder of the run and of its results")("attempts", po::value<int>()->default_value(30),
-                                              "candidates at most")(
-      "steps", po::value<int>()->default_value(6), "actions in a row at most")(
-      "plateau", po::value<int>()->default_value(0), "stop after that many attempts without a gain")(
-      "floor-share", po::value<double>()->default_value(0.98),
-      "stop when the best moves its bytes at that share of the copy bandwidth")(
-      "device-seconds", po::value<double>(), "seconds of scoring at most")(
-      "evaluations", po::value<int>(),
-      "configurations a candidate and problem (default 20; 6 on the host executor)")(
-      "planner", po::value<std::string>(),
-      "uniform, heuristic, memory, policy or model (default: policy where --policy is given, else memory)")(
-      "coder", po::value<std::string>()->default_value("rules"), "who writes the candidates: rules or model")(
-      "memory", po::value<std::string>(), "transition memory, read and updated (made where it is missing)")(
-      "policy", po::value<std::string>(), "weights of lathe policy train")(
-      "epsilon", po::value<double>()->default_value(0.35), "share of choices that explore")(
-      "device", po::value<std::string>()->default_value("auto"), "auto, host, or the index of a GPU")(
-      "queue", po::value<std::string>(), "score through this evaluation queue in place of a device here")(
-      "ahead", po::value<int>()->default_value(4), "candidates that wait in the queue at most")(
-      "seed", po::value<std::uint64_t>()->default_value(1), "of every choice")(
-      "guard-configurations", po::value<int>()->default_value(8), "that the guard samples of a candidate")(
-      "guard-seconds", po::value<double>()->default_value(120),
-      "of the guard's runs of a candidate")("no-final", "leave out the final tuning and the header")(
-      "history", po::value<std::string>(), "show the tree of a run and end")("json", "print JSON");
-  add_model_options(line);
-  return line;
-}
-
-struct Run {
-  SubjectRequest subject;
-  std::string name;
-  fs::path folder;
-  LoopOptions loop;
-  std::string planner;
-  bool model_writes = false;
-  std::optional<ModelOptions> model;
-  std::optional<fs::path> memory_file, policy_file, queue;
-  std::string device;
-  int evaluations = 0; // 0: by the device
-  GuardOptions guard;
-  bool final_tuning = true, json = false;
+// The models of a run. Absent: the run has none in that role.
+struct Seats {
+  std::optional<ModelSeat> model, policy;
+  ModelTask task; // of the model's roles
 };
 
-Result<Run> read_run(const CommandLine& line, const Arguments& arguments) {
-  Run run;
-  LATHE_TRY(run.subject, read_subject_options(line, arguments));
-  run.folder = fs::absolute(line.get<std::string>("output")).lexically_normal();
-  run.loop.attempts = line.get<int>("attempts");
-  run.loop.steps = line.get<int>("steps");
-  run.loop.plateau = line.get<int>("plateau");
-  run.loop.floor_share = line.get<double>("floor-share");
-  run.loop.selection.epsilon = line.get<double>("epsilon");
-  run.loop.seed = line.get<std::uint64_t>("seed");
-  if (run.loop.attempts < 1 || run.loop.steps < 1 || run.loop.plateau < 0)
-    return usage_error("lathe optimize", "--attempts and --steps are at least 1, --plateau at least 0");
-  if (!(run.loop.selection.epsilon >= 0 && run.loop.selection.epsilon <= 1))
-    return usage_error("cannot use --epsilon", "it must lie between 0 and 1");
-  if (line.has("device-seconds"))
-    run.loop.device_seconds = line.get<double>("device-seconds");
-  for (const auto& [name, file] :
-       {std::pair{"memory", &run.memory_file}, {"policy", &run.policy_file}, {"queue", &run.queue}})
-    if (line.has(name))
-      *file = fs::absolute(line.get<std::string>(name)).lexically_normal();
-  run.planner = line.has("planner") ? line.get<std::string>("planner")
-                : run.policy_file   ? "policy"
-                                    : "memory";
-  if (run.planner == "policy" && !run.policy_file)
-    return usage_error("--planner policy", "no policy is given", "name its weights with --policy");
-  const std::string coder = line.get<std::string>("coder");
-  if (coder != "rules" && coder != "model")
-    return usage_error("coder " + coder, "there is no such coder", "use rules or model");
-  run.model_writes = coder == "model";
-  LATHE_TRY(run.model, read_model_options(line));
-  if (!run.model && (run.model_writes || run.planner == "model"))
-    return usage_error("lathe optimize", "a role is the model's, and no model is given",
-                       "name one with --model");
-  if (run.model && !run.model_writes && run.planner != "model")
-    return usage_error("--model", "no role is the model's", "add --coder model or --planner model");
-  run.device = line.get<std::string>("device");
-  run.loop.awaited = std::max(1, line.get<int>("ahead"));
-  if (line.has("evaluations"))
-    run.evaluations = line.get<int>("evaluations");
-  run.guard.seed = 1 + run.loop.seed; // a resumed run judges as the first did
-  run.guard.sampled_configurations = line.get<int>("guard-configurations");
-  run.guard.time_limit_s = line.get<double>("guard-seconds");
-  run.final_tuning = !line.has("no-final");
-  run.json = line.has("json");
-  if (line.has("name"))
-    run.name = line.get<std::string>("name");
-  return run;
-}
-
-// The model of a run, its words kept as they come.
-struct ModelSeat {
-  std::unique_ptr<llm::Conversation> conversation;
-  ModelTask task;
-  int unanswered = 0; // questions in a row
+// Who is asked.
+struct Providers {
+  std::unique_ptr<llm::Provider> model, policy;
 };
 
-Result<ModelSeat> seat_model(const Run& run) {
-  ModelSeat seat;
-  LATHE_TRY(auto provider, llm::make_provider(run.model->provider, run.model->limits));
-  fs::path keep_at = run.model->transcript;
-  // Every sitting has a file of its own: a resumed run loses no word of the one before.
-  for (int sitting = 1; keep_at.empty(); ++sitting) {
-    std::error_code failure;
-    const fs::path file = run.folder / fmt::format("transcript-{}.json", sitting);
-    if (!fs::exists(file, failure))
-      keep_at = file;
+Result<Providers> make_providers(const OptimizeRun& run) {
+  Providers providers;
+  if (run.model) {
+    LATHE_TRY(providers.model, llm::make_provider(run.model->provider, run.model->limits));
   }
-  seat.conversation = std::make_unique<llm::Conversation>(std::move(provider), run.model->budget, keep_at);
-  return seat;
+  if (run.policy_model) {
+    LATHE_TRY(providers.policy,
+              llm::make_likelihood_provider(run.policy_model->provider, run.policy_model->limits));
+  }
+  return providers;
+}
+
+// With what earlier sittings of the run have spent.
+Status seat_models(const OptimizeRun& run, Providers providers, const History& history, Seats& seats) {
+  if (providers.model) {
+    LATHE_TRY(seats.model, ModelSeat::take(std::move(providers.model), *run.model, history.model, run.folder,
+                                           "transcript"));
+  }
+  if (providers.policy) {
+    LATHE_TRY(seats.policy, ModelSeat::take(std::move(providers.policy), *run.policy_model, history.policy,
+                                            run.folder, "policy"));
+  }
+  return Done{};
 }
 
 // Why no further question makes sense; nothing where one does.
-std::optional<std::string> model_is_done(const ModelSeat& seat, const Run& run) {
-  const llm::Ledger& ledger = seat.conversation->ledger();
-  const llm::Budget& budget = run.model->budget;
-  if ((budget.calls && ledger.calls() >= *budget.calls) ||
-      (budget.tokens && ledger.tokens() >= *budget.tokens) ||
-      (budget.money && ledger.money() >= *budget.money))
-    return "the budget of the model is spent: " + ledger.summary();
+std::optional<std::string> models_are_done(const Seats& seats, const OptimizeRun& run) {
+  if (seats.policy)
+    if (auto why = seats.policy->is_spent("the policy"))
+      return why;
+  if (!seats.model)
+    return std::nullopt;
+  if (auto why = seats.model->is_spent("the model"))
+    return why;
   constexpr std::size_t patience = 3;
-  const auto& turns = seat.conversation->transcript().turns;
-  const bool is_silent =
-      turns.size() >= patience &&
-      std::all_of(turns.end() - patience, turns.end(), [](const llm::Turn& turn) { return !turn.answer; });
-  if (is_silent && run.model_writes)
-    return "the model does not answer: " + turns.back().error;
+  if (const auto error = seats.model->is_silent(patience); error && run.model_writes)
+    return "the model does not answer: " + *error;
   return std::nullopt;
 }
 
-Result<std::unique_ptr<Planner>> make_planner(const Run& run, TransitionGraph& memory, ModelSeat* seat) {
+Result<std::unique_ptr<Planner>> make_planner(const OptimizeRun& run, TransitionGraph& memory, Seats& seats) {
   MemoryOptions options;
   options.source = run.name;
   if (run.planner == "model")
-    return make_model_planner(*seat->conversation, seat->task, run.model_writes,
+    return make_model_planner(seats.model->conversation(), seats.task, run.model_writes,
                               make_memory_planner(memory, options));
   if (run.planner == "uniform")
     return make_uniform_planner();
@@ -188,7 +95,14 @@ Result<std::unique_ptr<Planner>> make_planner(const Run& run, TransitionGraph& m
   if (run.planner == "memory")
     return make_memory_planner(memory, options);
   if (run.planner == "policy") {
-    LATHE_TRY(Policy policy, read_policy(*run.policy_file));
+    std::unique_ptr<MacroPolicy> policy;
+    if (seats.policy) {
+      policy = make_language_policy(seats.policy->conversation(),
+                                    {run.policy_model->temperature, seats.task.candidate_of});
+    } else {
+      LATHE_TRY(Policy weights, read_policy(*run.policy_file));
+      policy = make_learned_policy(std::move(weights));
+    }
     return make_policy_planner(std::move(policy), run.memory_file ? &memory : nullptr, options);
   }
   return usage_error("planner " + run.planner, "there is no such planner",
@@ -196,7 +110,7 @@ Result<std::unique_ptr<Planner>> make_planner(const Run& run, TransitionGraph& m
 }
 
 // The history of this run, new or as it was left. A folder of another run is refused.
-Result<History> open_history(const Run& run, const Subject& subject, const std::string& root_key) {
+Result<History> open_history(const OptimizeRun& run, const Subject& subject, const std::string& root_key) {
   History fresh;
   fresh.kernel = subject.kernel;
   fresh.name = run.name;
@@ -208,6 +122,10 @@ Result<History> open_history(const Run& run, const Subject& subject, const std::
                     {"Steps", std::to_string(run.loop.steps)},
                     {"Evaluations", std::to_string(run.evaluations)},
                     {"Epsilon", fmt::format("{}", run.loop.selection.epsilon)}};
+  if (run.policy_model) {
+    fresh.settings["Policy"] = run.policy_model->provider;
+    fresh.settings["PolicyTemperature"] = fmt::format("{}", run.policy_model->temperature);
+  }
   fresh.tree = SearchTree(root_key);
   std::error_code failure;
   if (!fs::exists(run.folder / "history.json", failure))
@@ -251,7 +169,7 @@ Scorer queue_scorer(const EvaluationQueue& queue) {
   };
 }
 
-void copy_result(const Workshop& workshop, const Node& best, const Run& run, const History& history) {
+void copy_result(const Workshop& workshop, const Node& best, const OptimizeRun& run, const History& history) {
   const OutputPaths from = workshop.paths_of(best.candidate),
                     to = OutputPaths::under(run.folder, history.name);
   std::error_code failure;
@@ -265,7 +183,7 @@ void copy_result(const Workshop& workshop, const Node& best, const Run& run, con
 }
 
 // Tunes every problem of the result and writes the header: the per-shape table.
-int finish_result(const Run& run, const History& history, bool is_host) {
+int finish_result(const OptimizeRun& run, const History& history, bool is_host) {
   const OutputPaths result = OutputPaths::under(run.folder, history.name);
   const std::string store = (run.folder / "results.sqlite").string();
   Arguments tune{
@@ -289,25 +207,33 @@ int finish_result(const Run& run, const History& history, bool is_host) {
   return export_command(header);
 }
 
-Status run_attempts(Run& run, Workshop& workshop, History& history, TransitionGraph& memory, ModelSeat* seat,
-                    LoopEnd& end) {
-  LATHE_TRY(const std::unique_ptr<Planner> planner, make_planner(run, memory, seat));
-  if (seat)
-    run.loop.halt = [&] { return model_is_done(*seat, run); };
-  const int calls = history.model_calls;
-  const std::int64_t tokens = history.model_tokens;
-  const double money = history.model_money;
+// The user's, or the run's own, so that a resumed run knows what it learnt.
+fs::path memory_file(const OptimizeRun& run) {
+  return run.memory_file.value_or(run.folder / "memory.json");
+}
+
+Result<TransitionGraph> open_memory(const OptimizeRun& run) {
+  std::error_code failure;
+  if (!fs::exists(memory_file(run), failure))
+    return TransitionGraph();
+  return read_memory(memory_file(run));
+}
+
+Status run_attempts(OptimizeRun& run, Workshop& workshop, History& history, TransitionGraph& memory,
+                    Seats& seats, LoopEnd& end) {
+  LATHE_TRY(const std::unique_ptr<Planner> planner, make_planner(run, memory, seats));
+  planner->restore(history.planner_state);
+  run.loop.halt = [&] { return models_are_done(seats, run); };
   const auto save = [&](const AttemptReport& report) -> Status {
     const Node& node = history.tree.node(report.node);
-    if (seat) {
-      const llm::Ledger& ledger = seat->conversation->ledger();
-      history.model_calls = calls + static_cast<int>(ledger.calls());
-      history.model_tokens = tokens + ledger.tokens();
-      history.model_money = money + ledger.money();
-    }
+    if (seats.model)
+      history.model = seats.model->spent();
+    if (seats.policy)
+      history.policy = seats.policy->spent();
+    history.planner_state = planner->state();
     LATHE_CHECK(write_history(history, run.folder));
-    if (run.memory_file)
-      LATHE_CHECK(write_memory(memory, *run.memory_file));
+    if (run.memory_file || run.planner == "memory" || run.planner == "model")
+      LATHE_CHECK(write_memory(memory, memory_file(run)));
     std::fprintf(
         stderr, "attempt %d: %s: %s\n", report.node,
         node.action.rule.empty() ? "rewrite by the model" : node.action.label().c_str(),
@@ -333,14 +259,10 @@ int show_history(const fs::path& folder, bool json) {
   return 0;
 }
 
-Result<TransitionGraph> open_memory(const Run& run) {
-  std::error_code failure;
-  if (!run.memory_file || !fs::exists(*run.memory_file, failure))
-    return TransitionGraph();
-  return read_memory(*run.memory_file);
-}
-
-int optimize(Run& run) {
+int optimize(OptimizeRun& run) {
+  auto providers = make_providers(run);
+  if (!providers.ok())
+    return fail(providers.error());
   auto source = open_source(run.subject);
   if (!source.ok())
     return fail(source.error());
@@ -386,22 +308,18 @@ int optimize(Run& run) {
   options.evaluations = run.evaluations;
   options.guard = run.guard;
   options.say = [](const std::string& text) { std::fprintf(stderr, "  %s\n", text.c_str()); };
-  std::optional<ModelSeat> seat;
+  Seats seats;
+  seats.task.raw = subject->raw;
+  seats.task.architecture = subject->architecture;
+  seats.task.memory = &*memory;
   Author author;
-  if (run.model) {
-    auto seated = seat_model(run);
-    if (!seated.ok())
-      return fail(seated.error());
-    seat = std::move(*seated);
-    seat->task.raw = subject->raw;
-    seat->task.architecture = subject->architecture;
-    seat->task.max_output_tokens = run.model->max_output_tokens;
-  }
+  if (run.model)
+    seats.task.max_output_tokens = run.model->max_output_tokens;
   if (run.model_writes) {
     options.can_repair = true;
     options.judge = judge_apart;
     author = [&](const SearchTree& tree, NodeId parent, const Plan& plan, const Candidate& base) {
-      return write_by_model(*seat->conversation, seat->task, tree, parent, plan, base);
+      return write_by_model(seats.model->conversation(), seats.task, tree, parent, plan, base);
     };
   }
   auto workshop = Workshop::open(*subject, std::move(options), std::move(scorer), std::move(author));
@@ -414,14 +332,14 @@ int optimize(Run& run) {
     history->device = backend->device().name;
     history->is_host = is_host;
   }
-  if (seat)
-    seat->task.candidate_of = [&](NodeId id) -> std::optional<Candidate> {
-      auto candidate = (*workshop)->candidate_of(history->tree, id);
-      return candidate.ok() ? std::optional(std::move(*candidate)) : std::nullopt;
-    };
+  seats.task.candidate_of = [&](NodeId id) -> std::optional<Candidate> {
+    auto candidate = (*workshop)->candidate_of(history->tree, id);
+    return candidate.ok() ? std::optional(std::move(*candidate)) : std::nullopt;
+  };
+  if (const Status seated = seat_models(run, std::move(*providers), *history, seats); !seated.ok())
+    return fail(seated.error());
   LoopEnd end;
-  if (const Status done = run_attempts(run, **workshop, *history, *memory, seat ? &*seat : nullptr, end);
-      !done.ok())
+  if (const Status done = run_attempts(run, **workshop, *history, *memory, seats, end); !done.ok())
     return fail(done.error());
   const Node& best = history->tree.node(history->tree.best());
   if (best.id != root_node)
@@ -443,12 +361,12 @@ int optimize(Run& run) {
 } // namespace
 
 int optimize_command(const Arguments& arguments) {
-  CommandLine line = make_command_line();
+  CommandLine line = make_optimize_line();
   if (const auto code = line.parse(before_separator(arguments)))
     return *code;
   if (line.has("history"))
     return show_history(line.get<std::string>("history"), line.has("json"));
-  auto run = read_run(line, arguments);
+  auto run = read_optimize_run(line, arguments);
   if (!run.ok())
     return fail(run.error());
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})

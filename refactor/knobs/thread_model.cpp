@@ -1,5 +1,7 @@
 #include "refactor/knobs/thread_model.h"
 
+#include "refactor/knobs/carried_values.h"
+
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/StmtCXX.h>
 
@@ -325,6 +327,7 @@ private:
                "the step of " + variable->getNameAsString() + " is not the number of threads");
         return;
       }
+      check_rounds(use);
     }
     if (steps == 0) {
       refuse(variable->getLocation(),
@@ -341,6 +344,18 @@ private:
     model_.strided = true;
     model_.free_grid |= !share->spread.is_zero();
     note_evidence(variable->getLocation());
+  }
+
+  // Which elements a thread's rounds are follows the number of threads.
+  void check_rounds(const Stmt* step) {
+    const Stmt* loop = step;
+    while (loop && !isa<ForStmt>(loop) && !isa<WhileStmt>(loop) && !isa<DoStmt>(loop))
+      loop = view_.parent(loop);
+    if (!loop)
+      return;
+    if (const auto carried = carried_into_memory(view_, loop))
+      refuse(carried->store->getBeginLoc(), "'" + carried->variable->getNameAsString() +
+                                                "' goes on from round to round into what is stored");
   }
 
   // Which elements a block takes of a loop over the whole grid follows the number of threads, and so would a

@@ -50,10 +50,10 @@ struct ThreadRefusal {
 //  - a lane or warp number (thread % G, thread / G) used on shared memory, in comparisons, or as one of the
 //  above,
 //  - a comparison that selects threads (thread == 0, warp < number of warps),
-// and the number of threads appears in steps, bounds, reductions and on-chip addresses only.
-// `launcher_varies`: the raw launcher already uses several block sizes, so that addresses may depend on it.
-// The analysis is of the kernel's text, not of the values a launcher passes; the guard's runs stand behind
-// it.
+// the number of threads appears in steps, bounds, reductions and on-chip addresses only, and no value that
+// one round of a stepped loop leaves to the next shows in what a round stores. `launcher_varies`: the raw
+// launcher already uses several block sizes, so that addresses may depend on it. The analysis is of the
+// kernel's text, not of the values a launcher passes; the guard's runs stand behind it.
 std::variant<ThreadRefusal, ThreadModel> analyse_threads(KernelView& view, const ThreadAxis& axis,
                                                          bool launcher_varies);
 

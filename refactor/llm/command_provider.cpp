@@ -1,4 +1,5 @@
-// A command of the user's: the prompt on its standard input, the answer on its standard output.
+// A command of the user's: the prompt on its standard input, the answer on its standard output. Where
+// continuations are to be weighed, both are JSON (likelihood.h).
 #include "refactor/llm/answer_text.h"
 #include "refactor/llm/providers.h"
 #include "refactor/llm/tokens.h"
@@ -6,9 +7,20 @@
 
 #include <chrono>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace lathe::refactor::llm {
 namespace {
+
+std::string input_of(const Request& request) {
+  const std::string prompt = request.system + "\n\n" + request.user;
+  if (request.continuations.empty())
+    return prompt + "\n";
+  using Json = nlohmann::ordered_json;
+  const Json question{{"prompt", request.system.empty() ? request.user : prompt},
+                      {"continuations", request.continuations}};
+  return question.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 class CommandProvider : public Provider {
 public:
@@ -19,7 +31,7 @@ public:
 
   Result<Answer> ask(const Request& request) override {
     const auto start = std::chrono::steady_clock::now();
-    const std::string prompt = request.system + "\n\n" + request.user + "\n";
+    const std::string prompt = input_of(request);
     SubprocessOptions options;
     options.timeout = std::chrono::milliseconds(static_cast<long long>(options_.timeout_s * 1000));
     options.input = prompt;

@@ -38,9 +38,10 @@ Result<Request> Ledger::admit(Request request) const {
   if (budget_.calls && calls_ >= *budget_.calls)
     return spent("calls", summary());
   const std::int64_t prompt = estimated_tokens(request);
+  const std::int64_t fewest = std::min(FEWEST_OUTPUT_TOKENS, request.max_output_tokens);
   if (budget_.tokens)
     request.max_output_tokens = std::min(request.max_output_tokens, *budget_.tokens - tokens() - prompt);
-  if (request.max_output_tokens < FEWEST_OUTPUT_TOKENS)
+  if (request.max_output_tokens < fewest)
     return spent("tokens", summary());
   if (!budget_.money)
     return request;
@@ -52,7 +53,7 @@ Result<Request> Ledger::admit(Request request) const {
     if (affordable < static_cast<double>(request.max_output_tokens))
       request.max_output_tokens = static_cast<std::int64_t>(std::max(affordable, 0.0));
   }
-  if (left < 0 || request.max_output_tokens < FEWEST_OUTPUT_TOKENS)
+  if (left < 0 || request.max_output_tokens < fewest)
     return spent("money", summary());
   return request;
 }

@@ -26,6 +26,9 @@ struct Request {
   std::string user;   // the question
   double temperature = 0;
   std::int64_t max_output_tokens = 16384;
+  // Not empty: nothing is to be written, but to be said how likely each of these is behind `user`
+  // (likelihood.h).
+  std::vector<std::string> continuations = {};
 
   // 16 hexadecimal digits over the role and the words: the same question has the same id in every run.
   std::string id() const;
@@ -90,7 +93,7 @@ public:
   explicit Ledger(Budget budget = {}) : budget_(budget) {}
 
   // Fails where the budget does not allow the request. A request whose prompt fits but whose longest answer
-  // does not comes back with a smaller `max_output_tokens`, at least FEWEST_OUTPUT_TOKENS.
+  // does not comes back with a smaller `max_output_tokens`, at least FEWEST_OUTPUT_TOKENS or what it asked.
   Result<Request> admit(Request request) const;
   void charge(const Answer& answer);
   // A question without an answer: a call, with its prompt's estimated tokens.

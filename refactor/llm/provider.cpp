@@ -9,6 +9,12 @@ constexpr const char* FORMS =
 
 } // namespace
 
+ModelAddress read_address(const std::string& text) {
+  // A URL's path does not begin with a scheme again.
+  const std::size_t at = text.rfind("@http");
+  return {text.substr(0, at), at == std::string::npos ? "" : text.substr(at + 1)};
+}
+
 Result<std::unique_ptr<Provider>> make_provider(std::string_view text, const ProviderOptions& options) {
   const std::string what = "no model provider '" + std::string(text) + "'";
   const std::size_t colon = text.find(':');
@@ -24,10 +30,7 @@ Result<std::unique_ptr<Provider>> make_provider(std::string_view text, const Pro
     return make_replay_provider(rest);
   if (kind != "openai" && kind != "anthropic")
     return usage_error(what, FORMS);
-  // A model's name may hold '@'; a URL's path does not begin with a scheme again.
-  const std::size_t at = rest.rfind("@http");
-  const std::string model = rest.substr(0, at);
-  std::string url = at == std::string::npos ? "" : rest.substr(at + 1);
+  auto [model, url] = read_address(rest);
   if (kind == "anthropic" && url.empty())
     url = "https://api.anthropic.com";
   if (model.empty() || url.empty())

@@ -25,6 +25,8 @@ Json turn_json(const Turn& turn) {
   json["User"] = turn.request.user;
   json["Temperature"] = turn.request.temperature;
   json["MaxOutputTokens"] = turn.request.max_output_tokens;
+  if (!turn.request.continuations.empty())
+    json["Continuations"] = turn.request.continuations;
   if (turn.answer)
     json["Answer"] = {{"Text", turn.answer->text},
                       {"Model", turn.answer->model},
@@ -44,6 +46,8 @@ Turn read_turn(const Json& json) {
   turn.request.user = json.at("User").get<std::string>();
   turn.request.temperature = json.at("Temperature").get<double>();
   turn.request.max_output_tokens = json.at("MaxOutputTokens").get<std::int64_t>();
+  if (json.contains("Continuations"))
+    turn.request.continuations = json.at("Continuations").get<std::vector<std::string>>();
   if (json.contains("Error")) {
     turn.error = json.at("Error").get<std::string>();
     return turn;
@@ -62,7 +66,10 @@ Turn read_turn(const Json& json) {
 } // namespace
 
 std::string Request::id() const {
-  return content_hash(dumped(Json::array({role, system, user}), -1)).substr(0, 16);
+  Json words = Json::array({role, system, user});
+  if (!continuations.empty())
+    words.push_back(continuations);
+  return content_hash(dumped(words, -1)).substr(0, 16);
 }
 
 nlohmann::ordered_json Transcript::to_json() const {
@@ -107,9 +114,12 @@ Status Transcript::write(const std::filesystem::path& path) const {
 
 std::string Transcript::hash() const {
   Json words = Json::array();
-  for (const Turn& turn : turns)
+  for (const Turn& turn : turns) {
     words.push_back({turn.request.role, turn.request.system, turn.request.user,
                      turn.answer ? turn.answer->model : "", turn.answer ? turn.answer->text : turn.error});
+    if (!turn.request.continuations.empty())
+      words.back().push_back(turn.request.continuations);
+  }
   return content_hash(dumped(words, -1));
 }
 

@@ -2,19 +2,17 @@
 // nothing is left running, and the same command ends what it began. LATHE_DRILL_KILLS sets how often (./dev
 // drill).
 #include "tests/whole/command.h"
+#include "tests/whole/processes.h"
 #include "tuner/expression/expression.h"
 #include "tuner/store/store.h"
 
 #include <nlohmann/json.hpp>
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <map>
 #include <random>
 #include <set>
@@ -27,48 +25,6 @@ using Json = nlohmann::json;
 
 constexpr int DEFAULT_KILLS = 10;
 constexpr auto LONGEST_WAIT_FOR_A_VICTIM = std::chrono::milliseconds(1500);
-// Workers notice that their parent is gone when their pipe closes, at the latest after the kernel that they
-// run.
-constexpr auto LONGEST_AFTERLIFE = std::chrono::seconds(20);
-
-int kills_wanted() {
-  const char* text = std::getenv("LATHE_DRILL_KILLS");
-  return text ? std::max(1, std::atoi(text)) : DEFAULT_KILLS;
-}
-
-// The parent of every process that runs; zombies do not count.
-std::map<pid_t, pid_t> parents() {
-  std::map<pid_t, pid_t> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename();
-    pid_t pid = 0;
-    if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size())
-      continue;
-    std::ifstream file(entry.path() / "stat");
-    std::string line;
-    std::getline(file, line);
-    const std::size_t behind_name = line.rfind(')'); // a program's name may hold blanks and parentheses
-    char state = 0;
-    int parent = 0;
-    if (behind_name != std::string::npos &&
-        std::sscanf(line.c_str() + behind_name + 1, " %c %d", &state, &parent) == 2 && state != 'Z')
-      found[pid] = parent;
-  }
-  return found;
-}
-
-std::set<pid_t> family(pid_t root) {
-  const auto all = parents();
-  std::set<pid_t> members;
-  for (const auto& [pid, parent] : all)
-    for (pid_t at = pid; at > 1; at = all.contains(at) ? all.at(at) : 0)
-      if (at == root) {
-        members.insert(pid);
-        break;
-      }
-  return members;
-}
-
 class FaultDrill : public CommandTest {
 protected:
   using Recorded = std::map<std::string, std::multiset<std::string>>; // by key
@@ -95,22 +51,7 @@ protected:
             "--json"};
   }
 
-  pid_t start(int row_length) {
-    std::vector<std::string> words = command(row_length);
-    words.insert(words.begin(), lathe_program());
-    const pid_t child = ::fork();
-    EXPECT_GE(child, 0);
-    if (child != 0)
-      return child;
-    std::vector<char*> pointers;
-    for (std::string& word : words)
-      pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    if (::chdir(folder().c_str()) == 0 && std::freopen("/dev/null", "w", stdout) &&
-        std::freopen("errors.txt", "w", stderr))
-      ::execv(pointers[0], pointers.data());
-    ::_exit(127);
-  }
+  pid_t start(int row_length) { return start_lathe(command(row_length), folder()); }
 
   Recorded recorded() {
     Recorded found;
@@ -149,17 +90,6 @@ protected:
     }
   }
 
-  static void expect_gone(const std::set<pid_t>& processes) {
-    const auto end = std::chrono::steady_clock::now() + LONGEST_AFTERLIFE;
-    std::set<pid_t> left = processes;
-    while (!left.empty() && std::chrono::steady_clock::now() < end) {
-      const auto alive = parents();
-      std::erase_if(left, [&](pid_t pid) { return !alive.contains(pid); });
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    EXPECT_TRUE(left.empty()) << left.size() << " processes outlive a killed tuning";
-  }
-
   static constexpr int EVALUATIONS = 40;
 };
 
@@ -170,7 +100,7 @@ TEST_F(FaultDrill, AnyProcessMayDieAtAnyTime) {
   int of_tunings = 0, of_others = 0;
   pid_t tuning = 0;
   Recorded before;
-  for (int kills = 0; kills < kills_wanted() && !HasFailure();) {
+  for (int kills = 0; kills < kills_wanted(DEFAULT_KILLS) && !HasFailure();) {
     if (tuning == 0)
       tuning = start(row_length);
     std::this_thread::sleep_for(LONGEST_WAIT_FOR_A_VICTIM * (1 + up_to(100)) / 100);

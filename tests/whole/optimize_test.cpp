@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace lathe {
 namespace {
 
@@ -71,6 +73,14 @@ TEST_F(OptimizeTest, RunsToItsBudgetAndLeavesACheckedTemplate) {
   EXPECT_EQ(shown.exit_code, 0);
   EXPECT_NE(shown.output.find("why:"), std::string::npos);
   EXPECT_EQ(Json::parse(lathe({"optimize", "--history", "run", "--json"}).output)["Tree"], json["Tree"]);
+  const auto listed = lathe({"report", "--history", "run"});
+  EXPECT_EQ(listed.exit_code, 0) << listed.errors;
+  EXPECT_NE(listed.output.find("- 3. "), std::string::npos) << listed.output;
+  EXPECT_NE(listed.output.find("not GPU times"), std::string::npos);
+  EXPECT_EQ(lathe({"report", "--history", "run", "--html", "run.html"}).exit_code, 0);
+  EXPECT_NE(read_file(folder() / "run.html")->find("How twice was improved"), std::string::npos);
+  EXPECT_EQ(Json::parse(lathe({"report", "--history", "run", "--json"}).output)["Attempts"].size(), 3u);
+  expect_sentence(lathe({"report", "--history", "nowhere"}), 1, {"nowhere"});
   const auto memory = lathe({"memory", "show", "memory.json"});
   EXPECT_NE(memory.output.find("3 attempts"), std::string::npos) << memory.output;
   EXPECT_NE(lathe({"memory", "export", "memory.json"}).output.find("digraph"), std::string::npos);
@@ -134,7 +144,56 @@ TEST_F(OptimizeTest, GoesOnFromTheAnswersOfAQueue) {
     EXPECT_EQ(history()["Tree"][id]["Stage"], "measured");
 }
 
+// A stand-in for a small language model: the last of the actions that it is asked about is the likeliest.
+constexpr const char* POLICY_COMMAND =
+    "command:n=$(sed 's/.*\"continuations\":\\[//' | grep -o '\" ' | wc -l); "
+    "echo \"{\\\"log_probabilities\\\": [$(seq -s, -- -$n -1)]}\"";
+
+TEST_F(OptimizeTest, ALanguageModelWeighsTheActionsWithinTheRunsBudget) {
+  const auto words = [&](const std::string& calls) {
+    return command({"--queue", "queue", "--policy", POLICY_COMMAND, "--policy-calls", calls});
+  };
+  auto run = lathe(words("2"));
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  Json json = history();
+  ASSERT_EQ(json["Tree"].size(), 3u);
+  EXPECT_EQ(json["Settings"]["Planner"], "policy");
+  EXPECT_EQ(json["Ledger"]["PolicyCalls"], 2);
+  EXPECT_GT(json["Ledger"]["PolicyTokens"], 100);
+  for (int id = 1; id <= 2; ++id)
+    EXPECT_NE(json["Tree"][id]["Reason"].get<std::string>().find("by the language model as policy"),
+              std::string::npos)
+        << json["Tree"][id]["Reason"];
+  EXPECT_NE(run.output.find("policy: 2 calls"), std::string::npos) << run.output;
+  const Json transcript = Json::parse(*read_file(folder() / "run" / "policy-1.json"));
+  ASSERT_EQ(transcript["Turns"].size(), 2u);
+  EXPECT_FALSE(transcript["Turns"][0]["Continuations"].empty());
+  // The budget is the run's: the same command asks nothing more, a larger one goes on from what was spent.
+  ASSERT_EQ(lathe(words("2")).exit_code, 0);
+  EXPECT_EQ(history()["Tree"], json["Tree"]);
+  EXPECT_EQ(lathe(words("3")).exit_code, 0);
+  EXPECT_EQ(history()["Tree"].size(), 4u);
+  EXPECT_EQ(history()["Ledger"]["PolicyCalls"], 3);
+  // Without an answer another planner takes the attempt, and the history says so.
+  auto silent = command({"--queue", "other", "--policy", "command:exit 3", "-o", "silent"});
+  silent.erase(std::find(silent.begin(), silent.end(), "-o"),
+               std::find(silent.begin(), silent.end(), "-o") + 2);
+  run = lathe(silent);
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_NE(
+      run.output.find("in place of the language model as policy: no answer from command:exit 3: exit code 3"),
+      std::string::npos)
+      << run.output;
+}
+
 TEST_F(OptimizeTest, WrongUseIsSaid) {
+  expect_sentence(lathe({"optimize", "twice.cu", "--policy", "openai:tiny"}), 2, {"openai:MODEL@URL"});
+  expect_sentence(lathe({"optimize", "twice.cu", "--policy-calls", "3"}), 2,
+                  {"--policy-calls", "no language model"});
+  expect_sentence(lathe({"optimize", "twice.cu", "--policy", "command:x", "--planner", "uniform"}), 2,
+                  {"planner is uniform"});
+  expect_sentence(lathe({"optimize", "twice.cu", "--policy", "command:x", "--policy-temperature", "0"}), 2,
+                  {"--policy-temperature"});
   expect_sentence(lathe({"optimize", "twice.cu", "--planner", "policy"}), 2, {"--policy"});
   expect_sentence(lathe({"optimize", "twice.cu", "--coder", "model"}), 2, {"--model"});
   expect_sentence(lathe({"optimize", "twice.cu", "--attempts", "0"}), 2, {"--attempts"});

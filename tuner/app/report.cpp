@@ -24,7 +24,9 @@ CommandLine make_command_line() {
       "output,o", po::value<std::string>()->value_name("FILE"),
       "write Markdown, JSON or CSV to this file instead")(
       "results", po::value<std::string>()->value_name("FILE"),
-      "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)");
+      "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite; with --history the run's "
+      "own)")("history", po::value<std::string>()->value_name("FOLDER"),
+              "show what lathe optimize tried in this folder, why, and what it gave");
   return line;
 }
 
@@ -59,13 +61,42 @@ Status write(const CommandLine& line, const Report& report) {
     LATHE_CHECK(write_file(line.get<std::string>("html"), report_html(report)));
   if (tables == 0 && line.has("html") && !line.has("output"))
     return Done{};
-  const std::string text = line.has("json")  ? report_json(report) + "\n"
-                           : line.has("csv") ? winners_csv(winners_of(report))
-                                             : winners_markdown(winners_of(report));
+  std::string text;
+  if (line.has("json"))
+    text = report_json(report) + "\n";
+  else if (line.has("csv"))
+    text = winners_csv(winners_of(report));
+  else
+    text = (report.attempts ? attempts_markdown(*report.attempts) + "\n" : "") +
+           (report.attempts && report.kernels.empty() ? "" : winners_markdown(winners_of(report)));
   if (line.has("output"))
     return write_file(line.get<std::string>("output"), text);
   std::cout << text;
   return Done{};
+}
+
+// What the store holds of the subjects; with a history nothing where its run has no store yet.
+Result<Report> gather(const CommandLine& line) {
+  Report report;
+  std::filesystem::path path =
+      line.has("results") ? std::filesystem::path(line.get<std::string>("results")) : default_store_path();
+  if (line.has("history")) {
+    const std::filesystem::path folder = line.get<std::string>("history");
+    LATHE_TRY(report.attempts, read_attempts(folder));
+    if (!line.has("results"))
+      path = folder / "results.sqlite";
+  }
+  if (!std::filesystem::exists(path)) {
+    if (report.attempts && !line.has("results"))
+      return report;
+    return Error{"cannot report", "there is no results store at " + path.string(),
+                 "run lathe tune first, or give --results"};
+  }
+  LATHE_TRY(const auto store, Store::open(path));
+  LATHE_TRY(const std::vector<ReportSubject> subjects, subjects_of(line.positionals, *store));
+  LATHE_TRY(Report gathered, gather_report(*store, subjects));
+  gathered.attempts = std::move(report.attempts);
+  return gathered;
 }
 
 } // namespace
@@ -74,18 +105,7 @@ int report_command(const Arguments& arguments) {
   CommandLine line = make_command_line();
   if (const auto code = line.parse(arguments))
     return *code;
-  const std::string path =
-      line.has("results") ? line.get<std::string>("results") : default_store_path().string();
-  if (!std::filesystem::exists(path))
-    return fail(
-        {"cannot report", "there is no results store at " + path, "run lathe tune first, or give --results"});
-  auto store = Store::open(path);
-  if (!store.ok())
-    return fail(store.error());
-  const auto subjects = subjects_of(line.positionals, **store);
-  if (!subjects.ok())
-    return fail(subjects.error());
-  const auto report = gather_report(**store, *subjects);
+  const auto report = gather(line);
   if (!report.ok())
     return fail(report.error());
   const Status written = write(line, *report);

@@ -78,8 +78,17 @@ std::string report_json(const Report& report) {
     for (const std::string& note : kernel.notes)
       notes.push_back(kernel.key.kernel + ": " + note);
   }
-  return Json{{"Schema", json_schema_version}, {"Results", winners}, {"Searches", searches}, {"Notes", notes}}
-      .dump(2, ' ', false, Json::error_handler_t::replace);
+  Json json{{"Schema", json_schema_version}, {"Results", winners}, {"Searches", searches}, {"Notes", notes}};
+  if (report.attempts)
+    for (const Attempt& attempt : report.attempts->attempts)
+      json["Attempts"].push_back({{"Id", attempt.id},
+                                  {"Parent", attempt.parent},
+                                  {"Action", attempt.action},
+                                  {"Outcome", attempt.outcome},
+                                  {"Why", attempt.why},
+                                  {"Configuration", attempt.configuration},
+                                  {"Best", attempt.is_best}});
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 } // namespace lathe

@@ -229,6 +229,10 @@ std::string report_html(const Report& report) {
     names.insert(kernel.key.kernel);
     host |= kernel.is_host;
   }
+  if (report.attempts) {
+    names.insert(report.attempts->kernel);
+    host |= report.attempts->is_host;
+  }
   const std::string subject = names.size() == 1 ? *names.begin() : fmt::format("{} kernels", names.size());
   // The policy forbids the browser what the page does not do: fetching anything, running anything.
   std::string text = fmt::format(
@@ -244,7 +248,7 @@ std::string report_html(const Report& report) {
     text += "<p class=\"banner\" role=\"note\">Host-executor times: some or all numbers here were taken "
             "without a GPU. They "
             "say nothing about the speed on one.</p>";
-  text += "</header>\n<main>" + overview(report);
+  text += "</header>\n<main>" + (report.attempts ? attempts_html(*report.attempts) : "") + overview(report);
   for (std::size_t i = 0; i < report.kernels.size(); ++i)
     text += kernel_section(fmt::format("k{}", i + 1), report.kernels[i]);
   return text + "</main>\n" + footer(report) + "</body></html>\n";

@@ -4,6 +4,7 @@
 
 #include "tuner/base/result.h"
 #include "tuner/profile/profile.h"
+#include "tuner/report/attempts.h"
 #include "tuner/spec/spec.h"
 #include "tuner/store/store.h"
 
@@ -37,6 +38,7 @@ struct KernelReport {
 
 struct Report {
   std::vector<KernelReport> kernels;
+  std::optional<AttemptTree> attempts; // of the run of lathe optimize that is shown
 };
 
 // What to report on: a kernel by name, with its specification where there is one: it gives the bytes and

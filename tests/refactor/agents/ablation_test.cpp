@@ -1,11 +1,14 @@
 // Arms at equal budgets: what is counted, what is left out, and that plans are checked.
 #include "refactor/agents/ablation.h"
 #include "tests/refactor/agents/recorded.h"
+#include "tuner/base/files.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 namespace lathe::refactor::agents {
 namespace {
@@ -48,6 +51,23 @@ TEST(Ablation, EveryArmGetsTheSameAttempts) {
   }
 }
 
+// Rewriting without templates gets as many timed runs as the searches of templates took, and uses them up: a
+// change that was tried once may be tried with other numbers.
+TEST(Ablation, EqualTimedRunsAreEqual) {
+  AblationPlan plan = small_plan({{.name = "search"},
+                                  {.name = "direct", .direct = true},
+                                  {.name = "direct, equal runs", .direct = true, .equal_runs = true}});
+  const auto result = run(plan);
+  ASSERT_TRUE(result.ok()) << result.error().sentence();
+  for (std::size_t i = 0; i < result->arms[0].runs.size(); ++i) {
+    const ArmRun &search = result->arms[0].runs[i], &attempts = result->arms[1].runs[i],
+                 &runs = result->arms[2].runs[i];
+    EXPECT_EQ(search.attempts, attempts.attempts);
+    EXPECT_EQ(search.timed_runs, runs.timed_runs);
+    EXPECT_GT(runs.attempts, attempts.attempts);
+  }
+}
+
 TEST(Ablation, IsDeterministic) {
   const AblationPlan plan =
       small_plan({{.name = "policy", .planner = "policy", .memory = Arm::Memory::warm}});
@@ -86,6 +106,83 @@ TEST(Ablation, TreesWithoutTimesAreNoEvidence) {
   EXPECT_NE(result.error().sentence().find("fewer than two"), std::string::npos);
 }
 
+// HTAM's eight arms and STARK's five, all from the one plan that ships.
+TEST(Ablation, TheShippedPlanHasThePapersArms) {
+  const char* source = std::getenv("LATHE_SOURCE_DIR");
+  if (source == nullptr)
+    GTEST_SKIP() << "needs the repository";
+  const auto text = read_file(std::filesystem::path(source) / "refactor/agents/data/ablation.json");
+  ASSERT_TRUE(text.ok());
+  const auto plan = plan_from_json(nlohmann::ordered_json::parse(*text, nullptr, false));
+  ASSERT_TRUE(plan.ok()) << plan.error().sentence();
+  EXPECT_GE(plan->seeds.size(), 5u);
+  const auto has = [&](const auto& wanted) {
+    return std::any_of(plan->arms.begin(), plan->arms.end(), wanted);
+  };
+  using enum Arm::Memory;
+  for (const Arm::Memory memory : {none, cold, warm, random, frozen, flat, no_local})
+    EXPECT_TRUE(has([&](const Arm& arm) { return arm.memory == memory; })) << static_cast<int>(memory);
+  EXPECT_TRUE(has([](const Arm& arm) { return !arm.use_prefix; }));
+  EXPECT_TRUE(has([](const Arm& arm) { return !arm.position_aware; }));
+  EXPECT_TRUE(has([](const Arm& arm) { return !arm.guard; }));
+  for (const int steps : {1, 3, 6})
+    EXPECT_TRUE(has([&](const Arm& arm) { return arm.steps == steps; })) << steps;
+  for (const char* planner : {"uniform", "heuristic", "memory", "policy"})
+    EXPECT_TRUE(has([&](const Arm& arm) { return arm.planner == planner; })) << planner;
+  EXPECT_TRUE(has([](const Arm& arm) { return arm.direct && !arm.equal_runs; }));
+  EXPECT_TRUE(has([](const Arm& arm) { return arm.direct && arm.equal_runs; }));
+  // Sampling, Reflexion, search only, roles only.
+  EXPECT_TRUE(has([](const Arm& arm) { return arm.walk == "one-shot"; }));
+  EXPECT_TRUE(has([](const Arm& arm) { return arm.walk == "chain" && arm.memory == cold; }));
+  EXPECT_TRUE(has([](const Arm& arm) { return arm.walk == "tree" && arm.planner == "uniform"; }));
+  EXPECT_TRUE(has([](const Arm& arm) { return arm.walk == "chain" && arm.planner == "policy"; }));
+  // What is built in where a plan names no arms is the same list.
+  ASSERT_EQ(plan->arms.size(), default_arms().size());
+  for (std::size_t i = 0; i < plan->arms.size(); ++i)
+    EXPECT_EQ(plan->arms[i].name, default_arms()[i].name);
+}
+
+// A switch that changes no choice is none: each form of the memory draws its own.
+TEST(Ablation, EveryFormOfTheMemoryChoosesOtherwise) {
+  // Two strategies of one direction, of which one gains; a direction whose only strategy loses.
+  const auto actions = testing::usual_actions();
+  TransitionGraph memory;
+  for (int i = 0; i < 30; ++i)
+    for (const auto& [action, gain] : actions)
+      memory.update("elsewhere", {Direction::data_reuse}, action.direction, action.strategy(), gain < 0,
+                    gain);
+  const SearchTree tree("raw");
+  std::vector<Action> legal;
+  for (const auto& [action, gain] : actions)
+    legal.push_back(action);
+  Situation situation = situation_of(tree, root_node, {}, legal);
+  situation.prefix = {Direction::data_reuse, Direction::memory_access};
+  const auto shares = [&](auto change) {
+    MemoryOptions options;
+    options.update = false;
+    options.guard = false;
+    options.temperature = 0.1;
+    change(options);
+    const auto planner = make_memory_planner(memory, options);
+    std::mt19937_64 random(11);
+    std::vector<int> counts(legal.size());
+    for (int i = 0; i < 20000; ++i)
+      ++counts[planner->plan(situation, random)->choice];
+    return counts;
+  };
+  const std::vector<std::vector<int>> all{
+      shares([](MemoryOptions&) {}),
+      shares([](MemoryOptions& options) { options.form = MemoryOptions::Form::flat; }),
+      shares([](MemoryOptions& options) { options.form = MemoryOptions::Form::directions_only; }),
+      shares([](MemoryOptions& options) { options.use_prefix = false; }),
+      shares([](MemoryOptions& options) { options.position_aware = false; })};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      EXPECT_NE(all[i], all[j]) << i << " and " << j;
+  // Without local strategies those of one direction are alike: cache hints and a vector width.
+  EXPECT_NEAR(all[2][2], all[2][6], 5 * std::sqrt(all[2][2] + all[2][6] + 1.0));
+}
+
 TEST(Ablation, PlansAreChecked) {
   const auto parse = [](const char* text) {
     return plan_from_json(nlohmann::ordered_json::parse(text, nullptr, false));
@@ -102,7 +199,10 @@ TEST(Ablation, PlansAreChecked) {
   for (const char* text :
        {"[]", R"({"Attempts": 0})", R"({"Seeds": []})", R"({"Arms": []})",
         R"({"Arms": [{"Planner": "memory"}]})", R"({"Arms": [{"Name": "x", "Memory": "vivid"}]})",
-        R"({"Arms": [{"Name": "x", "Walk": "run"}]})", R"({"Arms": [{"Name": "x", "Steps": 0}]})"}) {
+        R"({"Arms": [{"Name": "x", "Walk": "run"}]})", R"({"Arms": [{"Name": "x", "Steps": 0}]})",
+        R"({"Arms": [{"Name": "x", "Direct": "yes"}]})", R"({"Arms": [{"Name": "x", "Prefx": false}]})",
+        R"({"Arms": [7]})", R"({"Seeds": [-1]})", R"({"Seeds": [1.5]})", R"({"Attempts": 4294967297})",
+        R"({"Atempts": 7})"}) {
     const auto refused = parse(text);
     ASSERT_FALSE(refused.ok()) << text;
     EXPECT_EQ(refused.error().failure, Failure::usage);

@@ -87,6 +87,52 @@ TEST(Loop, AResumedRunMakesTheAttemptsThatItWouldHaveMade) {
   }
 }
 
+// With a memory, too: what it knows is in its file, how far it is trusted in the planner's state.
+TEST(Loop, AResumedRunWithAMemoryGoesOnAsItWould) {
+  const OfflineTree recorded = testing::subset_tree("k", testing::usual_actions());
+  // Strategies that gained elsewhere lose here, so that trust falls.
+  TransitionGraph misled;
+  for (const auto& [action, gain] : testing::usual_actions())
+    for (int i = 0; i < 10; ++i)
+      misled.update("elsewhere", {}, action.direction, action.strategy(), false, -gain);
+  struct Sitting {
+    TransitionGraph memory;
+    std::vector<double> state;
+    SearchTree tree;
+  };
+  const auto sit = [&](Sitting& sitting, int stop_after) {
+    RecordedEnvironment environment(recorded);
+    MemoryOptions memory;
+    memory.source = "k";
+    const auto planner = make_memory_planner(sitting.memory, memory);
+    planner->restore(sitting.state);
+    std::atomic<bool> stop{false};
+    const auto end =
+        run_loop(environment, *planner, sitting.tree, options_of(15), stop, [&](const AttemptReport& report) {
+          stop = report.node >= stop_after;
+          return Status(Done{});
+        });
+    ASSERT_TRUE(end.ok());
+    sitting.state = planner->state();
+  };
+  Sitting whole{misled, {}, SearchTree(recorded.states[0].key)};
+  sit(whole, 100);
+  ASSERT_FALSE(whole.state.empty());
+  for (const int cut : {2, 7, 12}) {
+    Sitting part{misled, {}, SearchTree(recorded.states[0].key)};
+    sit(part, cut);
+    ASSERT_EQ(part.tree.size(), static_cast<std::size_t>(cut) + 1);
+    auto memory =
+        TransitionGraph::from_json(nlohmann::ordered_json::parse(part.memory.to_json().dump()), "m.json");
+    auto tree = SearchTree::from_json(nlohmann::ordered_json::parse(part.tree.to_json().dump()));
+    ASSERT_TRUE(memory.ok() && tree.ok());
+    Sitting resumed{std::move(*memory), part.state, std::move(*tree)};
+    sit(resumed, 100);
+    EXPECT_EQ(resumed.tree.to_json().dump(), whole.tree.to_json().dump()) << "cut after " << cut;
+    EXPECT_EQ(resumed.memory.to_json().dump(), whole.memory.to_json().dump());
+  }
+}
+
 TEST(Loop, StopsOnAPlateau) {
   auto flat = testing::usual_actions();
   for (auto& [action, gain] : flat)

@@ -1,4 +1,5 @@
 // A model in the roles of STARK: what it is shown, what is accepted of it, and what bad models come to.
+#include "refactor/agents/coder_hints.h"
 #include "refactor/agents/model_roles.h"
 #include "refactor/agents/recorded_environment.h"
 #include "tests/refactor/agents/recorded.h"
@@ -187,6 +188,57 @@ TEST(ModelCoder, WritesWithinTheAnchorsAtItsTemperature) {
   EXPECT_EQ(seat.asked[0].temperature, 0.1);
   // {1, root} + D(1) + the children of 1's siblings, of which there are none.
   EXPECT_EQ(nodes_in(seat.asked[0].user), (std::set<std::string>{"0", "1", "3"}));
+}
+
+// HTAM: the chosen direction's strategies and no other's; MTMC: an example of the action's kind.
+TEST(ModelCoder, SeesTheDirectionsStrategiesAndAnExampleOfTheKind) {
+  TransitionGraph memory;
+  Action unroll = grounded_plan().action,
+         cache = testing::action("cache-hints", KnobKind::cache, "LOAD_CACHE");
+  memory.update("k", {}, unroll.direction, unroll.strategy(), false, 0.5);
+  memory.update("k", {}, cache.direction, cache.strategy(), false, 0.5);
+  ASSERT_NE(unroll.direction, cache.direction);
+  Seat seat({code_answer(unrolled())});
+  seat.task.memory = &memory;
+  const SearchTree tree = small_tree();
+  ASSERT_TRUE(write_by_model(seat.conversation, seat.task, tree, 1, grounded_plan(), raw_candidate()).ok());
+  const std::string& prompt = seat.asked[0].user;
+  EXPECT_NE(prompt.find("Strategies of the direction Instruction Throughput"), std::string::npos);
+  EXPECT_NE(prompt.find("- " + unroll.strategy() + ": "), std::string::npos) << prompt;
+  EXPECT_NE(prompt.find("worth +0.100 so far"), std::string::npos) << "0.5 / (1 + 4)";
+  EXPECT_NE(prompt.find("- launch-bounds: "), std::string::npos) << "known by rule, without experience";
+  EXPECT_EQ(prompt.find(cache.strategy()), std::string::npos) << "of another direction";
+  EXPECT_NE(prompt.find("An example of pipelining"), std::string::npos);
+  for (const char* other : {"example of tiling", "example of fusion", "example of reordering"})
+    EXPECT_EQ(prompt.find(other), std::string::npos) << other;
+}
+
+TEST(ModelCoder, EveryStrategyBelongsToTheDirectionItIsListedUnder) {
+  std::set<std::string> listed;
+  for (std::size_t i = 0; i < direction_count; ++i) {
+    const auto direction = static_cast<Direction>(i);
+    for (const auto& rule : all_rules()) {
+      const std::string line = "- " + std::string(rule->name()) + ": ";
+      const bool is_here = strategies_of(direction, nullptr).find(line) != std::string::npos;
+      EXPECT_EQ(is_here, direction_of(rule->name(), {}) == direction) << rule->name();
+      if (is_here) {
+        EXPECT_TRUE(listed.insert(line).second) << line;
+      }
+    }
+  }
+  EXPECT_EQ(listed.size(), all_rules().size());
+}
+
+// Two regions where the plan has one.
+TEST(ModelCoder, AChangeOfASecondRegionIsRejected) {
+  std::string both = unrolled();
+  both.replace(both.find("in[i] + in[i]"), 13, "2 * in[i]");
+  Seat seat({code_answer(both)});
+  const SearchTree tree = small_tree();
+  const auto written =
+      write_by_model(seat.conversation, seat.task, tree, 1, grounded_plan(), raw_candidate());
+  ASSERT_FALSE(written.ok());
+  EXPECT_NE(written.error().sentence().find("outside the marked spans"), std::string::npos);
 }
 
 TEST(ModelCoder, ABrokenNodeGoesToTheDebugRole) {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 
@@ -100,6 +101,102 @@ TEST(StateKey, DoesNotDependOnTheOrderOfIndependentActions) {
   const auto unknown = rewrite_steps(subject->raw, {{"expose-unroll", {"NO_SUCH_KNOB"}}}, {});
   ASSERT_TRUE(unknown.ok());
   EXPECT_FALSE(unknown->reports.front().applied);
+}
+
+// What a kernel's data flow forbids is not among the legal actions: each kernel with the rules that are
+// refused and words of the reason, and one that stays legal.
+struct Illegal {
+  const char* what;
+  const char* body;
+  std::vector<std::pair<std::string, std::string>> refused;
+  std::string legal;
+};
+
+TEST(LegalActions, LoopCarriedValuesAndBarriersOfSomeThreadsForbid) {
+  const std::vector<Illegal> kernels{
+      {"a recurrence",
+       "  float last = 0.f;\n"
+       "  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n"
+       "    last = last * 0.5f + in[i];\n"
+       "    out[i] = last;\n"
+       "  }\n",
+       {{"expose-block-size", "goes on from round to round"},
+        {"split-block", "goes on from round to round"},
+        {"vectorize-loop", "goes on from round to round"}},
+       "expose-unroll"},
+      {"a running sum through a variable of the round",
+       "  float sum = 0.f;\n"
+       "  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n"
+       "    sum += in[i];\n"
+       "    const float mean = sum / (i + 1);\n"
+       "    out[i] = mean;\n"
+       "  }\n",
+       {{"expose-block-size", "goes on from round to round"}, {"split-block", "goes on from round to round"}},
+       "cache-hints"},
+      {"a running count",
+       "  int above = 0;\n"
+       "  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n"
+       "    above += in[i] > 0.f;\n"
+       "    out[i] = above;\n"
+       "  }\n",
+       {{"expose-block-size", "goes on from round to round"}, {"split-block", "goes on from round to round"}},
+       "cache-hints"},
+      {"a barrier that some threads reach",
+       "  __shared__ float tile[128];\n"
+       "  tile[threadIdx.x] = threadIdx.x < d ? in[threadIdx.x] : 0.f;\n"
+       "  if (threadIdx.x < d) {\n"
+       "    __syncthreads();\n"
+       "    out[threadIdx.x] = tile[127 - threadIdx.x];\n"
+       "  }\n",
+       {{"expose-block-size", ""},
+        {"split-block", "communicate"},
+        {"vectorize-element", ""},
+        {"rows-per-block", ""}},
+       "cache-hints"},
+      // What looks alike and is legal: a variable that every round begins anew, and a sum that is read behind
+      // the loop alone.
+      {"a value of the round's own",
+       "  float value;\n"
+       "  for (int i = threadIdx.x; i < d; i += blockDim.x) {\n"
+       "    value = in[i];\n"
+       "    value = value * value;\n"
+       "    out[i] = value;\n"
+       "  }\n",
+       {},
+       "expose-block-size"}};
+  const TemporaryFolder folder = std::move(*TemporaryFolder::create("actions-test"));
+  for (const Illegal& kernel : kernels) {
+    SubjectRequest request;
+    request.source = folder.path() / "kernel.cu";
+    request.kernel = "kernel";
+    ASSERT_TRUE(
+        write_file(
+            request.source,
+            "__global__ void kernel(float* __restrict__ out, const float* __restrict__ in, int d) {\n" +
+                std::string(kernel.body) +
+                "}\nvoid launch(float* out, const float* in, int n, int d) {\n"
+                "  kernel<<<n, 128>>>(out, in, d);\n}\n")
+            .ok());
+    auto source = ParsedSource::parse(request.source, request.parse);
+    ASSERT_TRUE(source.ok()) << source.error().sentence();
+    const auto subject = prepare_subject(request, **source);
+    ASSERT_TRUE(subject.ok()) << kernel.what << ": " << subject.error().sentence();
+    const auto actions = agents::enumerate_actions(subject->raw, {});
+    ASSERT_TRUE(actions.ok()) << actions.error().sentence();
+    bool has_legal = false;
+    for (const agents::Action& action : actions->legal) {
+      has_legal |= action.rule == kernel.legal;
+      for (const auto& [rule, words] : kernel.refused)
+        EXPECT_NE(action.rule, rule) << kernel.what;
+    }
+    EXPECT_TRUE(has_legal) << kernel.what << ": " << kernel.legal;
+    for (const auto& [rule, words] : kernel.refused) {
+      const auto found = std::find_if(actions->refused.begin(), actions->refused.end(),
+                                      [&](const agents::RefusedAction& each) { return each.rule == rule; });
+      ASSERT_NE(found, actions->refused.end()) << kernel.what << ": " << rule;
+      EXPECT_NE(found->reason.find(words), std::string::npos) << kernel.what << ": " << found->reason;
+    }
+  }
 }
 
 // A second block size in place of the first is no legal action, whatever the rule would make of it.

@@ -137,6 +137,53 @@ TEST_F(Page, TablesHoldTheWinners) {
   EXPECT_THAT(winners_markdown(winners_of(made)), HasSubstr("host executor: not GPU times"));
 }
 
+TEST_F(Page, ShowsWhatOptimizeTriedWhyAndWhatItGave) {
+  const auto node = [](int id, int parent, const char* rule, const char* stage, Json score) {
+    return Json{{"Id", id},
+                {"Parent", parent},
+                {"Action", {{"Rule", rule}, {"Knobs", {"BLOCK"}}}},
+                {"Reason", "because <of " + std::to_string(id) + ">"},
+                {"Stage", stage},
+                {"Diagnostics", "bounds: line 7"},
+                {"Score", score},
+                {"Configuration", score.is_null() ? "" : "BLOCK=64"}};
+  };
+  Json history{
+      {"Schema", 1},
+      {"Kernel", "scale"},
+      {"Source", "scale.cu"},
+      {"Device", "GPU"},
+      {"Host", false},
+      {"Ended", "the budget of 3 attempts is spent"},
+      {"Best", 3},
+      {"Ledger", {{"Attempts", 3}, {"DeviceSeconds", 12.0}, {"PolicyCalls", 3}, {"PolicyTokens", 900}}},
+      {"Tree",
+       {node(0, -1, "", "measured", 1.0), node(1, 0, "expose-block-size", "measured", 0.8),
+        node(2, 0, "", "refused", nullptr), node(3, 1, "split-block", "measured", 0.5)}}};
+  const TemporaryFolder run = std::move(*TemporaryFolder::create("attempts-test"));
+  ASSERT_TRUE(write_file(run.path() / "history.json", history.dump()).ok());
+  Report made = report(false);
+  auto attempts = read_attempts(run.path());
+  ASSERT_TRUE(attempts.ok()) << attempts.error().sentence();
+  const std::string markdown = attempts_markdown(*attempts);
+  EXPECT_THAT(markdown,
+              HasSubstr("  - 1. expose-block-size(BLOCK): 1.250 times as fast as raw; why: because <of 1>\n"
+                        "    - 3. split-block(BLOCK): **2.000 times as fast as raw**, the best"));
+  EXPECT_THAT(markdown, HasSubstr("2. rewriting by a model: refused: bounds: line 7"));
+  EXPECT_THAT(markdown, HasSubstr("3 calls of the policy model with 900 tokens"));
+  made.attempts = std::move(*attempts);
+  const std::string html = report_html(made);
+  EXPECT_EQ(nesting_fault(html), "");
+  for (const char* words :
+       {"How scale was improved", "because &lt;of 3&gt;", "<b>best</b>", "Stopped: the budget"})
+    EXPECT_THAT(html, HasSubstr(words));
+  for (const char* broken :
+       {"", "[]", "{\"Schema\": 2}", "{\"Schema\": 1}", "{\"Schema\": 1, \"Kernel\": 7}"}) {
+    ASSERT_TRUE(write_file(run.path() / "history.json", broken).ok());
+    EXPECT_FALSE(read_attempts(run.path()).ok()) << broken;
+  }
+}
+
 TEST_F(Page, UnknownKernelIsAnError) {
   const auto gathered = gather_report(*store_, {{"nothing", std::nullopt}});
   ASSERT_FALSE(gathered.ok());
