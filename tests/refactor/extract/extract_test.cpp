@@ -71,6 +71,7 @@ struct Half {
   float value;
   __host__ __device__ Half twice() const { return {2 * value}; }
   std::string name() const { return "half"; }
+  std::string text() const { return no_such_function(value); }
   static Half parse(const std::string& text);
   // How people see it.
   friend std::ostream& operator<<(std::ostream& out, const Half& half) { return out << half.value; }
