@@ -216,43 +216,47 @@ Status RawCandidateBuilder::choose_dtypes() {
 }
 
 // The types of the first of the file's instances that compiles: element types where they are that, and the
-// others (a functor, half2) as they are written there.
+// others (a functor, half2) as they are written there. Where a type is asked for by name (a generator of
+// unsigned long, which is no unsigned long long), all of them as they are written.
 bool RawCandidateBuilder::take_types_of_an_instance() {
-  const std::size_t parameters = kernel_.template_parameters.size();
-  for (const std::vector<std::string>& instance : site_.instances) {
-    if (instance.size() != parameters)
+  for (const bool as_written : {false, true})
+    for (const std::vector<std::string>& instance : site_.instances)
+      if (instance.size() == kernel_.template_parameters.size() && take_types_of(instance, as_written))
+        return true;
+  return false;
+}
+
+bool RawCandidateBuilder::take_types_of(const std::vector<std::string>& instance, bool as_written) {
+  const LaunchSite before = site_;
+  const std::vector<std::string> data_types = data_types_;
+  std::map<std::string, std::string> dtypes, cxx;
+  for (std::size_t i = 0; i < instance.size(); ++i) {
+    const TemplateParameter& parameter = kernel_.template_parameters[i];
+    if (std::ranges::find(data_types, parameter.name) == data_types.end())
       continue;
-    const LaunchSite before = site_;
-    const std::vector<std::string> data_types = data_types_;
-    std::map<std::string, std::string> dtypes, cxx;
-    for (std::size_t i = 0; i < parameters; ++i) {
-      const TemplateParameter& parameter = kernel_.template_parameters[i];
-      if (std::ranges::find(data_types, parameter.name) == data_types.end())
-        continue;
-      const std::string dtype = dtype_of_type(instance[i]);
-      if (!dtype.empty()) {
-        dtypes[parameter.name] = dtype;
-        cxx[parameter.name] = dtype_cxx(dtype);
-      } else {
-        site_.template_arguments[i] = instance[i];
-        std::erase(data_types_, parameter.name);
-      }
+    const std::string dtype = as_written ? "" : dtype_of_type(instance[i]);
+    if (!dtype.empty()) {
+      dtypes[parameter.name] = dtype;
+      cxx[parameter.name] = dtype_cxx(dtype);
+    } else {
+      site_.template_arguments[i] = instance[i];
+      std::erase(data_types_, parameter.name);
     }
-    const std::string list = type_list(cxx);
-    if (compile_kernel(extracted_.text, extracted_.kernel + list, {"-std=c++17"}, architecture_).ok()) {
-      std::erase_if(result_.candidate.types,
-                    [&](const TypeParameter& type) { return !dtypes.contains(type.name); });
-      for (TypeParameter& type : result_.candidate.types)
-        type.dtypes = {dtypes[type.name]};
-      result_.candidate.instance = extracted_.kernel + type_list({});
-      result_.assumptions.push_back(
-          fmt::format("types as in {}, which the file instantiates (say otherwise with --types)", list));
-      return true;
-    }
+  }
+  const std::string list = type_list(cxx);
+  if (!compile_kernel(extracted_.text, extracted_.kernel + list, {"-std=c++17"}, architecture_).ok()) {
     site_ = before;
     data_types_ = data_types;
+    return false;
   }
-  return false;
+  std::erase_if(result_.candidate.types,
+                [&](const TypeParameter& type) { return !dtypes.contains(type.name); });
+  for (TypeParameter& type : result_.candidate.types)
+    type.dtypes = {dtypes[type.name]};
+  result_.candidate.instance = extracted_.kernel + type_list({});
+  result_.assumptions.push_back(
+      fmt::format("types as in {}, which the file instantiates (say otherwise with --types)", list));
+  return true;
 }
 
 Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const TypeParameter& type) const {

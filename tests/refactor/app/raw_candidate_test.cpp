@@ -273,6 +273,25 @@ void entry(__half2* x, int n) { launch(x, n); }
 
 // A number of the kernel's that follows from the number of multiprocessors fixes the grid that follows from
 // it too.
+// A generator that is asked for by a type's name: no other type of its size will do.
+TEST(RawCandidate, TypesOfAnInstanceAsTheyAreWrittenWhereTheyAreAskedForByName) {
+  const auto raw = raw_of(R"(
+template <class T> struct Generator {
+  template <class U> __device__ U next();
+};
+template <> template <> __device__ unsigned long Generator<unsigned long>::next<unsigned long>() { return 7; }
+template <class T, class Source> __global__ void k(T* out, int n) {
+  Source source;
+  if (threadIdx.x < n) out[threadIdx.x] = source.template next<T>();
+}
+template <class T, class Source> void fill(T* out, int n) { k<T, Source><<<1, n>>>(out, n); }
+void use(unsigned long* out, int n) { fill<unsigned long, Generator<unsigned long>>(out, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<unsigned long, Generator<unsigned long>>");
+  EXPECT_EQ(raw->candidate.arguments[0].dtype, "u64");
+}
+
 TEST(RawCandidate, DeviceLimitsInScalarsBecomeNumbers) {
   const auto raw = raw_of(R"(
 #include <cuda_runtime.h>
