@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 
 namespace lathe::refactor {
 namespace {
@@ -12,6 +13,19 @@ namespace {
 bool is_given(const std::map<std::string, ArgumentFacts>& given, const Argument& argument) {
   const auto facts = given.find(argument.name);
   return facts != given.end() && facts->second.fill.has_value();
+}
+
+// Narrower numbers are no offsets.
+bool may_be_offset(const std::string& dtype) {
+  return dtype == "i32" || dtype == "u32" || dtype == "i64" || dtype == "u64";
+}
+
+// Of a type parameter every dtype.
+bool may_be_offset(const Candidate& raw, const std::string& dtype) {
+  const auto type = std::ranges::find(raw.types, dtype, &TypeParameter::name);
+  return type == raw.types.end()
+             ? may_be_offset(dtype)
+             : std::ranges::all_of(type->dtypes, [](const std::string& own) { return may_be_offset(own); });
 }
 
 bool is_known(const Expression& count) {
@@ -66,7 +80,8 @@ bool is_unbounded(const Argument& offsets) {
 std::vector<std::string> mark_offsets(Candidate& raw, const std::map<std::string, ArgumentFacts>& given,
                                       const ParseOptions& options) {
   const auto may_hold = [&](const Argument& argument) {
-    return argument.is_buffer && argument.fill.kind == Fill::Kind::zero && !is_given(given, argument);
+    return argument.is_buffer && argument.fill.kind == Fill::Kind::zero && !is_given(given, argument) &&
+           may_be_offset(raw, argument.dtype);
   };
   if (std::ranges::none_of(raw.arguments, may_hold))
     return {};
@@ -104,8 +119,13 @@ Status bound_offsets(Candidate& raw, const std::vector<std::string>& marked,
       continue;
     }
     if (is_unbounded(argument)) {
-      LATHE_TRY(argument.fill.integer_high,
-                Expression::parse(fmt::format("{} * ({} - 1)", ELEMENTS_PER_RANGE, argument.count.text())));
+      const std::string bound = fmt::format("{} * ({} - 1)", ELEMENTS_PER_RANGE, argument.count.text());
+      // Of sizes at which that is more than a 32-bit integer holds, the ranges are shorter.
+      const bool is_wide = argument.dtype.ends_with("64");
+      LATHE_TRY(
+          argument.fill.integer_high,
+          Expression::parse(
+              is_wide ? bound : fmt::format("min({}, {})", bound, std::numeric_limits<std::int32_t>::max())));
     }
     notes.push_back(fmt::format("{} holds offsets of ranges, from 0 to {} (say otherwise with its Fill in a "
                                 "workload file)",

@@ -24,6 +24,14 @@ std::string with_sizeof(const std::string& text) {
   return std::regex_replace(text, pattern, "sizeof($1)");
 }
 
+// 64-bit integers by the names that NVRTC gives them: clang's std::uint64_t is unsigned long.
+std::vector<std::string> with_long_long(std::vector<std::string> instance) {
+  static const std::regex pattern(R"(\blong( long)?\b)");
+  for (std::string& argument : instance)
+    argument = std::regex_replace(argument, pattern, "long long");
+  return instance;
+}
+
 bool is_type_parameter(const TemplateParameter& parameter) {
   return parameter.type == "typename" || parameter.type == "class";
 }
@@ -217,13 +225,21 @@ Status RawCandidateBuilder::choose_dtypes() {
 
 // The types of the first of the file's instances that compiles: element types where they are that, and the
 // others (a functor, half2) as they are written there. Where a type is asked for by name (a generator of
-// unsigned long, which is no unsigned long long), all of them as they are written.
+// unsigned long, which is no unsigned long long), all of them as they are written, or as NVRTC has
+// std::uint64_t.
 bool RawCandidateBuilder::take_types_of_an_instance() {
-  for (const bool as_written : {false, true})
-    for (const std::vector<std::string>& instance : site_.instances)
-      if (instance.size() == kernel_.template_parameters.size() && take_types_of(instance, as_written))
-        return true;
-  return false;
+  std::vector<std::vector<std::string>> complete = site_.instances;
+  std::erase_if(complete,
+                [&](const auto& instance) { return instance.size() != kernel_.template_parameters.size(); });
+  const auto take = [&](bool as_written) {
+    return std::ranges::any_of(complete,
+                               [&](const auto& instance) { return take_types_of(instance, as_written); });
+  };
+  if (take(false) || take(true))
+    return true;
+  for (std::vector<std::string>& instance : complete)
+    instance = with_long_long(std::move(instance));
+  return take(true);
 }
 
 bool RawCandidateBuilder::take_types_of(const std::vector<std::string>& instance, bool as_written) {

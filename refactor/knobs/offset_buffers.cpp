@@ -28,6 +28,15 @@ bool is_atomic(const KernelView& view, const CallExpr* call) {
   return view.text(call->getCallee()).find("atomic") != std::string::npos;
 }
 
+// The function that is called, as it is defined; null where that is not known.
+const FunctionDecl* callee_of(const CallExpr* call) {
+  const FunctionDecl* callee = call->getDirectCallee();
+  if (callee && callee->getTemplateInstantiationPattern())
+    callee = callee->getTemplateInstantiationPattern();
+  const FunctionDecl* definition = nullptr;
+  return callee && callee->hasBody(definition) ? definition : nullptr;
+}
+
 class Ranges {
 public:
   explicit Ranges(const KernelView& view) : view_(view) {
@@ -54,6 +63,7 @@ private:
   std::map<const ParmVarDecl*, std::set<const ParmVarDecl*>> handed_; // a helper's pointer <- its callers'
   std::map<const ParmVarDecl*, std::set<const ParmVarDecl*>> roots_;  // the kernel's own behind a pointer
   std::set<const ParmVarDecl*> written_;                              // of the kernel's
+  std::map<const FunctionDecl*, std::vector<const Expr*>> returned_;
   std::vector<const Expr*> writes_;
   std::vector<const Stmt*> relations_; // comparisons and differences
 
@@ -71,6 +81,9 @@ private:
           sources_[variable->getCanonicalDecl()].push_back(variable->getInit());
     } else if (const auto* call = dyn_cast<CallExpr>(statement); call && !isa<CXXOperatorCallExpr>(call)) {
       note_call(call);
+    } else if (const auto* result = dyn_cast<ReturnStmt>(statement)) {
+      if (result->getRetValue())
+        returned_[view_.enclosing_function(result)].push_back(result->getRetValue());
     }
     const auto binary = binary_parts(statement);
     if (!binary)
@@ -90,11 +103,8 @@ private:
       add(call, call->getArg(0));
     if (is_atomic(view_, call) && call->getNumArgs() > 0)
       writes_.push_back(call->getArg(0));
-    const FunctionDecl* callee = call->getDirectCallee();
-    if (callee && callee->getTemplateInstantiationPattern())
-      callee = callee->getTemplateInstantiationPattern();
-    const FunctionDecl* definition = nullptr;
-    if (!callee || !callee->hasBody(definition))
+    const FunctionDecl* definition = callee_of(call);
+    if (!definition)
       return;
     for (unsigned i = 0; i < std::min(call->getNumArgs(), definition->getNumParams()); ++i) {
       const ParmVarDecl* parameter = definition->getParamDecl(i);
@@ -153,20 +163,36 @@ private:
     }
   }
 
-  // Whether the value of an expression is made of one of the elements. What is loaded from memory is made of
-  // nothing else.
-  bool comes_from(const Stmt* value, const std::vector<const Element*>& elements) const {
-    std::set<const VarDecl*> seen;
+  using Parts = std::set<const Stmt*>;
+
+  static Parts parts_of(const std::vector<const Element*>& elements) {
+    Parts parts;
+    for (const Element* element : elements)
+      parts.insert(element->expression);
+    return parts;
+  }
+
+  // Whether the value of an expression is made of one of the parts, through variables and what helpers
+  // return. What is loaded from memory is made of nothing else.
+  bool comes_from(const Stmt* value, const Parts& wanted) const {
+    std::set<const Decl*> seen;
     std::function<bool(const Stmt*)> look = [&](const Stmt* part) {
-      if (const auto found = by_expression_.find(part); found != by_expression_.end())
-        return std::ranges::any_of(elements,
-                                   [&](const Element* element) { return element->expression == part; });
+      if (wanted.contains(part))
+        return true;
+      if (by_expression_.contains(part))
+        return false;
+      const auto any_of = [&](const std::vector<const Expr*>& sources) {
+        return std::ranges::any_of(sources, [&](const Expr* source) { return look(source); });
+      };
       if (const auto* reference = dyn_cast<DeclRefExpr>(part)) {
         const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
         const auto found = variable ? sources_.find(variable->getCanonicalDecl()) : sources_.end();
-        return found != sources_.end() && seen.insert(found->first).second &&
-               std::ranges::any_of(found->second, [&](const Expr* source) { return look(source); });
+        return found != sources_.end() && seen.insert(found->first).second && any_of(found->second);
       }
+      if (const auto* call = dyn_cast<CallExpr>(part))
+        if (const auto found = returned_.find(callee_of(call));
+            found != returned_.end() && seen.insert(found->first).second && any_of(found->second))
+          return true;
       return std::ranges::any_of(part->children(), [&](const Stmt* child) { return child && look(child); });
     };
     return look(value);
@@ -191,23 +217,31 @@ private:
   }
 
   bool bound_a_range(const Element* lower, const Element* upper) const {
-    std::set<std::string> above_lower, below_upper; // numbers that each is compared with
+    const Parts begin{lower->expression}, end{upper->expression};
+    std::set<std::string> above_begin, below_end; // numbers that each is compared with
     for (const Stmt* relation : relations_) {
       const auto parts = *binary_parts(relation);
       for (const auto& [one, other] : {std::pair(parts.left, parts.right), {parts.right, parts.left}}) {
-        if (!comes_from(one, {upper})) {
-          if (comes_from(one, {lower}) && parts.operation != BO_Sub)
-            above_lower.insert(view_.evaluate(other).text());
-          continue;
+        if (!comes_from(one, end)) {
+          if (comes_from(one, begin) && parts.operation != BO_Sub)
+            above_begin.insert(view_.evaluate(other).text());
+        } else if (comes_from(other, begin)) {
+          if (parts.operation != BO_Sub || is_a_length(relation))
+            return true;
+        } else if (parts.operation != BO_Sub) {
+          below_end.insert(view_.evaluate(other).text());
         }
-        if (comes_from(other, {lower}))
-          return true;
-        if (parts.operation != BO_Sub)
-          below_upper.insert(view_.evaluate(other).text());
       }
     }
-    return std::ranges::any_of(below_upper,
-                               [&](const std::string& text) { return above_lower.contains(text); });
+    return std::ranges::any_of(below_end,
+                               [&](const std::string& text) { return above_begin.contains(text); });
+  }
+
+  // A difference that something is compared with: that of neighbours in an image is not.
+  bool is_a_length(const Stmt* difference) const {
+    return std::ranges::any_of(relations_, [&](const Stmt* relation) {
+      return binary_parts(relation)->operation != BO_Sub && comes_from(relation, {difference});
+    });
   }
 
   // What the elements of the ranges are: places whose index is made of an offset.
@@ -215,7 +249,8 @@ private:
                                       const std::vector<const Element*>& own) const {
     std::map<std::string, std::string> steps;
     for (const Element& element : elements_) {
-      if (std::ranges::none_of(element.indices, [&](const Expr* index) { return comes_from(index, own); }))
+      if (std::ranges::none_of(element.indices,
+                               [&](const Expr* index) { return comes_from(index, parts_of(own)); }))
         continue;
       const auto roots = roots_.find(element.pointer);
       for (const ParmVarDecl* root : roots == roots_.end() ? std::set<const ParmVarDecl*>() : roots->second) {
@@ -240,7 +275,7 @@ private:
       offsets.insert(view_.evaluate(offset->expression).text());
     for (const auto& [variable, sources] : sources_)
       if (view_.is_modified(variable) &&
-          std::ranges::any_of(sources, [&](const Expr* source) { return comes_from(source, own); }))
+          std::ranges::any_of(sources, [&](const Expr* source) { return comes_from(source, parts_of(own)); }))
         offsets.insert(view_.atom_of(variable));
     std::set<std::string> steps;
     for (const std::string& atom : element.index.atoms())

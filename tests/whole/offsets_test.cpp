@@ -63,6 +63,7 @@ TEST_F(Offsets, RangesAreExercisedAndTheirEndsKept) {
   const Json spec = Json::parse(*read_file(folder() / "search_spaces/sparse_rows.json"));
   EXPECT_EQ(argument(spec, "row_ptr")["Fill"]["Kind"], "offsets") << spec;
   EXPECT_EQ(argument(spec, "row_ptr")["Count"], "1 + rows");
+  EXPECT_EQ(argument(spec, "row_ptr")["Fill"]["High"], "min(16 * (1 + rows - 1), 2147483647)");
   EXPECT_EQ(argument(spec, "columns")["Fill"]["Kind"], "zero");
   EXPECT_EQ(argument(spec, "values")["Count"], "16 * rows"); // as far as the offsets rise
 

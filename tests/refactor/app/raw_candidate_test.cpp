@@ -292,6 +292,25 @@ void use(unsigned long* out, int n) { fill<unsigned long, Generator<unsigned lon
   EXPECT_EQ(raw->candidate.arguments[0].dtype, "u64");
 }
 
+TEST(RawCandidate, TypesOfAnInstanceAsTheCompilerOfTheDeviceNamesThem) {
+  const auto raw = raw_of(R"(
+#include <cstdint>
+#include <type_traits>
+template <class T> struct Generator {
+  static_assert(std::is_same<T, std::uint32_t>::value || std::is_same<T, std::uint64_t>::value);
+  __device__ T next() { return T(7); }
+};
+template <class Source> __global__ void k(std::uint64_t* out, int n) {
+  Source source;
+  if (threadIdx.x < n) out[threadIdx.x] = source.next();
+}
+template <class Source> void fill(std::uint64_t* out, int n) { k<Source><<<1, n>>>(out, n); }
+void use(std::uint64_t* out, int n) { fill<Generator<std::uint64_t>>(out, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<Generator<unsigned long long>>");
+}
+
 TEST(RawCandidate, DeviceLimitsInScalarsBecomeNumbers) {
   const auto raw = raw_of(R"(
 #include <cuda_runtime.h>

@@ -83,12 +83,12 @@ __global__ void k(const int* offsets, int* owner, int experts, int n) {
 }
 
 TEST(OffsetBuffers, OtherNeighboursAreNone) {
-  // Neither compared with one another nor with one number; written; not next to each other.
+  // Neither compared with one another nor with one number; written; not next to each other; a gradient.
   EXPECT_EQ(offsets_in(R"(
-__global__ void k(const int* a, int* b, const int* c, int* y) {
+__global__ void k(const int* a, int* b, const int* c, const int* d, int* y) {
   const int i = threadIdx.x;
   y[i] = a[i] + a[i + 1] + (b[i + 1] - b[i]) + (c[i + 2] - c[i]);
-  b[i] = 0;
+  b[i] = d[i + 1] - d[i];
 })"),
             "");
 }
