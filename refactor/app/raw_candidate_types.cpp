@@ -4,6 +4,7 @@
 #include "tuner/compile/compile.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <map>
 #include <regex>
@@ -12,11 +13,12 @@ namespace lathe::refactor {
 namespace {
 
 // Types that are tried for a type parameter when nothing says which are in use: those of inference kernels,
-// and where none of them compiles, those of indices.
-const std::vector<std::string> usual_dtypes{"bf16", "f16", "f32"}, index_dtypes{"i32", "i64"};
+// and where none of them compiles, those of indices, and then what values are quantised to.
+const std::vector<std::string> usual_dtypes{"bf16", "f16", "f32"}, index_dtypes{"i32", "i64"},
+    quantised_dtypes{"i8", "e4m3"};
 
-// Parameters that are tried in both kinds at once; each doubles the compiles.
-constexpr std::size_t MOST_OPEN_TYPES = 3;
+// Parameters that are tried in all kinds at once; each triples the compiles.
+constexpr std::size_t MOST_OPEN_TYPES = 2;
 
 // The reverse, for template arguments: "16 / sizeof_T" -> "16 / sizeof(T)".
 std::string with_sizeof(const std::string& text) {
@@ -24,11 +26,24 @@ std::string with_sizeof(const std::string& text) {
   return std::regex_replace(text, pattern, "sizeof($1)");
 }
 
-// 64-bit integers by the names that NVRTC gives them: clang's std::uint64_t is unsigned long.
-std::vector<std::string> with_long_long(std::vector<std::string> instance) {
-  static const std::regex pattern(R"(\blong( long)?\b)");
-  for (std::string& argument : instance)
-    argument = std::regex_replace(argument, pattern, "long long");
+// 64-bit integers by the standard's names: what std::uint64_t is to clang (unsigned long) is none to NVRTC.
+std::vector<std::string> with_fixed_widths(std::vector<std::string> instance) {
+  static const std::regex long_long(R"(\b(unsigned )?long long\b)"), unsigned_long(R"(\bunsigned long\b)"),
+      signed_long(R"(\blong\b)");
+  const auto replaced = [](const std::string& text) {
+    return std::regex_replace(std::regex_replace(text, unsigned_long, "std::uint64_t"), signed_long,
+                              "std::int64_t");
+  };
+  for (std::string& argument : instance) {
+    std::string text;
+    std::size_t end = 0;
+    for (std::sregex_iterator kept(argument.begin(), argument.end(), long_long), last; kept != last; ++kept) {
+      const auto at = static_cast<std::size_t>(kept->position());
+      text += replaced(argument.substr(end, at - end)) + kept->str();
+      end = at + static_cast<std::size_t>(kept->length());
+    }
+    argument = text + replaced(argument.substr(end));
+  }
   return instance;
 }
 
@@ -225,8 +240,8 @@ Status RawCandidateBuilder::choose_dtypes() {
 
 // The types of the first of the file's instances that compiles: element types where they are that, and the
 // others (a functor, half2) as they are written there. Where a type is asked for by name (a generator of
-// unsigned long, which is no unsigned long long), all of them as they are written, or as NVRTC has
-// std::uint64_t.
+// unsigned long, which is no unsigned long long), all of them as they are written, or by
+// the standard's names.
 bool RawCandidateBuilder::take_types_of_an_instance() {
   std::vector<std::vector<std::string>> complete = site_.instances;
   std::erase_if(complete,
@@ -238,7 +253,7 @@ bool RawCandidateBuilder::take_types_of_an_instance() {
   if (take(false) || take(true))
     return true;
   for (std::vector<std::string>& instance : complete)
-    instance = with_long_long(std::move(instance));
+    instance = with_fixed_widths(std::move(instance));
   return take(true);
 }
 
@@ -278,23 +293,31 @@ bool RawCandidateBuilder::take_types_of(const std::vector<std::string>& instance
 Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const TypeParameter& type) const {
   std::vector<std::string> compiling;
   std::string first_error;
-  // The other parameters that nothing is known of: data at first, then each of them an index too.
+  // The other parameters that nothing is known of: data at first, then each of them an index or quantised
+  // too.
   std::vector<std::string> open_types;
   for (const TypeParameter& other : result_.candidate.types)
     if (other.name != type.name && other.dtypes == usual_dtypes && !facts_.types.contains(other.name) &&
         open_types.size() < MOST_OPEN_TYPES)
       open_types.push_back(other.name);
-  for (unsigned indices = 0; indices < 1u << open_types.size() && compiling.empty(); ++indices)
-    for (const auto* dtypes : {&usual_dtypes, &index_dtypes})
+  const std::array kinds{&usual_dtypes, &index_dtypes, &quantised_dtypes};
+  std::size_t combinations = 1;
+  for (std::size_t i = 0; i < open_types.size(); ++i)
+    combinations *= kinds.size();
+  for (std::size_t combination = 0; combination < combinations && compiling.empty(); ++combination)
+    for (const auto* dtypes : kinds)
       for (const std::string& dtype : *dtypes) {
-        if (dtypes == &index_dtypes && !compiling.empty())
+        if (dtypes != kinds.front() && !compiling.empty())
           break;
         std::map<std::string, std::string> cxx;
         for (const TypeParameter& other : result_.candidate.types)
           cxx[other.name] = dtype_cxx(other.name == type.name ? dtype : other.dtypes.front());
-        for (std::size_t i = 0; i < open_types.size(); ++i)
-          if (indices >> i & 1)
-            cxx[open_types[i]] = dtype_cxx(index_dtypes.front());
+        std::size_t digits = combination;
+        for (const std::string& open : open_types) {
+          if (const auto* kind = kinds[digits % kinds.size()]; kind != kinds.front())
+            cxx[open] = dtype_cxx(kind->front());
+          digits /= kinds.size();
+        }
         const auto compiled = compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx),
                                              {"-std=c++17"}, architecture_);
         if (compiled.ok())
@@ -304,7 +327,7 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
       }
   if (compiling.empty())
     return Error{"cannot find types for " + type.name + " of " + kernel_.name,
-                 "none of bf16, f16, f32, i32 and i64 compiles: " + first_error,
+                 "none of bf16, f16, f32, i32, i64, i8 and e4m3 compiles: " + first_error,
                  "give them with --types " + type.name + "=..."};
   return compiling;
 }

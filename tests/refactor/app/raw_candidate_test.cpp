@@ -308,7 +308,20 @@ template <class Source> void fill(std::uint64_t* out, int n) { k<Source><<<1, n>
 void use(std::uint64_t* out, int n) { fill<Generator<std::uint64_t>>(out, n); }
 )");
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
-  EXPECT_EQ(raw->candidate.instance, "k<Generator<unsigned long long>>");
+  EXPECT_EQ(raw->candidate.instance, "k<Generator<std::uint64_t>>");
+}
+
+TEST(RawCandidate, TypesThatValuesAreQuantisedTo) {
+  const auto raw = raw_of(R"(
+template <class T, class Small> __global__ void k(Small* out, const T* in, int n) {
+  static_assert(sizeof(Small) == 1 && sizeof(T) > 1);
+  if (threadIdx.x < n) out[threadIdx.x] = Small(float(in[threadIdx.x]));
+}
+template <class T, class Small> void launch(Small* out, const T* in, int n) { k<T, Small><<<1, n>>>(out, in, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.types[0].dtypes, ElementsAre("bf16", "f16", "f32"));
+  EXPECT_THAT(raw->candidate.types[1].dtypes, ElementsAre("i8"));
 }
 
 TEST(RawCandidate, DeviceLimitsInScalarsBecomeNumbers) {

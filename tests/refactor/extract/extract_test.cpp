@@ -97,6 +97,17 @@ __global__ void k(float* out) { out[threadIdx.x] = lib::Half{1}.twice().value; }
   expect_compiles(text, "k");
 }
 
+TEST(Extract, TuplesOfTheStandardLibrary) {
+  auto source = parse_text(R"(
+#include <tuple>
+using Kinds = std::tuple<char, float>;
+__global__ void k(float* out) { out[threadIdx.x] = sizeof(std::tuple_element<1, Kinds>::type); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("#include <tuple>"));
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, ReachesFriendsOfOtherNamespaces) {
   auto source = parse_text(R"(
 namespace lib {
