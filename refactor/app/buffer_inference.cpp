@@ -1,117 +1,44 @@
 #include "refactor/app/buffer_inference.h"
 
 #include "refactor/app/extent_guess.h"
-#include "tuner/device/device.h"
-#include "tuner/measure/host_executor/host_executor.h"
+#include "refactor/app/traced_kernel.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <fmt/format.h>
 #include <set>
 
 namespace lathe::refactor {
 namespace {
 
-// Room for each buffer of a traced run. Untouched pages cost nothing.
-constexpr std::size_t buffer_room = std::size_t{256} << 20;
 // A run that shows how buffers grow is a small one; one that takes long says that its sizes are too large.
 constexpr double FIRST_RUN_LIMIT_S = 20, FURTHER_RUN_LIMIT_S = 10, ALL_RUNS_LIMIT_S = 20;
 constexpr std::size_t MOST_RUNS = 64;
 
-using Dimensions = std::map<std::string, std::int64_t>;
-
-struct Extent {
-  std::int64_t elements = 0; // one past the last that was touched
-  bool read = false, written = false;
+struct Traced {
+  std::vector<Dimensions> sizes;         // of each run; the first is the base
+  std::vector<std::vector<Extent>> runs; // one entry an argument; scalars stay empty
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> geometry; // of the grid, in each run
 };
 
 class Inference {
 public:
-  Inference(Candidate& raw, const Dimensions& base, const std::string& architecture)
-      : raw_(raw), base_(base) {
-    // Grids of as many blocks as the device has multiprocessors.
-    if (const auto device = known_device(architecture); device.ok())
-      device_ = device->limits();
-    for (const TypeParameter& type : raw.types)
-      types_[type.name] = type.dtypes.front();
-  }
+  Inference(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel)
+      : raw_(raw), base_(base), kernel_(kernel) {}
 
-  Status compile() {
-    std::string instance = raw_.instance;
-    for (const auto& [name, dtype] : types_) {
-      const std::string placeholder = "{" + name + "}";
-      for (std::size_t at; (at = instance.find(placeholder)) != std::string::npos;)
-        instance.replace(at, placeholder.size(), dtype_cxx(dtype));
-    }
-    HostCompileOptions options;
-    options.trace = true;
-    options.compile_options = {"-std=c++17"};
-    auto kernel = HostKernel::compile(raw_.text, instance, options);
-    if (!kernel.ok())
-      return Error{"cannot run " + raw_.kernel + " to see its buffers", kernel.error().sentence(),
-                   "give every buffer's size with --argument NAME=COUNT"};
-    kernel_.emplace(std::move(*kernel));
-    return Done{};
-  }
-
-  struct Traced {
-    std::vector<Dimensions> sizes;         // of each run; the first is the base
-    std::vector<std::vector<Extent>> runs; // one entry an argument; scalars stay empty
-    std::vector<std::pair<std::string, std::vector<std::int64_t>>> geometry; // of the grid, in each run
-  };
   Result<Traced> trace(const Dimensions& base) const;
   // The sizes, those of them larger that an empty grid follows: n / 1024 is none at small ones.
   Dimensions with_blocks(Dimensions sizes) const;
 
 private:
-  Result<std::vector<Extent>> run(const Dimensions& dimensions, double time_limit_s) const;
-  Result<Value> evaluate(const Expression& expression, const Dimensions& dimensions) const {
-    return expression.evaluate([&](std::string_view name) -> std::optional<Value> {
-      if (const auto found = dimensions.find(std::string(name)); found != dimensions.end())
-        return Value{found->second};
-      if (const auto limit = device_.find(std::string(name)); limit != device_.end())
-        return limit->second;
-      if (name.starts_with("sizeof_"))
-        if (const auto type = types_.find(std::string(name.substr(7))); type != types_.end())
-          return Value{std::int64_t{dtype_size(type->second)}};
-      return std::nullopt;
-    });
-  }
-
-  Result<Launch> launch(const Dimensions& dimensions) const;
-  std::string dtype(const Argument& argument) const {
-    const auto bound = types_.find(argument.dtype);
-    return bound == types_.end() ? argument.dtype : bound->second;
-  }
-
-  Candidate& raw_;
+  const Candidate& raw_;
   const Dimensions& base_;
-  std::map<std::string, std::string> types_;
-  std::map<std::string, Value> device_;
-  std::optional<HostKernel> kernel_;
+  const TracedKernel& kernel_;
 };
-
-Result<Launch> Inference::launch(const Dimensions& dimensions) const {
-  Launch result;
-  const auto number = [&](const Expression& expression) -> Result<std::uint32_t> {
-    LATHE_TRY(const Value value, evaluate(expression, dimensions));
-    const auto* integer = std::get_if<std::int64_t>(&value);
-    if (!integer || *integer < 0 || *integer > 0x7fffffff)
-      return Error{"cannot launch with " + expression.text(), "it is " + to_string(value), ""};
-    return static_cast<std::uint32_t>(*integer);
-  };
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    LATHE_TRY(result.grid[axis], number(raw_.launch.grid[axis]));
-    LATHE_TRY(result.block[axis], number(raw_.launch.block[axis]));
-  }
-  LATHE_TRY(result.shared_bytes, number(raw_.launch.shared_bytes));
-  return result;
-}
 
 Dimensions Inference::with_blocks(Dimensions sizes) const {
   const auto is_empty = [&](const Expression& size) {
-    const auto value = evaluate(size, sizes);
+    const auto value = kernel_.evaluate(size, sizes);
     const auto* number = value.ok() ? std::get_if<std::int64_t>(&*value) : nullptr;
     return number && *number <= 0;
   };
@@ -127,60 +54,6 @@ Dimensions Inference::with_blocks(Dimensions sizes) const {
             }
   }
   return sizes;
-}
-
-// Real numbers are ones, so that what is done only for elements that are not zero is seen; integers, which
-// may be indices, stay zero.
-void fill(HostBuffer& buffer, const std::string& dtype) {
-  constexpr std::size_t FILLED = std::size_t{4} << 20; // small runs see no more, and every page touched costs
-  const auto put = [&](auto one) {
-    for (std::size_t at = 0; at + sizeof one <= FILLED; at += sizeof one)
-      std::memcpy(buffer.bytes().data() + at, &one, sizeof one);
-  };
-  if (dtype == "f32")
-    put(1.0f);
-  else if (dtype == "f64")
-    put(1.0);
-  else if (dtype == "f16")
-    put(std::uint16_t{0x3c00});
-  else if (dtype == "bf16")
-    put(std::uint16_t{0x3f80});
-}
-
-Result<std::vector<Extent>> Inference::run(const Dimensions& dimensions, double time_limit_s) const {
-  LATHE_TRY(const Launch geometry, launch(dimensions));
-  std::vector<HostBuffer> buffers;
-  buffers.reserve(raw_.arguments.size());
-  std::vector<HostArgument> arguments;
-  for (const Argument& argument : raw_.arguments) {
-    if (argument.is_buffer) {
-      LATHE_TRY(HostBuffer buffer, HostBuffer::allocate(buffer_room));
-      fill(buffer, dtype(argument));
-      buffers.push_back(std::move(buffer));
-      arguments.push_back(HostArgument::of(buffers.back(), argument.name));
-    } else {
-      LATHE_TRY(const Value value, evaluate(argument.value, dimensions));
-      LATHE_TRY(HostArgument scalar, HostArgument::scalar(dtype(argument), value));
-      arguments.push_back(std::move(scalar));
-    }
-  }
-  HostRunOptions options;
-  options.time_limit_s = time_limit_s;
-  LATHE_TRY(const HostRunResult result, kernel_->run_isolated(geometry, arguments, options));
-  if (result.outcome != Outcome::ok)
-    return Error{"the raw kernel does not run", result.reason, ""};
-  std::vector<Extent> extents(raw_.arguments.size());
-  for (const BufferAccess& access : result.accesses) {
-    const Argument& argument = raw_.arguments[access.argument];
-    Extent& extent = extents[access.argument];
-    std::int64_t end = 0;
-    for (const auto* ranges : {&access.read, &access.written})
-      for (const ByteRange& range : *ranges)
-        end = std::max(end, range.end);
-    const std::int64_t size = dtype_size(dtype(argument));
-    extent = {(end + size - 1) / size, !access.read.empty(), !access.written.empty()};
-  }
-  return extents;
 }
 
 // Small sizes show how buffers grow as well as large ones do, in less time and room.
@@ -212,19 +85,19 @@ std::vector<Dimensions> attempts(const Dimensions& base) {
 
 // Runs at `base`, with each dimension doubled, with pairs of them doubled, and with all of them tripled. A
 // pair tells something only where both of its dimensions alone change the same buffer.
-Result<Inference::Traced> Inference::trace(const Dimensions& base) const {
+Result<Traced> Inference::trace(const Dimensions& base) const {
   const auto begin = std::chrono::steady_clock::now();
   Traced traced;
   std::vector<std::string> names;
   for (const std::string& name : raw_.dimensions)
     if (base.contains(name))
       names.push_back(name);
-  LATHE_TRY(std::vector<Extent> first, run(base, FIRST_RUN_LIMIT_S));
+  LATHE_TRY(std::vector<Extent> first, kernel_.run(base, FIRST_RUN_LIMIT_S));
   traced.sizes.push_back(base);
   traced.runs.push_back(std::move(first));
   // Sizes that the kernel does not support tell nothing.
   const auto add = [&](Dimensions sizes) -> const std::vector<Extent>* {
-    auto extents = run(sizes, FURTHER_RUN_LIMIT_S);
+    auto extents = kernel_.run(sizes, FURTHER_RUN_LIMIT_S);
     if (!extents.ok())
       return nullptr;
     traced.sizes.push_back(std::move(sizes));
@@ -291,7 +164,7 @@ Result<Inference::Traced> Inference::trace(const Dimensions& base) const {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     std::vector<std::int64_t> blocks;
     for (const Dimensions& sizes : traced.sizes) {
-      LATHE_TRY(const Launch geometry, launch(sizes));
+      LATHE_TRY(const Launch geometry, kernel_.launch(sizes));
       blocks.push_back(geometry.grid[axis]);
     }
     traced.geometry.emplace_back(raw_.launch.grid[axis].text(), std::move(blocks));
@@ -299,14 +172,10 @@ Result<Inference::Traced> Inference::trace(const Dimensions& base) const {
   return traced;
 }
 
-} // namespace
-
-Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<std::string>& fixed_directions,
-                     const std::string& architecture, std::vector<std::string>& notes) {
-  Inference inference(raw, base, architecture);
-  LATHE_CHECK(inference.compile());
-  // The first sizes' reason is told: larger ones fail for want of time besides.
-  Result<Inference::Traced> traced = Error{};
+// Runs at the first of several sizes at which the raw kernel shows how its buffers grow. The first sizes'
+// reason is told where there are none: larger ones fail for want of time besides.
+Result<Traced> trace_raw(const Inference& inference, const Dimensions& base) {
+  Result<Traced> traced = Error{};
   std::set<Dimensions> tried;
   for (const Dimensions& wanted : attempts(base)) {
     const Dimensions sizes = inference.with_blocks(wanted);
@@ -321,6 +190,17 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
     if (is_telling)
       break;
   }
+  return traced;
+}
+
+} // namespace
+
+Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<std::string>& fixed_directions,
+                     const std::string& architecture, std::vector<std::string>& notes) {
+  TracedKernel kernel(raw, architecture);
+  LATHE_CHECK(kernel.compile());
+  const Inference inference(raw, base, kernel);
+  const Result<Traced> traced = trace_raw(inference, base);
   if (!traced.ok())
     return Error{
         "cannot see the buffers of " + raw.kernel, traced.error().sentence(),

@@ -52,6 +52,7 @@ private:
   const std::vector<std::string>& dtypes_of(const std::string& type) const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
   bool take_types_of_an_instance();
+  bool take_types_of(const std::vector<std::string>& instance, bool as_written);
   // Gives buffers that the launch's function allocates itself their sizes, where the problem's sizes decide
   // them.
   void count_allocated();

@@ -4,6 +4,7 @@
 #include "tuner/compile/compile.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <map>
 #include <regex>
@@ -12,16 +13,38 @@ namespace lathe::refactor {
 namespace {
 
 // Types that are tried for a type parameter when nothing says which are in use: those of inference kernels,
-// and where none of them compiles, those of indices.
-const std::vector<std::string> usual_dtypes{"bf16", "f16", "f32"}, index_dtypes{"i32", "i64"};
+// and where none of them compiles, those of indices, and then what values are quantised to.
+const std::vector<std::string> usual_dtypes{"bf16", "f16", "f32"}, index_dtypes{"i32", "i64"},
+    quantised_dtypes{"i8", "e4m3"};
 
-// Parameters that are tried in both kinds at once; each doubles the compiles.
-constexpr std::size_t MOST_OPEN_TYPES = 3;
+// Parameters that are tried in all kinds at once; each triples the compiles.
+constexpr std::size_t MOST_OPEN_TYPES = 2;
 
 // The reverse, for template arguments: "16 / sizeof_T" -> "16 / sizeof(T)".
 std::string with_sizeof(const std::string& text) {
   static const std::regex pattern(R"(\bsizeof_(\w+))");
   return std::regex_replace(text, pattern, "sizeof($1)");
+}
+
+// 64-bit integers by the standard's names: what std::uint64_t is to clang (unsigned long) is none to NVRTC.
+std::vector<std::string> with_fixed_widths(std::vector<std::string> instance) {
+  static const std::regex long_long(R"(\b(unsigned )?long long\b)"), unsigned_long(R"(\bunsigned long\b)"),
+      signed_long(R"(\blong\b)");
+  const auto replaced = [](const std::string& text) {
+    return std::regex_replace(std::regex_replace(text, unsigned_long, "std::uint64_t"), signed_long,
+                              "std::int64_t");
+  };
+  for (std::string& argument : instance) {
+    std::string text;
+    std::size_t end = 0;
+    for (std::sregex_iterator kept(argument.begin(), argument.end(), long_long), last; kept != last; ++kept) {
+      const auto at = static_cast<std::size_t>(kept->position());
+      text += replaced(argument.substr(end, at - end)) + kept->str();
+      end = at + static_cast<std::size_t>(kept->length());
+    }
+    argument = text + replaced(argument.substr(end));
+  }
+  return instance;
 }
 
 bool is_type_parameter(const TemplateParameter& parameter) {
@@ -250,65 +273,85 @@ Status RawCandidateBuilder::choose_dtypes() {
 }
 
 // The types of the first of the file's instances that compiles: element types where they are that, and the
-// others (a functor, half2) as they are written there.
+// others (a functor, half2) as they are written there. Where a type is asked for by name (a generator of
+// unsigned long, which is no unsigned long long), all of them as they are written, or by
+// the standard's names.
 bool RawCandidateBuilder::take_types_of_an_instance() {
-  const std::size_t parameters = kernel_.template_parameters.size();
-  for (const std::vector<std::string>& instance : site_.instances) {
-    if (instance.size() != parameters)
+  std::vector<std::vector<std::string>> complete = site_.instances;
+  std::erase_if(complete,
+                [&](const auto& instance) { return instance.size() != kernel_.template_parameters.size(); });
+  const auto take = [&](bool as_written) {
+    return std::ranges::any_of(complete,
+                               [&](const auto& instance) { return take_types_of(instance, as_written); });
+  };
+  if (take(false) || take(true))
+    return true;
+  for (std::vector<std::string>& instance : complete)
+    instance = with_fixed_widths(std::move(instance));
+  return take(true);
+}
+
+bool RawCandidateBuilder::take_types_of(const std::vector<std::string>& instance, bool as_written) {
+  const LaunchSite before = site_;
+  const std::vector<std::string> data_types = data_types_;
+  std::map<std::string, std::string> dtypes, cxx;
+  for (std::size_t i = 0; i < instance.size(); ++i) {
+    const TemplateParameter& parameter = kernel_.template_parameters[i];
+    if (std::ranges::find(data_types, parameter.name) == data_types.end())
       continue;
-    const LaunchSite before = site_;
-    const std::vector<std::string> data_types = data_types_;
-    std::map<std::string, std::string> dtypes, cxx;
-    for (std::size_t i = 0; i < parameters; ++i) {
-      const TemplateParameter& parameter = kernel_.template_parameters[i];
-      if (std::ranges::find(data_types, parameter.name) == data_types.end())
-        continue;
-      const std::string dtype = dtype_of_type(instance[i]);
-      if (!dtype.empty()) {
-        dtypes[parameter.name] = dtype;
-        cxx[parameter.name] = dtype_cxx(dtype);
-      } else {
-        site_.template_arguments[i] = instance[i];
-        std::erase(data_types_, parameter.name);
-      }
+    const std::string dtype = as_written ? "" : dtype_of_type(instance[i]);
+    if (!dtype.empty()) {
+      dtypes[parameter.name] = dtype;
+      cxx[parameter.name] = dtype_cxx(dtype);
+    } else {
+      site_.template_arguments[i] = instance[i];
+      std::erase(data_types_, parameter.name);
     }
-    const std::string list = type_list(cxx);
-    if (compile_kernel(extracted_.text, extracted_.kernel + list, {"-std=c++17"}, architecture_).ok()) {
-      std::erase_if(result_.candidate.types,
-                    [&](const TypeParameter& type) { return !dtypes.contains(type.name); });
-      for (TypeParameter& type : result_.candidate.types)
-        type.dtypes = {dtypes[type.name]};
-      result_.candidate.instance = extracted_.kernel + type_list({});
-      result_.assumptions.push_back(
-          fmt::format("types as in {}, which the file instantiates (say otherwise with --types)", list));
-      return true;
-    }
+  }
+  const std::string list = type_list(cxx);
+  if (!compile_kernel(extracted_.text, extracted_.kernel + list, {"-std=c++17"}, architecture_).ok()) {
     site_ = before;
     data_types_ = data_types;
+    return false;
   }
-  return false;
+  std::erase_if(result_.candidate.types,
+                [&](const TypeParameter& type) { return !dtypes.contains(type.name); });
+  for (TypeParameter& type : result_.candidate.types)
+    type.dtypes = {dtypes[type.name]};
+  result_.candidate.instance = extracted_.kernel + type_list({});
+  result_.assumptions.push_back(
+      fmt::format("types as in {}, which the file instantiates (say otherwise with --types)", list));
+  return true;
 }
 
 Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const TypeParameter& type) const {
   std::vector<std::string> compiling;
   std::string first_error;
-  // The other parameters that nothing is known of: data at first, then each of them an index too.
+  // The other parameters that nothing is known of: data at first, then each of them an index or quantised
+  // too.
   std::vector<std::string> open_types;
   for (const TypeParameter& other : result_.candidate.types)
     if (other.name != type.name && other.dtypes == usual_dtypes && !facts_.types.contains(other.name) &&
         open_types.size() < MOST_OPEN_TYPES)
       open_types.push_back(other.name);
-  for (unsigned indices = 0; indices < 1u << open_types.size() && compiling.empty(); ++indices)
-    for (const auto* dtypes : {&usual_dtypes, &index_dtypes})
+  const std::array kinds{&usual_dtypes, &index_dtypes, &quantised_dtypes};
+  std::size_t combinations = 1;
+  for (std::size_t i = 0; i < open_types.size(); ++i)
+    combinations *= kinds.size();
+  for (std::size_t combination = 0; combination < combinations && compiling.empty(); ++combination)
+    for (const auto* dtypes : kinds)
       for (const std::string& dtype : *dtypes) {
-        if (dtypes == &index_dtypes && !compiling.empty())
+        if (dtypes != kinds.front() && !compiling.empty())
           break;
         std::map<std::string, std::string> cxx;
         for (const TypeParameter& other : result_.candidate.types)
           cxx[other.name] = dtype_cxx(other.name == type.name ? dtype : other.dtypes.front());
-        for (std::size_t i = 0; i < open_types.size(); ++i)
-          if (indices >> i & 1)
-            cxx[open_types[i]] = dtype_cxx(index_dtypes.front());
+        std::size_t digits = combination;
+        for (const std::string& open : open_types) {
+          if (const auto* kind = kinds[digits % kinds.size()]; kind != kinds.front())
+            cxx[open] = dtype_cxx(kind->front());
+          digits /= kinds.size();
+        }
         const auto compiled = compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx),
                                              {"-std=c++17"}, architecture_);
         if (compiled.ok())
@@ -318,7 +361,7 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
       }
   if (compiling.empty())
     return Error{"cannot find types for " + type.name + " of " + kernel_.name,
-                 "none of bf16, f16, f32, i32 and i64 compiles: " + first_error,
+                 "none of bf16, f16, f32, i32, i64, i8 and e4m3 compiles: " + first_error,
                  "give them with --types " + type.name + "=..."};
   return compiling;
 }

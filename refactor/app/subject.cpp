@@ -3,6 +3,7 @@
 #include "refactor/app/buffer_inference.h"
 #include "refactor/app/launched_kernel.h"
 #include "refactor/app/launcher_search.h"
+#include "refactor/app/offset_fill.h"
 #include "refactor/app/usual_problems.h"
 #include "refactor/extract/flatten.h"
 #include "tuner/app/options.h"
@@ -111,8 +112,9 @@ std::string joined_command(const std::vector<std::string>& words) {
   return text;
 }
 
-// Reads the sizes of buffers off traced runs where nobody gave them.
-Status size_buffers(Subject& subject) {
+// Reads the sizes of buffers off traced runs where nobody gave them, with what looks like offsets of ranges
+// rising where the raw kernel runs so.
+Status size_buffers(Subject& subject, const ParseOptions& options) {
   std::vector<std::string> fixed_directions;
   bool all_known = true;
   for (const Argument& argument : subject.raw.arguments) {
@@ -123,10 +125,23 @@ Status size_buffers(Subject& subject) {
     all_known &= !argument.is_buffer ||
                  (argument.count.text() != "0" && (argument.direction == Direction::in || has_direction));
   }
-  if (all_known)
+  const std::vector<Argument> without_offsets = subject.raw.arguments;
+  const std::vector<std::string> offsets = mark_offsets(subject.raw, subject.facts.arguments, options);
+  if (all_known && offsets.empty())
     return Done{};
-  return infer_buffers(subject.raw, smallest(subject.facts.problems), fixed_directions, subject.architecture,
-                       subject.notes);
+  const auto infer = [&] {
+    return infer_buffers(subject.raw, smallest(subject.facts.problems), fixed_directions,
+                         subject.architecture, subject.notes);
+  };
+  Status inferred = infer();
+  if (inferred.ok() || offsets.empty())
+    return inferred.ok() ? bound_offsets(subject.raw, offsets, subject.notes) : inferred;
+  subject.notes.push_back(
+      fmt::format("{} could be offsets of ranges, but the raw kernel does not run so ({}): "
+                  "zeros instead",
+                  fmt::join(offsets, ", "), inferred.error().why));
+  subject.raw.arguments = without_offsets;
+  return all_known ? Status(Done{}) : infer();
 }
 
 // What to do about a name that is not known: most often a header was not found.
@@ -145,7 +160,12 @@ Status find_launches(const SubjectRequest& request, KernelInfo& kernel, std::vec
   }
   if (!kernel.launches.empty() || (!request.launch.grid.empty() && !request.launch.block.empty()))
     return Done{};
-  for (const fs::path& file : launching_files(request.source, kernel.name))
+  // A header's own launcher may need what stands before the header where it is included.
+  std::vector<fs::path> files = launching_files(request.source, kernel.name);
+  for (fs::path& file : including_files(request.source))
+    if (std::ranges::find(files, file) == files.end())
+      files.push_back(std::move(file));
+  for (const fs::path& file : files)
     if (auto launches = launches_in(file, kernel, request.parse); launches.ok()) {
       kernel.launches = std::move(*launches);
       notes.push_back(
@@ -162,18 +182,19 @@ Result<std::unique_ptr<ParsedSource>> open_source(const SubjectRequest& request)
   if (!fs::exists(request.source, failure))
     return Error{"cannot read " + request.source.string(), "no such file", ""};
   LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
-  const auto is_broken = [&](ParsedSource& parsed) {
-    const auto kernel = find_kernel(parsed, request.kernel);
-    return kernel.ok() && !kernel->is_whole();
+  // Neither the kernel nor what it calls has an error in it.
+  const auto is_whole = [&](ParsedSource& parsed, const KernelInfo& kernel) {
+    return kernel.is_whole() && (parsed.errors().empty() || extract_kernel(parsed, kernel).ok());
   };
-  if (request.kernel.empty() || !is_broken(*source))
+  const auto own = find_kernel(*source, request.kernel);
+  if (request.kernel.empty() || !own.ok() || is_whole(*source, *own))
     return source;
   // A file that is a part of others has no meaning by itself: macros and types stand before it there.
   for (const fs::path& file : including_files(request.source)) {
     auto whole = ParsedSource::parse(file, request.parse);
     if (!whole.ok())
       continue;
-    if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && kernel->is_whole())
+    if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && is_whole(**whole, *kernel))
       return whole;
   }
   return source;
@@ -192,7 +213,9 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
   return kernel;
 }
 
-Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& source) {
+namespace {
+
+Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source) {
   Subject subject;
   LATHE_TRY(KernelInfo kernel, launched_kernel(request, source, subject.notes));
   subject.kernel = kernel.name;
@@ -213,6 +236,24 @@ Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& sou
     subject.facts.problems.push_back(std::move(own));
   }
   subject.notes.insert(subject.notes.end(), raw.assumptions.begin(), raw.assumptions.end());
+  subject.provenance.compile_command = joined_command(portable_command(source.command(), fs::current_path()));
+  return subject;
+}
+
+} // namespace
+
+Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& source) {
+  auto subject = extract_from(request, source);
+  if (subject.ok())
+    return subject;
+  // Files that include this one may say with which types and functions it is used, and have them.
+  for (const fs::path& file : including_files(request.source)) {
+    auto user = ParsedSource::parse(file, request.parse);
+    if (!user.ok())
+      continue;
+    if (auto used = extract_from(request, **user); used.ok())
+      return used;
+  }
   return subject;
 }
 
@@ -222,13 +263,12 @@ Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& sou
   if (subject.guessed_problems)
     subject.facts.problems = usual_problems(subject.raw, subject.architecture, subject.notes);
   LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
-  LATHE_CHECK(size_buffers(subject));
+  LATHE_CHECK(size_buffers(subject, request.parse));
   if (subject.guessed_problems)
     fit_to_memory(subject.raw, subject.facts.problems, subject.notes);
   LATHE_TRY(const std::string source_text, read_file(request.source));
   subject.provenance.source_file = request.source.string();
   subject.provenance.source_hash = content_hash(source_text);
-  subject.provenance.compile_command = joined_command(portable_command(source.command(), fs::current_path()));
   return subject;
 }
 

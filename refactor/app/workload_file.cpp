@@ -113,8 +113,13 @@ private:
       result.kind = Fill::Kind::zero;
     } else if (kind == "permutation") {
       result.kind = Fill::Kind::permutation;
+    } else if (kind == "offsets" && value.contains("High")) {
+      result.kind = Fill::Kind::offsets;
+      LATHE_TRY(result.integer_high, Expression::parse(value.value("High", "0")));
+    } else if (kind == "offsets") {
+      return problem(where, "has no High, the last offset");
     } else {
-      return problem(where, "has no known Kind (normal, uniform, integer, zero, permutation)");
+      return problem(where, "has no known Kind (normal, uniform, integer, zero, permutation, offsets)");
     }
     return std::optional(result);
   }

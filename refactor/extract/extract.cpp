@@ -259,17 +259,25 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
   return result;
 }
 
-// What the kernel reaches must have been understood completely.
+// What the kernel reaches must have been understood completely, but for what stays behind.
 Status Extractor::check_whole(const std::vector<const Decl*>& units) {
   for (const Decl* unit : units) {
     const auto span = span_of(source_, unit);
     if (!span)
       continue;
+    std::optional<std::vector<TextSpan>> left_out;
     for (const ParseError& error : source_.record().errors) {
       if (error.in_instantiation || error.location.isInvalid())
         continue;
       const SourceLocation at = sources_.getExpansionLoc(error.location);
-      if (span->contains(sources_.getFileID(at), sources_.getFileOffset(at)))
+      const auto is_in = [&](const TextSpan& part) {
+        return part.contains(sources_.getFileID(at), sources_.getFileOffset(at));
+      };
+      if (!is_in(*span))
+        continue;
+      if (!left_out)
+        left_out = host_members(source_, unit);
+      if (std::none_of(left_out->begin(), left_out->end(), is_in))
         return Error{"cannot extract " + kernel_.name, "what it needs has an error: " + error.text,
                      "add the include path or macro that it misses after --"};
     }

@@ -66,7 +66,7 @@ const std::vector<std::pair<const char*, const char*>>& standard_headers() {
       {"/cfloat", "cfloat"},
       {"/float.h", "cfloat"},
       {"/array", "array"},
-      {"/tuple", "cuda/std/tuple"},
+      {"/tuple", "tuple"},
       {"/bits/types.h", "cstdint"},
       {"/bits/types/", "cstdint"},
       {"/sys/types.h", "cstdint"},

@@ -37,6 +37,8 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&*shape.infinities, " on data with infinities and zeros").data = Data::infinities;
   if (shape.nans)
     demand(&*shape.nans, " on data with NaN").data = Data::nans;
+  if (shape.one_range)
+    demand(&*shape.one_range, " where one range of the offsets holds everything").data = Data::one_range;
   if (shape.other_scalars)
     demand(&*shape.other_scalars, " with other real numbers as arguments").other_scalars = true;
   if (shape.other_switches)

@@ -62,9 +62,14 @@ public:
     const Workload::Buffer& description = workload.buffers[index];
     if (bytes.empty() && description.count > 0) {
       bytes.resize(description.count * static_cast<std::size_t>(std::max(1, dtype_size(description.dtype))));
-      fill_buffer(plan_fill(description, settings.seed, index), bytes);
+      element::FillPlan plan = plan_fill(description, settings.seed, index);
+      if (settings.data == Data::one_range && description.fill.kind == Fill::Kind::offsets)
+        plan = in_one_range(plan);
+      fill_buffer(plan, bytes);
       const auto dtype = element_type(description.dtype);
-      if (settings.data != Data::usual && dtype && element::is_real(*dtype))
+      const bool has_specials = settings.data == Data::infinities || settings.data == Data::nans;
+      // Offsets of any type are none with other numbers among them.
+      if (has_specials && description.fill.kind != Fill::Kind::offsets && dtype && element::is_real(*dtype))
         strew(*dtype, settings.data, settings.seed + index, bytes);
     }
     return bytes;
@@ -330,6 +335,12 @@ bool has_real_scalars(const Workload& workload) {
 bool has_switches(const Workload& workload) {
   return std::ranges::any_of(workload.parameters,
                              [](const auto& parameter) { return switch_of(parameter).has_value(); });
+}
+
+bool has_offsets(const Workload& workload) {
+  return std::ranges::any_of(workload.buffers, [](const Workload::Buffer& buffer) {
+    return buffer.direction != Direction::out && buffer.fill.kind == Fill::Kind::offsets;
+  });
 }
 
 std::string compare_accesses(const Workload& workload, const TrialResult& templated, const TrialResult& raw) {

@@ -13,8 +13,9 @@
 
 namespace lathe::refactor {
 
-// What inputs hold: the specification's fill, or that with special values strewn in.
-enum class Data { usual, infinities, nans };
+// What inputs hold: the specification's fill, or that with special values strewn in, or with offsets of which
+// one range holds everything and the others are empty.
+enum class Data { usual, infinities, nans, one_range };
 
 struct TrialSettings {
   std::uint64_t seed = 1;
@@ -77,6 +78,8 @@ std::vector<std::pair<std::size_t, std::size_t>> shareable_buffers(const Workloa
 // Whether an argument is a real number.
 bool has_real_scalars(const Workload& workload);
 bool has_switches(const Workload& workload);
+// Whether an input holds offsets of ranges.
+bool has_offsets(const Workload& workload);
 
 // Differences between what was read and written; empty when the template writes exactly what the raw kernel
 // writes and reads of its outputs only what the raw kernel reads.

@@ -35,8 +35,8 @@ std::vector<TrialSettings> settings_of(std::uint64_t seed) {
   return all;
 }
 
-// What depends on the size too: other scalars; a result in place of an input, in three orders of threads;
-// strides apart, in two.
+// What depends on the size too: other scalars; everything in one range; a result in place of an input, in
+// three orders of threads; strides apart, in two.
 std::vector<TrialSettings> settings_at(const Workload& workload, std::uint64_t seed,
                                        const std::vector<bool>& is_restrict, bool has_strides) {
   std::vector<TrialSettings> all = settings_of(seed);
@@ -49,6 +49,10 @@ std::vector<TrialSettings> settings_at(const Workload& workload, std::uint64_t s
   if (has_switches(workload)) {
     all.emplace_back().seed = seed;
     all.back().other_switches = true;
+  }
+  if (has_offsets(workload)) {
+    all.emplace_back().seed = seed;
+    all.back().data = Data::one_range;
   }
   if (has_real_scalars(workload)) {
     all.emplace_back().seed = seed;
@@ -101,9 +105,12 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
       results[7].clean &&
       compare_trials(workload, results[7], results[0], settings[7], runs->unordered).problem.empty();
   for (std::size_t i = 8; i < settings.size(); ++i) {
-    if (settings[i].other_switches || settings[i].other_scalars) {
+    if (settings[i].other_switches || settings[i].other_scalars || settings[i].data == Data::one_range) {
+      auto& result = settings[i].other_switches  ? runs->other_switches
+                     : settings[i].other_scalars ? runs->other_scalars
+                                                 : runs->one_range;
       if (results[i].clean)
-        (settings[i].other_switches ? runs->other_switches : runs->other_scalars) = std::move(results[i]);
+        result = std::move(results[i]);
       continue;
     }
     if (settings[i].strides_apart) {

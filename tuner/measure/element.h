@@ -192,7 +192,8 @@ LATHE_ELEMENT_FUNCTION u64 mix(u64 x) {
   return x ^ (x >> 31);
 }
 
-enum FillKind : int { normal, uniform, integer, zero, permutation };
+// one_range: offsets of which one range holds everything and the others are empty.
+enum FillKind : int { normal, uniform, integer, zero, permutation, offsets, one_range };
 
 // How one buffer is filled: element i is a function of (key, i) alone.
 struct FillPlan {
@@ -200,7 +201,7 @@ struct FillPlan {
   int kind;
   double base, scale; // normal: mean, spread; uniform: low, high - low
   i64 integer_low;
-  u64 integer_range; // number of values; 0: all 2^64
+  u64 integer_range; // number of values, 0: all 2^64; of offsets the last one, at most 2^47
   u64 key;           // from the seed and the buffer's place
   u64 count;
 };
@@ -224,15 +225,49 @@ LATHE_ELEMENT_FUNCTION u64 permute(u64 index, u64 count, u64 key) {
   return index;
 }
 
+// Element `index` of numbers that rise from 0 to plan.integer_range and never fall: the interval around it is
+// halved, and the half's share of what is left to rise drawn, until it is the interval's end. Shares lie
+// between a quarter and three quarters, so that ranges differ as those of real data do; the last ranges get
+// anything, a quarter of them nothing.
+LATHE_ELEMENT_FUNCTION u64 offset_at(const FillPlan& plan, u64 index) {
+  u64 begin = 0, end = plan.count - 1, low = 0, high = plan.integer_range;
+  if (index == 0)
+    return 0;
+  if (index >= end)
+    return high;
+  while (true) {
+    const u64 middle = begin + (end - begin) / 2;
+    const u64 hash = mix(plan.key ^ mix(middle));
+    const u64 drawn = hash >> 48; // of 2^16
+    const u64 share = end - begin > 2 ? 0x4000 + drawn / 2
+                      : hash % 4 == 0 ? 0
+                      : hash % 4 == 1 ? 0x10000
+                                      : drawn;
+    const u64 value = low + (((high - low) * share) >> 16);
+    if (index == middle)
+      return value;
+    (index < middle ? end : begin) = middle;
+    (index < middle ? high : low) = value;
+  }
+}
+
+// The same where one range, which the key decides, holds everything.
+LATHE_ELEMENT_FUNCTION u64 offset_in_one_range(const FillPlan& plan, u64 index) {
+  const u64 ranges = plan.count > 1 ? plan.count - 1 : 1;
+  return index <= plan.key % ranges ? 0 : plan.integer_range;
+}
+
 // The bits of element `index`.
 LATHE_ELEMENT_FUNCTION u64 fill_bits(const FillPlan& plan, u64 index) {
   if (plan.kind == zero)
     return encode(plan.dtype, 0);
-  if (plan.kind == integer || plan.kind == permutation) {
+  if (plan.kind != normal && plan.kind != uniform) {
     const u64 hash = mix(plan.key ^ mix(index));
-    const u64 offset = plan.kind == permutation ? permute(index, plan.count, plan.key)
-                       : plan.integer_range     ? hash % plan.integer_range
-                                                : hash;
+    const u64 offset = plan.kind == offsets       ? offset_at(plan, index)
+                       : plan.kind == one_range   ? offset_in_one_range(plan, index)
+                       : plan.kind == permutation ? permute(index, plan.count, plan.key)
+                       : plan.integer_range       ? hash % plan.integer_range
+                                                  : hash;
     const u64 value = static_cast<u64>(plan.integer_low) + offset;
     if (is_real(plan.dtype))
       return encode(plan.dtype, static_cast<double>(static_cast<i64>(value)));

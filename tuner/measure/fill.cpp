@@ -59,8 +59,17 @@ element::FillPlan plan_fill(const Workload::Buffer& buffer, std::uint64_t seed, 
   case Fill::Kind::permutation:
     plan.kind = element::permutation;
     break;
+  case Fill::Kind::offsets:
+    plan.kind = element::offsets;
+    plan.integer_range = static_cast<std::uint64_t>(buffer.integer_high);
+    break;
   }
   return plan;
+}
+
+element::FillPlan in_one_range(element::FillPlan offsets) {
+  offsets.kind = element::one_range;
+  return offsets;
 }
 
 void fill_buffer(const element::FillPlan& plan, std::span<std::byte> data) {

@@ -19,6 +19,9 @@ std::optional<element::DType> element_type(std::string_view dtype);
 // never read by a correct kernel). A buffer of unknown dtype is filled as bytes.
 element::FillPlan plan_fill(const Workload::Buffer& buffer, std::uint64_t seed, std::size_t ordinal);
 
+// The plan of offsets that gathers everything in one range, the first, the last or one between by its key.
+element::FillPlan in_one_range(element::FillPlan offsets);
+
 // Fills buffer.count elements; `data` holds at least that many, aligned to the element's size.
 void fill_buffer(const element::FillPlan& plan, std::span<std::byte> data);
 

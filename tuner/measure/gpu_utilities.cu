@@ -36,12 +36,14 @@ extern "C" __global__ void lathe_fill(FillPlan plan, void* data) {
 
 // One buffer of one set. What a kernel reads comes from a master copy, 16-byte chunks of it moved round by an
 // amount that the key and the buffer's number give (none for key 0): other values at every place, by one
-// copy. What it only writes has no master and is poisoned.
+// copy. What has a meaning only in its order is not moved. What a kernel only writes has no master and is
+// poisoned.
 struct RefreshEntry {
   const void* master;
   void* data;
   u64 bytes, size; // of the buffer, of an element
   u64 number;
+  u64 is_ordered; // 0 or 1
 };
 
 namespace {
@@ -50,7 +52,7 @@ constexpr u64 CHUNK = 16;
 
 __device__ u64 rotation_of(const RefreshEntry& entry, u64 key) {
   const u64 chunks = entry.bytes / CHUNK;
-  return key && chunks ? mix(key ^ mix(entry.number)) % chunks : 0;
+  return key && chunks && !entry.is_ordered ? mix(key ^ mix(entry.number)) % chunks : 0;
 }
 
 // The chunk of the master that chunk `c` of the buffer is a copy of; what lies behind the last whole chunk

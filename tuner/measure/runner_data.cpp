@@ -101,7 +101,7 @@ DeviceStatus RunnerSession::fill() {
     for (std::size_t i = 0; i < request_.buffers.size(); ++i)
       entries.push_back({masters_[i].address(), set.data[i], bytes_of(i),
                          static_cast<std::uint64_t>(element::size_of(request_.buffers[i].dtype)),
-                         entries.size()});
+                         entries.size(), request_.buffers[i].fill.kind == element::offsets});
   const std::size_t bytes = entries.size() * sizeof entries[0];
   LATHE_DEVICE(refresh_table_.allocate(device_.cuda(), bytes), "allocating memory failed");
   LATHE_DEVICE(

@@ -58,7 +58,7 @@ private:
   };
   struct RefreshEntry { // as in gpu_utilities.cu
     CUdeviceptr master, data;
-    std::uint64_t bytes, size, number;
+    std::uint64_t bytes, size, number, is_ordered;
   };
   struct Finding { // as in gpu_utilities.cu
     std::uint64_t worst, failures, first;

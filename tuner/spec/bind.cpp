@@ -137,6 +137,13 @@ Status bind_names(Workload& workload, const std::map<std::string, std::string>& 
   return Done{};
 }
 
+// What a buffer of the dtype can hold, as far as any buffer has elements that it could point to.
+std::int64_t largest_offset(const std::string& dtype) {
+  const int bits = 8 * dtype_size(dtype) - (dtype.starts_with('u') ? 0 : 1);
+  constexpr auto most = static_cast<std::int64_t>(spec::largest_buffer_bytes);
+  return bits < 62 ? std::min(most, (std::int64_t{1} << bits) - 1) : most;
+}
+
 Result<Workload::Buffer> bind_buffer(const Argument& argument, const std::string& dtype,
                                      const Lookup& lookup) {
   Workload::Buffer buffer{argument.name, dtype, argument.direction, 0, argument.fill};
@@ -155,6 +162,13 @@ Result<Workload::Buffer> bind_buffer(const Argument& argument, const std::string
                    "its lowest integer " + std::to_string(buffer.integer_low) + " is above its highest " +
                        std::to_string(buffer.integer_high),
                    "correct Low and High"};
+  } else if (argument.fill.kind == Fill::Kind::offsets) {
+    LATHE_TRY(buffer.integer_high, argument.fill.integer_high.evaluate_integer(lookup));
+    const std::int64_t most = largest_offset(dtype);
+    if (buffer.integer_high < 0 || buffer.integer_high > most)
+      return Error{"fill", "its last offset is " + std::to_string(buffer.integer_high),
+                   "give a High between 0 and " + std::to_string(most) + ", the largest of its dtype " +
+                       dtype};
   }
   return buffer;
 }

@@ -106,11 +106,10 @@ Status read_real(const Reading& reading, const Path& path, double& number) {
 }
 
 Status read_fill(Reading& reading, const Path& path, const std::string& key, Fill& fill) {
-  static const std::map<std::string, Fill::Kind, std::less<>> kinds{{"normal", Fill::Kind::normal},
-                                                                    {"uniform", Fill::Kind::uniform},
-                                                                    {"integer", Fill::Kind::integer},
-                                                                    {"zero", Fill::Kind::zero},
-                                                                    {"permutation", Fill::Kind::permutation}};
+  static const std::map<std::string, Fill::Kind, std::less<>> kinds{
+      {"normal", Fill::Kind::normal},           {"uniform", Fill::Kind::uniform},
+      {"integer", Fill::Kind::integer},         {"zero", Fill::Kind::zero},
+      {"permutation", Fill::Kind::permutation}, {"offsets", Fill::Kind::offsets}};
   const Document& document = reading.document;
   fill.kind = kinds.find(text_at(document, path / "Kind"))->second;
   LATHE_CHECK(read_real(reading, path / "Mean", fill.mean));
@@ -123,6 +122,13 @@ Status read_fill(Reading& reading, const Path& path, const std::string& key, Fil
     LATHE_TRY(fill.integer_low, expression_at(document, path / "Low"));
     LATHE_TRY(fill.integer_high, expression_at(document, path / "High"));
     reading.origins[key + " low"] = path / "Low";
+    reading.origins[key + " high"] = path / "High";
+    return Done{};
+  }
+  if (fill.kind == Fill::Kind::offsets) {
+    if (!document.find(path / "High"))
+      return reading.error(path, "has no High", "add the last offset, High: they rise from 0 to it");
+    LATHE_TRY(fill.integer_high, expression_at(document, path / "High"));
     reading.origins[key + " high"] = path / "High";
     return Done{};
   }

@@ -49,10 +49,12 @@ enum class Direction { in, out, inout };
 // How a buffer is filled before a run: element values are functions of (seed, index) so that the host
 // executor and the GPU see the same data.
 struct Fill {
-  enum class Kind { normal, uniform, integer, zero, permutation } kind = Kind::normal;
+  // offsets: where ranges begin, as row pointers and cumulative lengths say it: from 0 to integer_high, never
+  // falling, some of them empty.
+  enum class Kind { normal, uniform, integer, zero, permutation, offsets } kind = Kind::normal;
   double low = -1, high = 1;            // uniform
   double mean = 0, spread = 1;          // normal
-  Expression integer_low, integer_high; // integer: inclusive bounds
+  Expression integer_low, integer_high; // integer: inclusive bounds; offsets: the last one is integer_high
 };
 
 // One kernel parameter, in declaration order.

@@ -63,6 +63,8 @@ std::string_view to_string(Fill::Kind kind) {
     return "zero";
   case Fill::Kind::permutation:
     return "permutation";
+  case Fill::Kind::offsets:
+    return "offsets";
   }
   return "normal";
 }
@@ -77,6 +79,8 @@ json fill_json(const Fill& fill) {
     object["High"] = fill.high;
   } else if (fill.kind == Fill::Kind::integer) {
     object["Low"] = expression_json(fill.integer_low);
+    object["High"] = expression_json(fill.integer_high);
+  } else if (fill.kind == Fill::Kind::offsets) {
     object["High"] = expression_json(fill.integer_high);
   }
   return object;

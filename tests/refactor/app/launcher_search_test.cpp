@@ -122,5 +122,46 @@ TEST_F(LauncherSearch, APartOfAFileIsReadWithTheFileThatIncludesIt) {
   EXPECT_THAT(subject->notes, Contains(HasSubstr("read as a part of whole.cu")));
 }
 
+TEST_F(LauncherSearch, WhatTheKernelCallsMayNeedTheIncludingFileToo) {
+  write("parts/filter.cu",
+        "inline __device__ byte clamped(float v) { return (byte)(v > 255.f ? 255.f : v); }\n"
+        "__global__ void filter(unsigned char* x, int n) {\n"
+        "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i < n) x[i] = clamped(2.f * x[i]);\n}\n");
+  write("parts/program.cu", "typedef unsigned char byte;\n#include \"filter.cu\"\n"
+                            "void run(byte* x, int n) { filter<<<(n + 63) / 64, 64>>>(x, n); }\n");
+  SubjectRequest request;
+  request.source = folder_->path() / "parts/filter.cu";
+  request.kernel = "filter";
+  const auto source = open_source(request);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  const auto subject = prepare_subject(request, **source);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_THAT(subject->raw.text, HasSubstr("typedef unsigned char byte"));
+}
+
+// A header whose launcher is a template: what it is used with stands in a file that includes it, and so does
+// what the launcher needs.
+TEST_F(LauncherSearch, AHeaderWithALauncherIsReadWhereItIsUsed) {
+  write("parts/apply.cuh",
+        "template <class F> __global__ void apply(float* x, int n, F f) {\n"
+        "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] = f(x[i]);\n}\n"
+        "template <class F> void run(const std::vector<int>&, float* x, int n, F f) {\n"
+        "  apply<<<(n + 63) / 64, 64>>>(x, n, f);\n}\n");
+  write("parts/use.cu", "#include <vector>\n#include \"apply.cuh\"\n"
+                        "struct Twice { __device__ float operator()(float v) const { return 2 * v; } };\n"
+                        "void use(float* x) { run(std::vector<int>{64}, x, 64, Twice()); }\n");
+  SubjectRequest request;
+  request.source = folder_->path() / "parts/apply.cuh";
+  request.kernel = "apply";
+  const auto source = open_source(request);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  const auto subject = prepare_subject(request, **source);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_EQ(subject->raw.launch.block[0].text(), "64");
+  EXPECT_THAT(subject->raw.instance, HasSubstr("Twice"));
+  EXPECT_THAT(subject->notes, Contains(HasSubstr("read as a part of use.cu")));
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -310,6 +310,57 @@ void entry(__half2* x, int n) { launch(x, n); }
 
 // A number of the kernel's that follows from the number of multiprocessors fixes the grid that follows from
 // it too.
+// A generator that is asked for by a type's name: no other type of its size will do.
+TEST(RawCandidate, TypesOfAnInstanceAsTheyAreWrittenWhereTheyAreAskedForByName) {
+  const auto raw = raw_of(R"(
+template <class T> struct Generator {
+  template <class U> __device__ U next();
+};
+template <> template <> __device__ unsigned long Generator<unsigned long>::next<unsigned long>() { return 7; }
+template <class T, class Source> __global__ void k(T* out, int n) {
+  Source source;
+  if (threadIdx.x < n) out[threadIdx.x] = source.template next<T>();
+}
+template <class T, class Source> void fill(T* out, int n) { k<T, Source><<<1, n>>>(out, n); }
+void use(unsigned long* out, int n) { fill<unsigned long, Generator<unsigned long>>(out, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<unsigned long, Generator<unsigned long>>");
+  EXPECT_EQ(raw->candidate.arguments[0].dtype, "u64");
+}
+
+TEST(RawCandidate, TypesOfAnInstanceAsTheCompilerOfTheDeviceNamesThem) {
+  const auto raw = raw_of(R"(
+#include <cstdint>
+#include <type_traits>
+template <class T> struct Generator {
+  static_assert(std::is_same<T, std::uint32_t>::value || std::is_same<T, std::uint64_t>::value);
+  __device__ T next() { return T(7); }
+};
+template <class Source> __global__ void k(std::uint64_t* out, int n) {
+  Source source;
+  if (threadIdx.x < n) out[threadIdx.x] = source.next();
+}
+template <class Source> void fill(std::uint64_t* out, int n) { k<Source><<<1, n>>>(out, n); }
+void use(std::uint64_t* out, int n) { fill<Generator<std::uint64_t>>(out, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<Generator<std::uint64_t>>");
+}
+
+TEST(RawCandidate, TypesThatValuesAreQuantisedTo) {
+  const auto raw = raw_of(R"(
+template <class T, class Small> __global__ void k(Small* out, const T* in, int n) {
+  static_assert(sizeof(Small) == 1 && sizeof(T) > 1);
+  if (threadIdx.x < n) out[threadIdx.x] = Small(float(in[threadIdx.x]));
+}
+template <class T, class Small> void launch(Small* out, const T* in, int n) { k<T, Small><<<1, n>>>(out, in, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.types[0].dtypes, ElementsAre("bf16", "f16", "f32"));
+  EXPECT_THAT(raw->candidate.types[1].dtypes, ElementsAre("i8"));
+}
+
 TEST(RawCandidate, DeviceLimitsInScalarsBecomeNumbers) {
   const auto raw = raw_of(R"(
 #include <cuda_runtime.h>

@@ -71,6 +71,7 @@ struct Half {
   float value;
   __host__ __device__ Half twice() const { return {2 * value}; }
   std::string name() const { return "half"; }
+  std::string text() const { return no_such_function(value); }
   static Half parse(const std::string& text);
   // How people see it.
   friend std::ostream& operator<<(std::ostream& out, const Half& half) { return out << half.value; }
@@ -93,6 +94,17 @@ __global__ void k(float* out) { out[threadIdx.x] = lib::Half{1}.twice().value; }
   for (const char* left_out :
        {"ostream", "std::", "name()", "parse", "show", "take", "hear", "friend", "template"})
     EXPECT_THAT(text, Not(HasSubstr(left_out)));
+  expect_compiles(text, "k");
+}
+
+TEST(Extract, TuplesOfTheStandardLibrary) {
+  auto source = parse_text(R"(
+#include <tuple>
+using Kinds = std::tuple<char, float>;
+__global__ void k(float* out) { out[threadIdx.x] = sizeof(std::tuple_element<1, Kinds>::type); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("#include <tuple>"));
   expect_compiles(text, "k");
 }
 

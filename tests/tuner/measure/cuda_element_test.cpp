@@ -184,6 +184,54 @@ TEST(Fill, PermutationsAreBijections) {
   }
 }
 
+TEST(Fill, OffsetsRiseFromZeroToTheirBound) {
+  for (const std::uint64_t count : {2, 3, 5, 64, 65, 1000, 10007})
+    for (const std::int64_t bound : {0, 1, 7, 100, 100000}) {
+      Workload::Buffer wanted = buffer("i32", count, Fill::Kind::offsets);
+      wanted.integer_high = bound;
+      const std::vector<double> values = filled(wanted, count);
+      EXPECT_TRUE(std::is_sorted(values.begin(), values.end())) << count << " to " << bound;
+      EXPECT_EQ(values.front(), 0);
+      EXPECT_EQ(values.back(), static_cast<double>(bound));
+    }
+  EXPECT_EQ(filled(buffer("i64", 1, Fill::Kind::offsets), 1), std::vector<double>{0});
+}
+
+TEST(Fill, SomeRangesOfOffsetsAreEmptyAndSomeLong) {
+  constexpr std::uint64_t RANGES = 1000, MEAN = 16;
+  Workload::Buffer wanted = buffer("i64", RANGES + 1, Fill::Kind::offsets);
+  wanted.integer_high = RANGES * MEAN;
+  const std::vector<double> values = filled(wanted, 5);
+  int empty = 0, longer = 0;
+  for (std::uint64_t i = 0; i < RANGES; ++i) {
+    empty += values[i] == values[i + 1];
+    longer += values[i + 1] - values[i] > 2 * MEAN;
+  }
+  EXPECT_GT(empty, 10);
+  EXPECT_LT(empty, 500);
+  EXPECT_GT(longer, 10);
+  EXPECT_NE(values, filled(wanted, 6));
+}
+
+TEST(Fill, OffsetsInOneRangeLeaveTheOthersEmpty) {
+  Workload::Buffer wanted = buffer("i32", 9, Fill::Kind::offsets);
+  wanted.integer_high = 70;
+  std::set<std::size_t> full;
+  for (std::uint64_t seed = 1; seed < 100; ++seed) {
+    const element::FillPlan plan = in_one_range(plan_fill(wanted, seed, 0));
+    std::size_t rises = 0;
+    for (std::uint64_t i = 0; i + 1 < wanted.count; ++i)
+      if (element::fill_bits(plan, i) != element::fill_bits(plan, i + 1)) {
+        ++rises;
+        full.insert(i);
+      }
+    EXPECT_EQ(rises, 1u);
+    EXPECT_EQ(element::fill_bits(plan, 0), 0u);
+    EXPECT_EQ(element::fill_bits(plan, 8), 70u);
+  }
+  EXPECT_EQ(full.size(), 8u);
+}
+
 double error_of(element::DType dtype, double out, double reference, double magnitude_of_all,
                 const Tolerance& tolerance) {
   const element::ErrorRule rule{dtype, tolerance.relative, tolerance.absolute, magnitude_of_all};

@@ -79,6 +79,19 @@ TEST_F(BindTest, RefusesBuffersThatCannotBe) {
   EXPECT_THAT(bind_error_for({{"n", 1LL << 40}, {"d", 1LL << 40}}), HasSubstr("does not fit 64 bits"));
 }
 
+TEST_F(BindTest, OffsetsFitTheirType) {
+  const auto error_with = [&](const char* dtype, const char* high) {
+    spec_.arguments[0].dtype = dtype;
+    spec_.arguments[0].fill.kind = Fill::Kind::offsets;
+    spec_.arguments[0].fill.integer_high = parsed(high);
+    return bind_error_for({{"n", 2}, {"d", 64}});
+  };
+  EXPECT_EQ(error_with("i32", "n * d"), "");
+  EXPECT_EQ(error_with("u8", "255"), "");
+  EXPECT_THAT(error_with("u8", "4 * d"), HasSubstr("its last offset is 256"));
+  EXPECT_THAT(error_with("i32", "-1"), HasSubstr("its last offset is -1"));
+}
+
 TEST_F(BindTest, ScalarsHaveTheirType) {
   const auto value_of = [&](const char* dtype, const char* expression) {
     spec_.arguments[4].dtype = dtype;

@@ -166,6 +166,7 @@ INSTANTIATE_TEST_SUITE_P(
               "Lathe.Arguments[4].Fill: is a field of buffers, and d is a scalar: remove it"},
         Fault{"IntegerFillWithoutBounds", "/Lathe/Arguments/2/Fill", "{\"Kind\": \"integer\", \"Low\": 1}",
               "has no High"},
+        Fault{"OffsetsWithoutABound", "/Lathe/Arguments/2/Fill", "{\"Kind\": \"offsets\"}", "has no High"},
         Fault{"UniformFillReversed", "/Lathe/Arguments/3/Fill",
               "{\"Kind\": \"uniform\", \"Low\": 1, \"High\": 0}", "Low is above High"},
         Fault{"UniformFillOverDimension", "/Lathe/Arguments/3/Fill",

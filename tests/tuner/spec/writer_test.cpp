@@ -57,6 +57,8 @@ std::vector<std::string> describe(const TuningSpec& spec) {
       out.insert(out.end(), {to_string(Value{fill.low}), to_string(Value{fill.high})});
     if (argument.is_buffer && fill.kind == Fill::Kind::integer)
       out.insert(out.end(), {text_of(fill.integer_low), text_of(fill.integer_high)});
+    if (argument.is_buffer && fill.kind == Fill::Kind::offsets)
+      out.push_back(text_of(fill.integer_high));
   }
   for (const Problem& problem : spec.problems) {
     out.insert(out.end(), {"problem " + problem.label, std::to_string(static_cast<int>(problem.role))});
@@ -208,7 +210,7 @@ private:
     }
     argument.direction = static_cast<Direction>(random_() % 3);
     argument.count = expression();
-    argument.fill.kind = static_cast<Fill::Kind>(random_() % 5);
+    argument.fill.kind = static_cast<Fill::Kind>(random_() % 6);
     argument.fill.low = -0.25 * static_cast<double>(random_() % 9);
     argument.fill.mean = 1.0 / 3;
     argument.fill.integer_low = Expression(Value{std::int64_t{-3}});

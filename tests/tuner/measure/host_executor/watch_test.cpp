@@ -91,6 +91,24 @@ TEST(LocalVariables, UninitialisedOnesHoldThePoison) {
   }
 }
 
+TEST(Globals, EveryRunBeginsWithWhatTheyHeldAtFirst) {
+  const HostKernel kernel = compile(R"(
+__device__ unsigned taken;
+__device__ int table[3] = {4, 5, 6};
+__global__ void k(unsigned* out) {
+  static unsigned calls = 7;
+  *out = 100 * atomicAdd(&taken, 1u) + 10 * table[1]++ + calls++;
+})",
+                                    checked());
+  for (int run = 0; run < 2; ++run) {
+    auto out = HostBuffer::allocate(sizeof(unsigned));
+    ASSERT_TRUE(out.ok());
+    const auto result = kernel.run(shape(1, 1), std::vector{HostArgument::of(*out, "out")}, {});
+    ASSERT_TRUE(result.ok()) << result.error().sentence();
+    EXPECT_EQ(out->as<unsigned>()[0], 57u) << "run " << run;
+  }
+}
+
 TEST(SharedVariables, OneDoesNotReachTheNext) {
   const auto result =
       watched(body("__shared__ float a[8]; __shared__ float b[8]; a[threadIdx.x] = b[threadIdx.x] = 0;"

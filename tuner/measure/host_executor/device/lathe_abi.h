@@ -91,7 +91,8 @@ struct SharedMemory {
 };
 constexpr size_t SHARED_GUARD_BYTES = 4096;
 
-// One variable in static shared memory of a checked kernel; a table of them ends with null.
+// One variable in static shared memory of a checked kernel, or one that outlives its launches; a table of
+// them ends with null.
 struct SharedVariable {
   unsigned char* begin;
   uint64_t bytes;

@@ -28,6 +28,12 @@ struct SeparateShared : llvm::PassInfoMixin<SeparateShared> {
   static bool isRequired() { return true; }
 };
 
+// A table says where the variables are that keep their value from one launch to the next.
+struct ListGlobals : llvm::PassInfoMixin<ListGlobals> {
+  llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager&);
+  static bool isRequired() { return true; }
+};
+
 // Every piece of the kernel's text that runs leaves a mark.
 struct MarkReached : llvm::PassInfoMixin<MarkReached> {
   llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager&);

@@ -29,6 +29,7 @@ extern "C" LLVM_ATTRIBUTE_WEAK llvm::PassPluginLibraryInfo llvmGetPassPluginInfo
             builder.registerPipelineStartEPCallback(
                 [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
                   passes.addPass(lathe_passes::SeparateShared());
+                  passes.addPass(lathe_passes::ListGlobals());
                   // Before the others add code that is nobody's text.
                   passes.addPass(lathe_passes::MarkReached());
                   llvm::FunctionPassManager functions;

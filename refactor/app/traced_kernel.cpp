@@ -1,0 +1,218 @@
+#include "refactor/app/traced_kernel.h"
+
+#include "refactor/app/offset_fill.h"
+#include "tuner/device/device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace lathe::refactor {
+namespace {
+
+// Room for each buffer of a traced run. Untouched pages cost nothing.
+constexpr std::size_t buffer_room = std::size_t{256} << 20;
+
+// Real numbers are ones, so that what is done only for elements that are not zero is seen; integers, which
+// may be indices, stay zero.
+void fill(HostBuffer& buffer, const std::string& dtype) {
+  constexpr std::size_t FILLED = std::size_t{4} << 20; // small runs see no more, and every page touched costs
+  const auto put = [&](auto one) {
+    for (std::size_t at = 0; at + sizeof one <= FILLED; at += sizeof one)
+      std::memcpy(buffer.bytes().data() + at, &one, sizeof one);
+  };
+  if (dtype == "f32")
+    put(1.0f);
+  else if (dtype == "f64")
+    put(1.0);
+  else if (dtype == "f16")
+    put(std::uint16_t{0x3c00});
+  else if (dtype == "bf16")
+    put(std::uint16_t{0x3f80});
+}
+
+std::int64_t integer_in(const Result<Value>& value) {
+  const auto* number = value.ok() ? std::get_if<std::int64_t>(&*value) : nullptr;
+  return number ? *number : 0;
+}
+
+// Whether `extents` reach no further than `before`, which takes over what they reach.
+bool merge(std::vector<Extent>& before, const std::vector<Extent>& extents) {
+  bool is_alike = true;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    is_alike &= extents[i].elements <= before[i].elements;
+    before[i].elements = std::max(before[i].elements, extents[i].elements);
+    before[i].read |= extents[i].read;
+    before[i].written |= extents[i].written;
+  }
+  return is_alike;
+}
+
+} // namespace
+
+TracedKernel::TracedKernel(const Candidate& raw, const std::string& architecture) : raw_(raw) {
+  // Grids of as many blocks as the device has multiprocessors.
+  if (const auto device = known_device(architecture); device.ok())
+    device_ = device->limits();
+  for (const TypeParameter& type : raw.types)
+    types_[type.name] = type.dtypes.front();
+}
+
+Status TracedKernel::compile() {
+  std::string instance = raw_.instance;
+  for (const auto& [name, dtype] : types_) {
+    const std::string placeholder = "{" + name + "}";
+    for (std::size_t at; (at = instance.find(placeholder)) != std::string::npos;)
+      instance.replace(at, placeholder.size(), dtype_cxx(dtype));
+  }
+  HostCompileOptions options;
+  options.trace = true;
+  options.compile_options = {"-std=c++17"};
+  auto kernel = HostKernel::compile(raw_.text, instance, options);
+  if (!kernel.ok())
+    return Error{"cannot run " + raw_.kernel + " to see its buffers", kernel.error().sentence(),
+                 "give every buffer's size with --argument NAME=COUNT"};
+  kernel_.emplace(std::move(*kernel));
+  return Done{};
+}
+
+Result<Value> TracedKernel::evaluate(const Expression& expression, const Dimensions& dimensions) const {
+  return expression.evaluate([&](std::string_view name) -> std::optional<Value> {
+    if (const auto found = dimensions.find(std::string(name)); found != dimensions.end())
+      return Value{found->second};
+    if (const auto limit = device_.find(std::string(name)); limit != device_.end())
+      return limit->second;
+    if (name.starts_with("sizeof_"))
+      if (const auto type = types_.find(std::string(name.substr(7))); type != types_.end())
+        return Value{std::int64_t{dtype_size(type->second)}};
+    return std::nullopt;
+  });
+}
+
+std::string TracedKernel::dtype(const Argument& argument) const {
+  const auto bound = types_.find(argument.dtype);
+  return bound == types_.end() ? argument.dtype : bound->second;
+}
+
+Result<Launch> TracedKernel::launch(const Dimensions& dimensions) const {
+  Launch result;
+  const auto number = [&](const Expression& expression) -> Result<std::uint32_t> {
+    LATHE_TRY(const Value value, evaluate(expression, dimensions));
+    const auto* integer = std::get_if<std::int64_t>(&value);
+    if (!integer || *integer < 0 || *integer > 0x7fffffff)
+      return Error{"cannot launch with " + expression.text(), "it is " + to_string(value), ""};
+    return static_cast<std::uint32_t>(*integer);
+  };
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    LATHE_TRY(result.grid[axis], number(raw_.launch.grid[axis]));
+    LATHE_TRY(result.block[axis], number(raw_.launch.block[axis]));
+  }
+  LATHE_TRY(result.shared_bytes, number(raw_.launch.shared_bytes));
+  return result;
+}
+
+TracedKernel::Plans TracedKernel::rising(const std::vector<Extent>& extents,
+                                         const Dimensions& dimensions) const {
+  Plans plans(raw_.arguments.size());
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Argument& argument = raw_.arguments[i];
+    if (!holds_offsets(argument) || extents[i].elements < 2)
+      continue;
+    Workload::Buffer buffer{argument.name, dtype(argument), Direction::in,
+                            static_cast<std::uint64_t>(extents[i].elements), argument.fill};
+    const std::int64_t ranges = extents[i].elements - 1;
+    buffer.integer_high = is_unbounded(argument)
+                              ? ELEMENTS_PER_RANGE * ranges
+                              : integer_in(evaluate(argument.fill.integer_high, dimensions));
+    plans[i] = plan_fill(buffer, 1, i);
+  }
+  return plans;
+}
+
+Result<std::vector<Extent>> TracedKernel::run(const Dimensions& dimensions, double time_limit_s) const {
+  LATHE_TRY(std::vector<Extent> extents, run_with(Plans(raw_.arguments.size()), dimensions, time_limit_s));
+  if (std::ranges::none_of(raw_.arguments, holds_offsets))
+    return extents;
+  return run_rising(std::move(extents), dimensions, time_limit_s);
+}
+
+Result<std::vector<Extent>> TracedKernel::run_rising(std::vector<Extent> at_zero,
+                                                     const Dimensions& dimensions,
+                                                     double time_limit_s) const {
+  constexpr int DEEPEST = 3; // offsets of offsets: the inner ones are seen once the outer rise
+  std::vector<Extent> extents = at_zero;
+  for (int depth = 0; depth < DEEPEST; ++depth) {
+    LATHE_TRY(const std::vector<Extent> further,
+              run_with(rising(extents, dimensions), dimensions, time_limit_s));
+    const bool is_last = std::ranges::all_of(raw_.arguments, [&](const Argument& argument) {
+      const auto i = static_cast<std::size_t>(&argument - raw_.arguments.data());
+      return !holds_offsets(argument) || further[i].elements <= extents[i].elements;
+    });
+    merge(extents, further);
+    if (is_last)
+      break;
+  }
+  Plans gathered = rising(extents, dimensions);
+  for (auto& plan : gathered)
+    if (plan) {
+      *plan = in_one_range(*plan);
+      plan->key =
+          plan->count - 2; // the last range: what is laid out by range and place in it reaches furthest
+    }
+  // A kernel may have room for no more than a few in a range.
+  if (const auto further = run_with(gathered, dimensions, time_limit_s); further.ok())
+    merge(extents, *further);
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    const Argument& argument = raw_.arguments[i];
+    const std::int64_t count = argument.is_buffer ? integer_in(evaluate(argument.count, dimensions)) : 0;
+    if (count > 0 && extents[i].elements > count && at_zero[i].elements <= count)
+      return Error{"the raw kernel does not run with offsets",
+                   fmt::format("it reaches element {} of {}, which has {}", extents[i].elements - 1,
+                               argument.name, count),
+                   ""};
+  }
+  return extents;
+}
+
+Result<std::vector<Extent>> TracedKernel::run_with(const Plans& plans, const Dimensions& dimensions,
+                                                   double time_limit_s) const {
+  LATHE_TRY(const Launch geometry, launch(dimensions));
+  std::vector<HostBuffer> buffers;
+  buffers.reserve(raw_.arguments.size());
+  std::vector<HostArgument> arguments;
+  for (std::size_t i = 0; i < raw_.arguments.size(); ++i) {
+    const Argument& argument = raw_.arguments[i];
+    if (argument.is_buffer) {
+      LATHE_TRY(HostBuffer buffer, HostBuffer::allocate(buffer_room));
+      if (plans[i] && plans[i]->count <= buffer_room / sizeof(std::uint64_t))
+        fill_buffer(*plans[i], buffer.bytes());
+      else
+        fill(buffer, dtype(argument));
+      buffers.push_back(std::move(buffer));
+      arguments.push_back(HostArgument::of(buffers.back(), argument.name));
+    } else {
+      LATHE_TRY(const Value value, evaluate(argument.value, dimensions));
+      LATHE_TRY(HostArgument scalar, HostArgument::scalar(dtype(argument), value));
+      arguments.push_back(std::move(scalar));
+    }
+  }
+  HostRunOptions options;
+  options.time_limit_s = time_limit_s;
+  LATHE_TRY(const HostRunResult result, kernel_->run_isolated(geometry, arguments, options));
+  if (result.outcome != Outcome::ok)
+    return Error{"the raw kernel does not run", result.reason, ""};
+  std::vector<Extent> extents(raw_.arguments.size());
+  for (const BufferAccess& access : result.accesses) {
+    const Argument& argument = raw_.arguments[access.argument];
+    Extent& extent = extents[access.argument];
+    std::int64_t end = 0;
+    for (const auto* ranges : {&access.read, &access.written})
+      for (const ByteRange& range : *ranges)
+        end = std::max(end, range.end);
+    const std::int64_t size = dtype_size(dtype(argument));
+    extent = {(end + size - 1) / size, !access.read.empty(), !access.written.empty()};
+  }
+  return extents;
+}
+
+} // namespace lathe::refactor

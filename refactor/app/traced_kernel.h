@@ -1,0 +1,53 @@
+// The raw kernel on the host executor, watched: how far it reaches into each buffer at given sizes.
+#pragma once
+
+#include "refactor/rewrite/rewrite.h"
+#include "tuner/measure/fill.h"
+#include "tuner/measure/host_executor/host_executor.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+using Dimensions = std::map<std::string, std::int64_t>;
+
+struct Extent {
+  std::int64_t elements = 0; // one past the last that was touched
+  bool read = false, written = false;
+};
+
+class TracedKernel {
+public:
+  // `architecture`: whose limits a launch may ask for. `raw` outlives this.
+  TracedKernel(const Candidate& raw, const std::string& architecture);
+
+  // Before the first run.
+  Status compile();
+
+  // One entry an argument; scalars' stay empty. Real numbers are ones and integers zero, but for offsets:
+  // those rise as far as there are any, and then lie all in the last range, and what counts is how far any of
+  // the runs has reached. Fails where the kernel does not run so, or reaches with offsets behind a buffer
+  // whose size is known. `time_limit_s`: of each run.
+  Result<std::vector<Extent>> run(const Dimensions& dimensions, double time_limit_s) const;
+  Result<Launch> launch(const Dimensions& dimensions) const;
+  Result<Value> evaluate(const Expression& expression, const Dimensions& dimensions) const;
+
+private:
+  using Plans = std::vector<std::optional<element::FillPlan>>; // of each argument that holds offsets
+  Result<std::vector<Extent>> run_with(const Plans& plans, const Dimensions& dimensions,
+                                       double time_limit_s) const;
+  Result<std::vector<Extent>> run_rising(std::vector<Extent> at_zero, const Dimensions& dimensions,
+                                         double time_limit_s) const;
+  Plans rising(const std::vector<Extent>& extents, const Dimensions& dimensions) const;
+  std::string dtype(const Argument& argument) const;
+
+  const Candidate& raw_;
+  std::map<std::string, std::string> types_;
+  std::map<std::string, Value> device_;
+  std::optional<HostKernel> kernel_;
+};
+
+} // namespace lathe::refactor
