@@ -136,6 +136,9 @@ private:
     else if (isa<FPTruncInst>(instruction))
       facts_.narrowings.insert(type_name(instruction.getOperand(0)->getType()) + "->" +
                                type_name(instruction.getType()));
+    else if (isa<FPToSIInst>(instruction) || isa<FPToUIInst>(instruction))
+      facts_.integers_of_reals.insert(type_name(instruction.getOperand(0)->getType()) + "->" +
+                                      type_name(instruction.getType()));
     if (auto* product = dyn_cast<BinaryOperator>(&instruction);
         product && product->getOpcode() == Instruction::Mul)
       if (const std::string factors = kernel_.factors(*product); !factors.empty())
@@ -186,8 +189,11 @@ private:
         name.starts_with("llvm.nvvm.match") || name.starts_with("llvm.nvvm.redux") ||
         name.starts_with("llvm.nvvm.bar.warp.sync"))
       return note_warp_primitive(call, name);
-    if (name.starts_with("llvm.nvvm.ldg") || name.starts_with("llvm.nvvm.ldu"))
+    if (name.starts_with("llvm.nvvm.ldg") || name.starts_with("llvm.nvvm.ldu")) {
+      for (const Root& root : kernel_.roots(call.getArgOperand(0)))
+        facts_.memory[root].read_only_path = true;
       return access(call, call.getArgOperand(0), true, false, false);
+    }
     if (name.starts_with("llvm.nvvm.atomic"))
       return access(call, call.getArgOperand(0), true, true, true);
     if (name.contains("sreg.clock") || name.contains("sreg.globaltimer") || name.contains("sreg.smid") ||

@@ -22,6 +22,7 @@ using Root = std::string;
 
 struct MemoryUse {
   bool read = false, written = false, atomic = false;
+  bool read_only_path = false; // by loads that take it for granted that nobody writes there
   // Scalar parameters (their index) that decide whether an access happens, for every plain store (load): what
   // all of them have in common.
   std::set<int> common_write_guards, common_read_guards;
@@ -46,9 +47,10 @@ struct CodeFacts {
   // occurrences, and under a divergent branch.
   std::map<std::string, int> warp_primitives;
   int divergent_warp_primitives = 0;
-  std::set<std::string> arithmetic_types; // of floating-point arithmetic: "half", "float", ...
-  std::set<std::string> narrowings;       // of floating-point values: "float->half"
-  std::set<std::string> approximations;   // "ex2.approx.ftz", "contract"-free fast-math flags
+  std::set<std::string> arithmetic_types;  // of floating-point arithmetic: "half", "float", ...
+  std::set<std::string> narrowings;        // of floating-point values: "float->half"
+  std::set<std::string> integers_of_reals; // conversions: "float->i32"
+  std::set<std::string> approximations;    // "ex2.approx.ftz", "contract"-free fast-math flags
   std::set<int> nullable;            // pointer parameters (their index) that the kernel compares with null
   std::map<std::string, int> fences; // __threadfence() and its like, by scope: occurrences
   std::set<int> used_parameters;

@@ -66,6 +66,25 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     one.misaligned_buffer = drawn / ONE_RUN_IN % buffers;
     demands.back().follows = true;
   }
+  // Other numbers than random ones around zero, each kind in some of the runs.
+  const auto on_data = [&](Data data, const char* suffix) -> Demand& {
+    demand(nullptr, suffix).data = data;
+    return demands.back();
+  };
+  constexpr std::uint64_t KINDS = 6;
+  switch (drawn / ONE_RUN_IN % KINDS) {
+  case 0: // two kernels that a launcher chooses between may part at zeros
+    on_data(Data::zeros, " on zeros").is_demanded = !configuration.flag_is_set();
+    break;
+  case 1:
+    on_data(Data::far, " on numbers far from zero");
+    break;
+  case 2:
+    on_data(Data::coarse, " on halves, ties among them");
+    break;
+  default:
+    break;
+  }
   for (const std::size_t parameter : nullable)
     demand(nullptr, " where a pointer that the raw kernel compares with null is null").null_parameter =
         parameter;

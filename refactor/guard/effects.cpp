@@ -67,6 +67,10 @@ void compare_memory(const JudgedPair& subject, const FactPair& pair, Findings& f
       findings.fail("the template writes " + name + ", which the raw kernel does not" + where);
     if (use.read && !raw.read)
       findings.fail("the template reads " + name + ", which the raw kernel does not" + where);
+    if (use.read_only_path && use.written && !raw.read_only_path)
+      findings.fail("the template reads " + name +
+                    ", which the kernel writes, through the read-only path, and the raw kernel does not" +
+                    where);
     if (use.atomic && !raw.atomic)
       findings.fail("the template updates " + name + " atomically, which the raw kernel does not" + where);
     for (const std::string& operation : use.atomic_operations)

@@ -30,6 +30,21 @@ void strew(element::DType dtype, Data data, std::uint64_t seed, std::span<std::b
   }
 }
 
+// Every element anew, as `data` says.
+void replace_all(element::DType dtype, Data data, std::uint64_t seed, std::span<std::byte> bytes) {
+  const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
+  const double side = (element::mix(seed) & 1) != 0 ? 1 : -1;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t hash = element::mix(seed ^ element::mix(i + 0x2f1d));
+    const double share = static_cast<double>(hash >> 11) * 0x1p-53;
+    const double halves = static_cast<double>(hash % 9) / 2 - 2;
+    const double value = data == Data::zeros      ? 0.0
+                         : data == Data::far ? side * (90 + 40 * share)
+                                                  : (halves == 0 && (hash >> 32 & 1) != 0 ? -0.0 : halves);
+    element::store(dtype, bytes.data(), i, element::encode(dtype, value));
+  }
+}
+
 std::string buffer_name(const Workload& workload, const BufferAccess& access) {
   return access.argument < workload.parameters.size() && workload.parameters[access.argument].is_buffer
              ? workload.buffers[workload.parameters[access.argument].buffer].name
@@ -71,6 +86,12 @@ public:
       // Offsets of any type are none with other numbers among them.
       if (has_specials && description.fill.kind != Fill::Kind::offsets && dtype && element::is_real(*dtype))
         strew(*dtype, settings.data, settings.seed + index, bytes);
+      const bool is_replaced =
+          settings.data == Data::zeros || settings.data == Data::far || settings.data == Data::coarse;
+      if (is_replaced && description.direction != Direction::out &&
+          description.fill.kind == Fill::Kind::normal && dtype && element::is_real(*dtype) &&
+          element::size_of(*dtype) > 1)
+        replace_all(*dtype, settings.data, settings.seed + index, bytes);
     }
     return bytes;
   }

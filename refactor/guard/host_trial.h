@@ -15,7 +15,15 @@ namespace lathe::refactor {
 
 // What inputs hold: the specification's fill, or that with special values strewn in, or with offsets of which
 // one range holds everything and the others are empty.
-enum class Data { usual, infinities, nans, one_range };
+enum class Data {
+  usual,
+  infinities,
+  nans,
+  one_range,
+  zeros,
+  far,    // from zero, each buffer on one side of it: exponentials vanish there, or overflow
+  coarse, // halves, with ties and zeros of both signs: what rounding and comparing decide
+};
 
 struct TrialSettings {
   std::uint64_t seed = 1;

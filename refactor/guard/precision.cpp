@@ -26,6 +26,22 @@ bool decides_rounding(const std::string& name) {
          std::regex_match(name, named);
 }
 
+// Products of which bits are dropped, and quotients made of them.
+bool is_part_of_product(const std::string& name) {
+  static const std::regex pattern(R"(__u?mul(24|hi|64hi)|__mulhi)");
+  return std::regex_match(name, pattern);
+}
+
+// The width of the narrowest variable of a kind that the kernel adds to again and again; 0: there is none.
+int narrowest_sum(const SourceFacts& facts, char kind) {
+  int least = 0;
+  for (const auto& place : facts.accumulators)
+    if (const auto found = facts.variables.find(place);
+        found != facts.variables.end() && found->second.first == kind)
+      least = least == 0 ? found->second.second : std::min(least, found->second.second);
+  return least;
+}
+
 std::string width(std::pair<char, int> type) {
   return std::to_string(type.second) + (type.first == 'f' ? "-bit floating point" : "-bit integer");
 }
@@ -57,7 +73,21 @@ CheckResult check_precision(const JudgedPair& subject) {
       else if (raw.first == 'f' && templated.first == 'i')
         find("'" + name + "' is an integer where the raw kernel has floating point");
     }
+    for (const char kind : {'f', 'i'}) {
+      const int least = narrowest_sum(*pair.raw_source, kind);
+      for (const auto& place : pair.template_source->accumulators) {
+        const auto templated = pair.template_source->variables.find(place);
+        if (templated == pair.template_source->variables.end() || templated->second.first != kind ||
+            pair.raw_source->variables.contains(place) || templated->second.second >= least)
+          continue;
+        find("'" + place.second + "' adds up as a " + width(templated->second) +
+             ", and everything that the raw kernel adds up is wider");
+      }
+    }
     for (const auto& [name, count] : pair.template_source->library_calls) {
+      if (is_part_of_product(name) && !pair.raw_source->library_calls.contains(name))
+        find("the template multiplies by " + name +
+             ", which drops bits and which the raw kernel does not call");
       if (FAST_MATH.contains(name) && !pair.raw_source->library_calls.contains(name))
         find("the template calls " + name + ", which the raw kernel does not");
       if (decides_rounding(name) && !pair.raw_source->library_calls.contains(name) &&
@@ -82,6 +112,9 @@ CheckResult check_precision(const JudgedPair& subject) {
     for (const std::string& narrowing : pair.templated->narrowings)
       if (!pair.raw->narrowings.contains(narrowing))
         find("the template narrows a value (" + narrowing + ")");
+    for (const std::string& conversion : pair.templated->integers_of_reals)
+      if (!pair.raw->integers_of_reals.contains(conversion) && pair.raw->integers_of_reals.empty())
+        find("the template computes integers by way of floating point (" + conversion + ")");
     for (const std::string& approximation : pair.templated->approximations)
       if (!pair.raw->approximations.contains(approximation))
         find("the template computes approximately (" + approximation + ")");

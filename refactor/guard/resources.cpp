@@ -3,6 +3,7 @@
 // promise. Launches are computed for the whole space where it is small enough, else for a sample; registers
 // and static shared memory are those of the compiled instances.
 #include "refactor/guard/checks.h"
+#include "refactor/guard/coverage.h"
 
 #include "tuner/space/space.h"
 
@@ -123,6 +124,11 @@ CheckResult check_resources(const JudgedPair& subject, const Images& images) {
       if (workload && !findings.failed())
         launches += judge_launches(subject, *workload, most, findings, complete);
     }
+  for (const auto* configurations : {&subject.defaults, &subject.sampled})
+    for (const Configuration& configuration : *configurations)
+      if (const std::string problem = coverage_problem(subject, configuration);
+          !problem.empty() && !findings.failed())
+        findings.fail(problem);
   return findings.conclude(
       Verdict::tested, std::to_string(launches) + " launches " +
                            (complete ? "(every admitted configuration of every problem)" : "(a sample)") +

@@ -1,5 +1,7 @@
 #include "refactor/guard/source_facts.h"
 
+#include "refactor/guard/fences.h"
+
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Attr.h>
 #include <clang/AST/GlobalDecl.h>
@@ -86,6 +88,8 @@ public:
   }
 
   bool VisitCallExpr(CallExpr* call) {
+    if (const FunctionDecl* callee = call->getDirectCallee())
+      note_bound(callee, call);
     if (FunctionDecl* callee = call->getDirectCallee())
       enter(callee);
     else if (!isa<CXXPseudoDestructorExpr>(call->getCallee()))
@@ -140,6 +144,15 @@ public:
     }
     return true;
   }
+  bool VisitCompoundAssignOperator(CompoundAssignOperator* operation) {
+    if (operation->getOpcode() == BO_AddAssign || operation->getOpcode() == BO_SubAssign)
+      if (const VarDecl* variable = assigned_variable(operation->getLHS()))
+        facts_.accumulators.emplace(function_, variable->getNameAsString());
+    return true;
+  }
+  // "if (i >> 16)" asks what "i >= 65536" does.
+  bool VisitIfStmt(IfStmt* branch) { return note_truth(branch->getCond()), true; }
+  bool VisitConditionalOperator(ConditionalOperator* choice) { return note_truth(choice->getCond()), true; }
   bool VisitCaseStmt(CaseStmt* label) {
     Expr::EvalResult value;
     if (label->getLHS()->EvaluateAsInt(value, context_))
@@ -181,26 +194,91 @@ private:
     ++facts_.library_calls[name];
   }
 
-  void note_comparison(const BinaryOperator* operation, const Expr* side, const Expr* other) {
-    // A template parameter's value counts as the parameter, not as a number.
-    const Expr* bare = side;
+  // The value of an expression of numbers alone, such as 1 << 16 and 32 * 4096. A template parameter's value
+  // counts as the parameter, a constant's and a type's size as what they are named.
+  std::optional<std::uint64_t> number_of(const Expr* expression) const {
+    const Expr* bare = without_casts(expression);
+    if (const auto* literal = dyn_cast<IntegerLiteral>(bare))
+      return literal->getValue().getLimitedValue();
+    const auto* operation = dyn_cast<BinaryOperator>(bare);
+    Expr::EvalResult value;
+    if (!operation || !number_of(operation->getLHS()) || !number_of(operation->getRHS()) ||
+        operation->isValueDependent() || !operation->EvaluateAsInt(value, context_))
+      return std::nullopt;
+    return value.Val.getInt().getLimitedValue();
+  }
+
+  static const Expr* without_casts(const Expr* bare) {
     for (const Expr* previous = nullptr; bare != previous;) {
       previous = bare;
-      if (isa<SubstNonTypeTemplateParmExpr>(bare))
-        return;
       if (const auto* paren = dyn_cast<ParenExpr>(bare))
         bare = paren->getSubExpr();
       else if (const auto* cast = dyn_cast<CastExpr>(bare))
         bare = cast->getSubExpr();
+      else if (const auto* temporary = dyn_cast<MaterializeTemporaryExpr>(bare))
+        bare = temporary->getSubExpr();
     }
-    const auto* literal = dyn_cast<IntegerLiteral>(bare);
-    Expr::EvalResult value;
-    if (!literal || literal->getValue().ule(1) || other->isValueDependent() ||
-        other->EvaluateAsRValue(value, context_))
-      return;
-    facts_.compared_integers.insert((BinaryOperator::getOpcodeStr(operation->getOpcode()) + " ").str() +
-                                    std::to_string(literal->getValue().getZExtValue()));
+    return bare;
   }
+
+  void note_comparison(const BinaryOperator* operation, const Expr* side, const Expr* other) {
+    note_bound(BinaryOperator::getOpcodeStr(operation->getOpcode()).str(), side, other);
+  }
+
+  void note_bound(const std::string& relation, const Expr* side, const Expr* other) {
+    const std::optional<std::uint64_t> number = number_of(side);
+    Expr::EvalResult value;
+    if (!number || *number <= 1 || other->isValueDependent() || other->EvaluateAsRValue(value, context_))
+      return;
+    facts_.compared_integers.insert(relation + " " + std::to_string(*number));
+  }
+
+  // min(d, 65536) hides what is behind; and so does min(end, begin + 131072).
+  void note_bound(const FunctionDecl* callee, const CallExpr* call) {
+    static const std::set<std::string> BOUNDS{"min",   "max",   "umin",   "umax",
+                                              "llmin", "llmax", "ullmin", "ullmax"};
+    if (call->getNumArgs() != 2 || !BOUNDS.contains(callee->getNameAsString()) ||
+        !call->getArg(0)->getType().getNonReferenceType()->isIntegerType())
+      return;
+    for (const unsigned i : {0u, 1u}) {
+      const Expr *side = call->getArg(i), *other = call->getArg(1 - i);
+      note_bound(callee->getNameAsString(), side, other);
+      if (const auto* sum = dyn_cast<BinaryOperator>(without_casts(side)); sum && sum->isAdditiveOp())
+        for (const Expr* part : {sum->getLHS(), sum->getRHS()})
+          if (number_of(part).value_or(0) >= LARGE)
+            note_bound(callee->getNameAsString() + " +", part, other);
+    }
+  }
+
+  void note_truth(const Expr* condition) {
+    const Expr* bare = condition ? without_casts(condition) : nullptr;
+    if (const auto* negation = dyn_cast_or_null<UnaryOperator>(bare);
+        negation && negation->getOpcode() == UO_LNot)
+      return note_truth(negation->getSubExpr());
+    const auto* operation = dyn_cast_or_null<BinaryOperator>(bare);
+    if (!operation)
+      return;
+    if (operation->isLogicalOp()) {
+      note_truth(operation->getLHS());
+      return note_truth(operation->getRHS());
+    }
+    const std::uint64_t number = number_of(operation->getRHS()).value_or(0);
+    if ((operation->getOpcode() == BO_Shr && number >= LARGE_SHIFT) ||
+        (operation->getOpcode() == BO_Div && number >= LARGE))
+      note_bound(BinaryOperator::getOpcodeStr(operation->getOpcode()).str(), operation->getRHS(),
+                 operation->getLHS());
+  }
+
+  // The variable that an assignment changes, also one of its elements.
+  static const VarDecl* assigned_variable(const Expr* target) {
+    for (target = without_casts(target); const auto* element = dyn_cast<ArraySubscriptExpr>(target);)
+      target = without_casts(element->getBase());
+    const auto* reference = dyn_cast<DeclRefExpr>(target);
+    return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+  }
+
+  // Numbers that are added to a bound and are no vector's or tile's width.
+  static constexpr std::uint64_t LARGE = 4096, LARGE_SHIFT = 12;
 
   ASTContext& context_;
   SourceFacts& facts_;
@@ -262,6 +340,7 @@ Result<SourceFacts> source_facts(ParsedSource& source, std::size_t index) {
     facts.launch_bounds =
         std::pair(integer(bounds->getMaxThreads(), context), integer(bounds->getMinBlocks(), context));
   FactVisitor(context, facts).enter(function);
+  facts.fences = fences_of(definition);
   return facts;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "refactor/frontend/frontend.h"
+#include "refactor/guard/fences.h"
 
 #include <map>
 #include <optional>
@@ -29,8 +30,12 @@ struct SourceFacts {
   // 'i' for integers.
   std::map<std::pair<std::string, std::string>, std::pair<char, int>> variables;
   std::map<std::string, int> real_literals; // by value as text, absolute value: occurrences
-  // Integers, other than 0 and 1, that a run-time value is compared with: "== 4096".
+  // Integers, other than 0 and 1, that a run-time value is compared with: "== 4096"; that it is held below or
+  // above: "min 4096"; and by whose power of two it is divided where only zero or not is asked: ">> 16".
   std::set<std::string> compared_integers;
+  // Of `variables`, those that something is added to, or taken from, again and again: "sum += x".
+  std::set<std::pair<std::string, std::string>> accumulators;
+  FencePlaces fences;
   std::set<std::string> narrowing_casts;            // explicit: "long -> int"
   std::optional<std::pair<int, int>> launch_bounds; // threads, blocks per multiprocessor (0: not given)
 };

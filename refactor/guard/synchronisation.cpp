@@ -44,6 +44,16 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
     for (const auto& [scope, count] : raw.fences)
       if (!templated.fences.contains(scope))
         findings.fail("the template lost its memory fence (" + scope + ")" + where);
+    const FencePlaces &raws = pair.raw_source->fences, &own = pair.template_source->fences;
+    if (own.count < raws.count)
+      findings.fail("the template has " + std::to_string(own.count) +
+                    " memory fences where the raw kernel has " + std::to_string(raws.count) + where);
+    for (const std::string& place : own.places)
+      if (raws.count > 0 && !raws.places.contains(place))
+        findings.fail("a memory fence stands " + place + ", where the raw kernel has none" + where);
+    for (const std::string& place : raws.places)
+      if (!own.places.contains(place))
+        findings.fail("no memory fence stands " + place + ", where the raw kernel has one" + where);
     if (templated.divergent_barriers > 0 && raw.divergent_barriers == 0)
       findings.fail("a barrier stands under a branch that threads of a block may take differently" + where);
     else if (raw.divergent_barriers > 0)

@@ -25,7 +25,9 @@ Tolerance allowed_tolerance(const TuningSpec& spec, const std::string& dtype, do
   Tolerance allowed = tolerance_for(spec.tolerances, dtype);
   if (is_integer(dtype)) {
     allowed.relative = 0;
-    allowed.absolute = std::min(allowed.absolute, 1.0);
+    // What is quantised may come out one off; an index or a count may not.
+    constexpr int QUANTISED_BYTES = 1;
+    allowed.absolute = dtype_size(dtype) <= QUANTISED_BYTES ? std::min(allowed.absolute, 1.0) : 0;
     return allowed;
   }
   allowed.relative = std::min(allowed.relative, WIDEST * own.relative);

@@ -87,7 +87,8 @@ __global__ void k(float* out, int d) {
 
 // What a row adds to its arguments, the next one would add again.
 TEST(Golden, RowsThatMoveTheirArguments) {
-  const Outcome outcome = apply_rule("rows-per-block", one(R"(__global__ void k(float* out, const int d, int n) {
+  const Outcome outcome =
+      apply_rule("rows-per-block", one(R"(__global__ void k(float* out, const int d, int n) {
   out += blockIdx.x * d;
   n -= blockIdx.x;
   if (threadIdx.x < d)
