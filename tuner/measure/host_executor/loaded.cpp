@@ -250,15 +250,8 @@ Result<std::shared_ptr<const LoadedUnit>> LoadedUnit::load(const std::filesystem
   }
   unit->shared_variables_ =
       static_cast<const SharedVariable*>(dlsym(unit->handle_, "lathe_shared_variables"));
-  const auto* global = static_cast<const SharedVariable*>(dlsym(unit->handle_, "lathe_global_variables"));
-  for (; global != nullptr && global->begin != nullptr; ++global) {
-    unsigned char* end = global->begin + global->bytes;
-    const bool is_zero = std::all_of(global->begin, end, [](unsigned char byte) { return byte == 0; });
-    unit->globals_.push_back(
-        {global->begin,
-         is_zero ? std::vector<unsigned char>() : std::vector<unsigned char>(global->begin, end),
-         global->bytes});
-  }
+  unit->globals_ =
+      Globals(static_cast<const SharedVariable*>(dlsym(unit->handle_, "lathe_global_variables")));
   unit->local_poison_ = static_cast<unsigned char*>(dlsym(unit->handle_, "lathe_local_poison"));
   unit->reached_ = static_cast<const unsigned char*>(dlsym(unit->handle_, "lathe_reached"));
   const auto* places = static_cast<const Place*>(dlsym(unit->handle_, "lathe_places"));
@@ -271,14 +264,6 @@ Result<std::shared_ptr<const LoadedUnit>> LoadedUnit::load(const std::filesystem
 
 std::vector<bool> LoadedUnit::reached() const {
   return std::vector<bool>(reached_, reached_ + places_.size());
-}
-
-void LoadedUnit::restore_globals() const {
-  for (const Global& global : globals_)
-    if (global.value.empty())
-      std::memset(global.begin, 0, global.bytes);
-    else
-      std::memcpy(global.begin, global.value.data(), global.bytes);
 }
 
 LoadedUnit::~LoadedUnit() {
@@ -340,7 +325,7 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
       races.emplace(regions);
     log.emplace(std::move(regions), checks.trace || options.record_accesses, checks.sanitize);
   }
-  unit.restore_globals();
+  unit.globals().restore();
   if (unit.local_poison() != nullptr)
     *unit.local_poison() = static_cast<unsigned char>(options.local_poison);
   std::mutex print_mutex;

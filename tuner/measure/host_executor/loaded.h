@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tuner/measure/host_executor/block_runner.h"
+#include "tuner/measure/host_executor/globals.h"
 
 #include <filesystem>
 #include <memory>
@@ -28,9 +29,9 @@ public:
   unsigned char* local_poison() const { return local_poison_; }
   const std::vector<SourcePlace>& places() const { return places_; }
   std::vector<bool> reached() const;
-  // Gives the variables of a checked kernel that outlive its launches what they held when it was loaded: what
-  // one run leaves behind is not what the next begins with. Not while a launch is under way.
-  void restore_globals() const;
+  // Of checked kernels, as they were when the unit was loaded: what one run leaves behind is not what the
+  // next begins with.
+  const Globals& globals() const { return globals_; }
 
 private:
   LoadedUnit() = default;
@@ -42,12 +43,7 @@ private:
   unsigned char* local_poison_ = nullptr;
   const unsigned char* reached_ = nullptr;
   std::vector<SourcePlace> places_;
-  struct Global {
-    unsigned char* begin;
-    std::vector<unsigned char> value; // as loaded; empty where it is all zeros
-    std::size_t bytes;
-  };
-  std::vector<Global> globals_;
+  Globals globals_;
 };
 
 // What a launch came to, before its addresses are turned into lines.
