@@ -38,9 +38,9 @@ void replace_all(element::DType dtype, Data data, std::uint64_t seed, std::span<
     const std::uint64_t hash = element::mix(seed ^ element::mix(i + 0x2f1d));
     const double share = static_cast<double>(hash >> 11) * 0x1p-53;
     const double halves = static_cast<double>(hash % 9) / 2 - 2;
-    const double value = data == Data::zeros      ? 0.0
+    const double value = data == Data::zeros ? 0.0
                          : data == Data::far ? side * (90 + 40 * share)
-                                                  : (halves == 0 && (hash >> 32 & 1) != 0 ? -0.0 : halves);
+                                             : (halves == 0 && (hash >> 32 & 1) != 0 ? -0.0 : halves);
     element::store(dtype, bytes.data(), i, element::encode(dtype, value));
   }
 }
