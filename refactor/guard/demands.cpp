@@ -68,7 +68,9 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   }
   // Other numbers than random ones around zero, each kind in some of the runs.
   const auto on_data = [&](Data data, const char* suffix) -> Demand& {
-    demand(nullptr, suffix).data = data;
+    TrialSettings& settings = demand(nullptr, suffix);
+    settings.data = data;
+    settings.seed = own_seed; // on which side of zero numbers lie, too
     return demands.back();
   };
   constexpr std::uint64_t KINDS = 6;
