@@ -82,6 +82,13 @@ RewriteStep step_of(const Action& action) {
 
 } // namespace
 
+std::optional<std::string> summary_of(const std::string& rule) {
+  for (const auto& each : all_rules())
+    if (each->name() == rule)
+      return std::string(each->summary());
+  return std::nullopt;
+}
+
 std::string_view to_string(ActionKind kind) {
   constexpr std::array<std::string_view, 4> names{"tiling", "fusion", "pipeline", "reordering"};
   return names[static_cast<std::size_t>(kind)];

@@ -7,6 +7,7 @@
 
 #include "refactor/rewrite/rewrite.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,9 @@ namespace lathe::refactor::agents {
 
 // Numbers that are known of a kernel, a problem or a state: by name, in a fixed order.
 using Features = std::vector<std::pair<std::string, double>>;
+
+// What a rule says of itself; nothing where there is no rule of this name.
+std::optional<std::string> summary_of(const std::string& rule);
 
 enum class ActionKind { tiling, fusion, pipeline, reordering };
 std::string_view to_string(ActionKind kind);

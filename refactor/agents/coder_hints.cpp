@@ -64,13 +64,6 @@ std::string rule_of(const std::string& strategy) {
   return strategy.substr(0, strategy.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"));
 }
 
-std::string summary_of(const std::string& rule) {
-  for (const auto& each : all_rules())
-    if (each->name() == rule)
-      return std::string(each->summary());
-  return "a rewriting by a model";
-}
-
 } // namespace
 
 std::string_view example_of(ActionKind kind) {
@@ -93,7 +86,8 @@ std::string strategies_of(Direction direction, const TransitionGraph* memory) {
   const std::vector<std::string> known =
       memory ? memory->strategies(direction, options) : std::vector<std::string>{};
   for (const std::string& strategy : known)
-    text += fmt::format("- {}: {}; worth {:+.3f} so far\n", strategy, summary_of(rule_of(strategy)),
+    text += fmt::format("- {}: {}; worth {:+.3f} so far\n", strategy,
+                        summary_of(rule_of(strategy)).value_or("a rewriting by a model"),
                         memory->strategy_score(direction, strategy, options));
   for (const auto& rule : all_rules()) {
     const std::string name(rule->name());

@@ -7,9 +7,8 @@ namespace lathe::refactor {
 
 namespace fs = std::filesystem;
 
-Result<ModelSeat> ModelSeat::take(std::unique_ptr<llm::Provider> provider, const ModelOptions& options,
-                                  const ModelSpending& spent, const fs::path& folder,
-                                  const std::string& stem) {
+ModelSeat ModelSeat::take(std::unique_ptr<llm::Provider> provider, const ModelOptions& options,
+                          const ModelSpending& spent, const fs::path& folder, const std::string& stem) {
   ModelSeat seat;
   seat.budget_ = options.budget;
   seat.before_ = spent;

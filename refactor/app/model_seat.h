@@ -17,9 +17,9 @@ public:
   // `spent`: by the sittings before this one; the budget is the run's. The transcript is FOLDER/STEM-1.json
   // where the options name none; a later sitting writes one of its own with its number, so that no word is
   // lost.
-  static Result<ModelSeat> take(std::unique_ptr<llm::Provider> provider, const ModelOptions& options,
-                                const ModelSpending& spent, const std::filesystem::path& folder,
-                                const std::string& stem);
+  static ModelSeat take(std::unique_ptr<llm::Provider> provider, const ModelOptions& options,
+                        const ModelSpending& spent, const std::filesystem::path& folder,
+                        const std::string& stem);
 
   llm::Conversation& conversation() { return *conversation_; }
   // Of all sittings.

@@ -55,16 +55,13 @@ Result<Providers> make_providers(const OptimizeRun& run) {
 }
 
 // With what earlier sittings of the run have spent.
-Status seat_models(const OptimizeRun& run, Providers providers, const History& history, Seats& seats) {
-  if (providers.model) {
-    LATHE_TRY(seats.model, ModelSeat::take(std::move(providers.model), *run.model, history.model, run.folder,
-                                           "transcript"));
-  }
-  if (providers.policy) {
-    LATHE_TRY(seats.policy, ModelSeat::take(std::move(providers.policy), *run.policy_model, history.policy,
-                                            run.folder, "policy"));
-  }
-  return Done{};
+void seat_models(const OptimizeRun& run, Providers providers, const History& history, Seats& seats) {
+  if (providers.model)
+    seats.model =
+        ModelSeat::take(std::move(providers.model), *run.model, history.model, run.folder, "transcript");
+  if (providers.policy)
+    seats.policy =
+        ModelSeat::take(std::move(providers.policy), *run.policy_model, history.policy, run.folder, "policy");
 }
 
 // Why no further question makes sense; nothing where one does.
@@ -336,8 +333,7 @@ int optimize(OptimizeRun& run) {
     auto candidate = (*workshop)->candidate_of(history->tree, id);
     return candidate.ok() ? std::optional(std::move(*candidate)) : std::nullopt;
   };
-  if (const Status seated = seat_models(run, std::move(*providers), *history, seats); !seated.ok())
-    return fail(seated.error());
+  seat_models(run, std::move(*providers), *history, seats);
   LoopEnd end;
   if (const Status done = run_attempts(run, **workshop, *history, *memory, seats, end); !done.ok())
     return fail(done.error());

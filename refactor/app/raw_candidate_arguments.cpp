@@ -39,32 +39,26 @@ Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
     LATHE_TRY(argument.value, Expression::parse(*given->second.value));
     return argument;
   }
-  if (argument.dtype == "bool") { // a switch, not a size
-    argument.value = Expression(Value{std::int64_t{1}});
+  const auto assumed = [&](std::int64_t value, const char* shown, const char* otherwise) {
+    argument.value = Expression(Value{value});
     result_.assumptions.push_back(
-        fmt::format("{0} = true (say otherwise with --argument {0}=0)", parameter.name));
+        fmt::format("{0} = {1} (say otherwise with --argument {0}={2})", parameter.name, shown, otherwise));
     return argument;
-  }
+  };
+  if (argument.dtype == "bool") // a switch, not a size
+    return assumed(1, "true", "0");
   const auto passed = site_.arguments.find(parameter.name);
   const std::string text = passed == site_.arguments.end() ? "" : in_kernel_terms(passed->second);
   // A size in place of an enumerator would be none of them.
   const auto passed_number = Expression::parse(text);
-  if (parameter.is_enumeration && (!passed_number.ok() || !passed_number->names().empty())) {
-    argument.value = Expression(Value{std::int64_t{0}});
-    result_.assumptions.push_back(
-        fmt::format("{0} = 0 (say otherwise with --argument {0}=VALUE)", parameter.name));
-    return argument;
-  }
+  if (parameter.is_enumeration && (!passed_number.ok() || !passed_number->names().empty()))
+    return assumed(0, "0", "VALUE");
   if (parameter.is_integer) {
     auto parsed = Expression::parse(text.empty() ? parameter.name : text);
     if (!parsed.ok())
       parsed = Expression::parse(parameter.name);
-    if (parsed.ok() && !parsed->names().empty() && !holds_sizes(argument.dtype)) {
-      argument.value = Expression(Value{std::int64_t{1}});
-      result_.assumptions.push_back(
-          fmt::format("{0} = 1 (say otherwise with --argument {0}=VALUE)", parameter.name));
-      return argument;
-    }
+    if (parsed.ok() && !parsed->names().empty() && !holds_sizes(argument.dtype))
+      return assumed(1, "1", "VALUE");
     LATHE_TRY(argument.value, std::move(parsed));
     return argument;
   }

@@ -274,8 +274,8 @@ Status RawCandidateBuilder::choose_dtypes() {
 
 // The types of the first of the file's instances that compiles: element types where they are that, and the
 // others (a functor, half2) as they are written there. Where a type is asked for by name (a generator of
-// unsigned long, which is no unsigned long long), all of them as they are written, or by
-// the standard's names.
+// unsigned long, which is no unsigned long long), all of them as they are written, or by the standard's
+// names.
 bool RawCandidateBuilder::take_types_of_an_instance() {
   std::vector<std::vector<std::string>> complete = site_.instances;
   std::erase_if(complete,

@@ -36,16 +36,13 @@ std::int64_t integer_in(const Result<Value>& value) {
   return number ? *number : 0;
 }
 
-// Whether `extents` reach no further than `before`, which takes over what they reach.
-bool merge(std::vector<Extent>& before, const std::vector<Extent>& extents) {
-  bool is_alike = true;
+// `before` takes over what `extents` reach.
+void merge(std::vector<Extent>& before, const std::vector<Extent>& extents) {
   for (std::size_t i = 0; i < before.size(); ++i) {
-    is_alike &= extents[i].elements <= before[i].elements;
     before[i].elements = std::max(before[i].elements, extents[i].elements);
     before[i].read |= extents[i].read;
     before[i].written |= extents[i].written;
   }
-  return is_alike;
 }
 
 } // namespace
@@ -156,8 +153,8 @@ Result<std::vector<Extent>> TracedKernel::run_rising(std::vector<Extent> at_zero
   for (auto& plan : gathered)
     if (plan) {
       *plan = in_one_range(*plan);
-      plan->key =
-          plan->count - 2; // the last range: what is laid out by range and place in it reaches furthest
+      // The last range: what is laid out by range and place in it reaches furthest.
+      plan->key = plan->count - 2;
     }
   // A kernel may have room for no more than a few in a range.
   if (const auto further = run_with(gathered, dimensions, time_limit_s); further.ok())

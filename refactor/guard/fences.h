@@ -15,8 +15,8 @@ struct FencePlaces {
   std::set<std::string> places; // "between a store and an atomic operation"
 };
 
-// Of a function and what it calls, in the order of the text. Stores are those through pointers; what is done
-// to local and shared arrays is not seen.
+// Of a function and the functions that it calls, in the order of the text; methods are not followed. Stores
+// are those through pointers; what is done to local and shared arrays is not seen.
 FencePlaces fences_of(const clang::FunctionDecl* function);
 
 } // namespace lathe::refactor

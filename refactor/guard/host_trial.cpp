@@ -81,22 +81,36 @@ public:
       if (settings.data == Data::one_range && description.fill.kind == Fill::Kind::offsets)
         plan = in_one_range(plan);
       fill_buffer(plan, bytes);
-      const auto dtype = element_type(description.dtype);
-      const bool has_specials = settings.data == Data::infinities || settings.data == Data::nans;
-      // Offsets of any type are none with other numbers among them.
-      if (has_specials && description.fill.kind != Fill::Kind::offsets && dtype && element::is_real(*dtype))
-        strew(*dtype, settings.data, settings.seed + index, bytes);
-      const bool is_replaced =
-          settings.data == Data::zeros || settings.data == Data::far || settings.data == Data::coarse;
-      if (is_replaced && description.direction != Direction::out &&
-          description.fill.kind == Fill::Kind::normal && dtype && element::is_real(*dtype) &&
-          element::size_of(*dtype) > 1)
-        replace_all(*dtype, settings.data, settings.seed + index, bytes);
+      if (const auto dtype = element_type(description.dtype); dtype && element::is_real(*dtype))
+        change(description, *dtype, settings.data, settings.seed + index, bytes);
     }
     return bytes;
   }
 
 private:
+  static void change(const Workload::Buffer& description, element::DType dtype, Data data, std::uint64_t seed,
+                     std::span<std::byte> bytes) {
+    const Fill::Kind kind = description.fill.kind;
+    switch (data) {
+    case Data::infinities:
+    case Data::nans:
+      // Offsets of any type are none with other numbers among them.
+      if (kind != Fill::Kind::offsets)
+        strew(dtype, data, seed, bytes);
+      break;
+    case Data::zeros:
+    case Data::far:
+    case Data::coarse:
+      if (description.direction != Direction::out && kind == Fill::Kind::normal &&
+          element::size_of(dtype) > 1)
+        replace_all(dtype, data, seed, bytes);
+      break;
+    case Data::usual:
+    case Data::one_range:
+      break;
+    }
+  }
+
   std::map<std::tuple<const Workload*, std::size_t, std::uint64_t, Data>, std::vector<std::byte>> known_;
 };
 

@@ -13,13 +13,13 @@
 
 namespace lathe::refactor {
 
-// What inputs hold: the specification's fill, or that with special values strewn in, or with offsets of which
-// one range holds everything and the others are empty.
+// What inputs hold.
 enum class Data {
-  usual,
-  infinities,
+  usual,      // the specification's fill
+  infinities, // that with special values strewn in
   nans,
-  one_range,
+  one_range, // that with offsets of which one range holds everything and the others are empty
+  // In place of numbers around zero:
   zeros,
   far,    // from zero, each buffer on one side of it: exponentials vanish there, or overflow
   coarse, // halves, with ties and zeros of both signs: what rounding and comparing decide

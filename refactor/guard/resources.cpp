@@ -1,7 +1,7 @@
 // Resources: every configuration that the conditions admit can be launched: threads, dynamic and static
 // shared memory and registers within the device's limits, and never more threads than the launch bounds
 // promise. Launches are computed for the whole space where it is small enough, else for a sample; registers
-// and static shared memory are those of the compiled instances.
+// and static shared memory are those of the compiled instances. Grids cover the problem at larger sizes, too.
 #include "refactor/guard/checks.h"
 #include "refactor/guard/coverage.h"
 
@@ -125,10 +125,12 @@ CheckResult check_resources(const JudgedPair& subject, const Images& images) {
         launches += judge_launches(subject, *workload, most, findings, complete);
     }
   for (const auto* configurations : {&subject.defaults, &subject.sampled})
-    for (const Configuration& configuration : *configurations)
-      if (const std::string problem = coverage_problem(subject, configuration);
-          !problem.empty() && !findings.failed())
+    for (const Configuration& configuration : *configurations) {
+      if (findings.failed())
+        break;
+      if (const std::string problem = coverage_problem(subject, configuration); !problem.empty())
         findings.fail(problem);
+    }
   return findings.conclude(
       Verdict::tested, std::to_string(launches) + " launches " +
                            (complete ? "(every admitted configuration of every problem)" : "(a sample)") +

@@ -88,11 +88,10 @@ public:
   }
 
   bool VisitCallExpr(CallExpr* call) {
-    if (const FunctionDecl* callee = call->getDirectCallee())
+    if (FunctionDecl* callee = call->getDirectCallee()) {
       note_bound(callee, call);
-    if (FunctionDecl* callee = call->getDirectCallee())
       enter(callee);
-    else if (!isa<CXXPseudoDestructorExpr>(call->getCallee()))
+    } else if (!isa<CXXPseudoDestructorExpr>(call->getCallee()))
       ++facts_.library_calls["a function through a pointer"];
     return true;
   }
@@ -139,8 +138,9 @@ public:
   }
   bool VisitBinaryOperator(BinaryOperator* operation) {
     if (operation->isComparisonOp()) {
-      note_comparison(operation, operation->getLHS(), operation->getRHS());
-      note_comparison(operation, operation->getRHS(), operation->getLHS());
+      const std::string relation = BinaryOperator::getOpcodeStr(operation->getOpcode()).str();
+      note_bound(relation, operation->getLHS(), operation->getRHS());
+      note_bound(relation, operation->getRHS(), operation->getLHS());
     }
     return true;
   }
@@ -208,6 +208,7 @@ private:
     return value.Val.getInt().getLimitedValue();
   }
 
+  // Clang's own way of doing this looks through template parameters to their values.
   static const Expr* without_casts(const Expr* bare) {
     for (const Expr* previous = nullptr; bare != previous;) {
       previous = bare;
@@ -219,10 +220,6 @@ private:
         bare = temporary->getSubExpr();
     }
     return bare;
-  }
-
-  void note_comparison(const BinaryOperator* operation, const Expr* side, const Expr* other) {
-    note_bound(BinaryOperator::getOpcodeStr(operation->getOpcode()).str(), side, other);
   }
 
   void note_bound(const std::string& relation, const Expr* side, const Expr* other) {

@@ -15,8 +15,7 @@ inline constexpr double LOG_PROBABILITY_ROUNDING = 1e-4;
 //   openai:MODEL@URL  completions below URL that echo the prompt with its tokens' log-probabilities, as the
 //                     servers of vLLM and SGLang do; key: OPENAI_API_KEY
 //   command:COMMAND   run by /bin/sh: {"prompt": ..., "continuations": [...]} on its standard input, the
-//   answer
-//                     on its standard output
+//                     answer on its standard output
 //   replay:FILE       the answers of a transcript, in order
 // Fails, as a usage error, where the text is none of them or names a transcript that cannot be read.
 Result<std::unique_ptr<Provider>> make_likelihood_provider(std::string_view text,

@@ -16,15 +16,7 @@ class OptimizeTest : public CommandTest {
 protected:
   void SetUp() override {
     CommandTest::SetUp();
-    write("twice.cu",
-          "__global__ void twice(float* __restrict__ out, const float* __restrict__ in, int d) {\n"
-          "  const int row = blockIdx.x;\n"
-          "  for (int i = threadIdx.x; i < d; i += blockDim.x)\n"
-          "    out[row * d + i] = in[row * d + i] + in[row * d + i];\n"
-          "}\n"
-          "void launch(float* out, const float* in, int n, int d) {\n"
-          "  twice<<<n, 128>>>(out, in, d);\n"
-          "}\n");
+    write("twice.cu", TWICE_KERNEL);
   }
   std::vector<std::string> command(std::vector<std::string> more = {}) const {
     std::vector<std::string> words{"optimize",

@@ -17,6 +17,7 @@ struct DeviceStatus {
   Outcome outcome = Outcome::ok;
   std::string reason;
   bool context_lost = false;
+  bool differs = false; // of a wrong result: from the reference
   bool ok() const { return outcome == Outcome::ok; }
 };
 

@@ -48,11 +48,8 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
     return {};
   };
   const DeviceStatus status = prepare();
-  // Here both results are the raw kernel's.
-  constexpr std::string_view ITSELF = " where the raw kernel gives ";
-  if (const std::size_t at = status.reason.find(ITSELF); !status.ok() && at != std::string::npos)
-    return Error{"the raw kernel gives other results from run to run",
-                 std::string(status.reason).replace(at, ITSELF.size(), " where it had given "),
+  if (status.differs) // here from itself
+    return Error{"the raw kernel gives other results from run to run", status.reason,
                  "it may race or add up in no fixed order at these sizes: leave them out, or choose others"};
   if (!status.ok())
     return Error{"the raw kernel cannot be run on this device", status.reason, ""};

@@ -82,6 +82,7 @@ DeviceStatus RunnerSession::describe_findings(std::size_t set, double& error) {
     status.reason = describe_difference(buffer.name, static_cast<element::DType>(buffer.dtype),
                                         {error, found_[i].failures, found_[i].first}, out, reference,
                                         buffer.count, sets_[set].poison);
+    status.differs = true;
   }
   if (!status.reason.empty())
     status.outcome = Outcome::wrong_result;

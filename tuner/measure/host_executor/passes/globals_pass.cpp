@@ -1,10 +1,8 @@
 // Variables that outlive a launch: every checked run starts from what they held at first.
 #include "tuner/measure/host_executor/passes/passes.h"
 
-#include <llvm/IR/Constants.h>
 #include <llvm/IR/GlobalVariable.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Transforms/Utils/ModuleUtils.h>
 
 #include <vector>
 
@@ -25,23 +23,13 @@ bool outlives_a_launch(const GlobalVariable& variable) {
 } // namespace
 
 PreservedAnalyses ListGlobals::run(Module& module, ModuleAnalysisManager&) {
-  LLVMContext& context = module.getContext();
-  auto* entry = StructType::get(context, {PointerType::getUnqual(context), Type::getInt64Ty(context)});
-  std::vector<Constant*> table;
+  std::vector<std::pair<GlobalVariable*, std::uint64_t>> found;
   for (GlobalVariable& variable : module.globals())
-    if (outlives_a_launch(variable)) {
-      const std::uint64_t size = module.getDataLayout().getTypeAllocSize(variable.getValueType());
-      table.push_back(
-          ConstantStruct::get(entry, {&variable, ConstantInt::get(Type::getInt64Ty(context), size)}));
-    }
-  if (table.empty())
+    if (outlives_a_launch(variable))
+      found.emplace_back(&variable, module.getDataLayout().getTypeAllocSize(variable.getValueType()));
+  if (found.empty())
     return PreservedAnalyses::all();
-  table.push_back(Constant::getNullValue(entry));
-  auto* type = ArrayType::get(entry, table.size());
-  auto* places = new GlobalVariable(module, type, true, GlobalValue::ExternalLinkage,
-                                    ConstantArray::get(type, table), "lathe_global_variables");
-  places->setVisibility(GlobalValue::DefaultVisibility);
-  appendToUsed(module, {places});
+  leave_table(module, found, "lathe_global_variables");
   return PreservedAnalyses::none();
 }
 

@@ -1,13 +1,24 @@
 // What checked kernels get from a plugin for clang: each pass sees the code before the optimiser does.
 #pragma once
 
+#include <llvm/IR/GlobalVariable.h>
 #include <llvm/IR/PassManager.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace lathe_passes {
 
 // Whether the function is one of the kernel's text, not of a header: the text says its name in
 // `lathe_kernel_file`.
 bool is_kernel_text(const llvm::Function& function);
+
+// Leaves a table of variables and their sizes in bytes, ended by a null, that whoever loads the code finds
+// under `name`.
+void leave_table(llvm::Module& module,
+                 const std::vector<std::pair<llvm::GlobalVariable*, std::uint64_t>>& variables,
+                 const char* name);
 
 // Copies of structures announce the alignment that they rely on.
 struct AnnounceAlignment : llvm::PassInfoMixin<AnnounceAlignment> {

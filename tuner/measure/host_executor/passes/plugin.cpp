@@ -6,6 +6,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Passes/PassPlugin.h>
+#include <llvm/Transforms/Utils/ModuleUtils.h>
 
 namespace lathe_passes {
 
@@ -20,6 +21,23 @@ bool is_kernel_text(const llvm::Function& function) {
   const auto base = [](llvm::StringRef path) { return path.substr(path.rfind('/') + 1); };
   return text && text->isCString() &&
          base(text->getAsCString()) == base(function.getSubprogram()->getFilename());
+}
+
+void leave_table(llvm::Module& module,
+                 const std::vector<std::pair<llvm::GlobalVariable*, std::uint64_t>>& variables,
+                 const char* name) {
+  llvm::LLVMContext& context = module.getContext();
+  auto* number = llvm::Type::getInt64Ty(context);
+  auto* entry = llvm::StructType::get(context, {llvm::PointerType::getUnqual(context), number});
+  std::vector<llvm::Constant*> table;
+  for (const auto& [variable, bytes] : variables)
+    table.push_back(llvm::ConstantStruct::get(entry, {variable, llvm::ConstantInt::get(number, bytes)}));
+  table.push_back(llvm::Constant::getNullValue(entry));
+  auto* type = llvm::ArrayType::get(entry, table.size());
+  auto* places = new llvm::GlobalVariable(module, type, true, llvm::GlobalValue::ExternalLinkage,
+                                          llvm::ConstantArray::get(type, table), name);
+  places->setVisibility(llvm::GlobalValue::DefaultVisibility);
+  llvm::appendToUsed(module, {places});
 }
 
 } // namespace lathe_passes

@@ -5,7 +5,6 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/GlobalVariable.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Transforms/Utils/ModuleUtils.h>
 
 #include <vector>
 
@@ -24,8 +23,7 @@ PreservedAnalyses SeparateShared::run(Module& module, ModuleAnalysisManager&) {
     return PreservedAnalyses::all();
   LLVMContext& context = module.getContext();
   auto* gap = ArrayType::get(Type::getInt8Ty(context), GAP);
-  auto* entry = StructType::get(context, {PointerType::getUnqual(context), Type::getInt64Ty(context)});
-  std::vector<Constant*> table;
+  std::vector<std::pair<GlobalVariable*, std::uint64_t>> apart;
   for (GlobalVariable* variable : variables) {
     // Nothing outside this unit knows the variable.
     auto* type = StructType::get(context, {variable->getValueType(), gap});
@@ -36,14 +34,9 @@ PreservedAnalyses SeparateShared::run(Module& module, ModuleAnalysisManager&) {
     const std::uint64_t size = module.getDataLayout().getTypeAllocSize(variable->getValueType());
     variable->replaceAllUsesWith(larger);
     variable->eraseFromParent();
-    table.push_back(ConstantStruct::get(entry, {larger, ConstantInt::get(Type::getInt64Ty(context), size)}));
+    apart.emplace_back(larger, size);
   }
-  table.push_back(Constant::getNullValue(entry));
-  auto* type = ArrayType::get(entry, table.size());
-  auto* places = new GlobalVariable(module, type, true, GlobalValue::ExternalLinkage,
-                                    ConstantArray::get(type, table), "lathe_shared_variables");
-  places->setVisibility(GlobalValue::DefaultVisibility);
-  appendToUsed(module, {places});
+  leave_table(module, apart, "lathe_shared_variables");
   return PreservedAnalyses::none();
 }
 
