@@ -9,6 +9,7 @@
 #include <llvm/IR/IntrinsicInst.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace lathe::refactor {
@@ -94,9 +95,24 @@ llvm::Value* loaded_from(Instruction& instruction) {
 
 } // namespace
 
-bool is_stride(const Argument& parameter) {
-  if (!parameter.getType()->isIntegerTy() || parameter.use_empty())
+namespace {
+
+// Whether an instruction divides by this use of a value, or takes a remainder.
+bool is_division_by(const Use& use) {
+  const auto* operation = dyn_cast<BinaryOperator>(use.getUser());
+  if (!operation || use.getOperandNo() != 1)
     return false;
+  const auto opcode = operation->getOpcode();
+  return opcode == Instruction::SDiv || opcode == Instruction::UDiv || opcode == Instruction::SRem ||
+         opcode == Instruction::URem;
+}
+
+// Whether a parameter divides, where it does nothing but that and scale addresses; nothing where it does
+// more.
+std::optional<bool> only_divides(const Argument& parameter) {
+  if (!parameter.getType()->isIntegerTy() || parameter.use_empty())
+    return std::nullopt;
+  bool divides = false;
   SmallPtrSet<const llvm::Value*, 32> seen;
   std::vector<const llvm::Value*> work{&parameter};
   while (!work.empty()) {
@@ -107,13 +123,27 @@ bool is_stride(const Argument& parameter) {
     for (const Use& use : value->uses()) {
       if (is_address(use))
         continue;
+      if (is_division_by(use)) {
+        divides = true;
+        continue;
+      }
       const auto* user = dyn_cast<Instruction>(use.getUser());
       if (!user || !is_linear(*user) || (isa<SelectInst>(user) && use.getOperandNo() == 0))
-        return false;
+        return std::nullopt;
       work.push_back(user);
     }
   }
-  return true;
+  return divides;
+}
+
+} // namespace
+
+bool is_stride(const Argument& parameter) {
+  return only_divides(parameter) == false;
+}
+
+bool is_divisor(const Argument& parameter) {
+  return only_divides(parameter) == true;
 }
 
 std::map<std::string, unsigned> index_bits(KernelIr& kernel, llvm::Value* pointer) {

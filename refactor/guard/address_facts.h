@@ -16,6 +16,8 @@ namespace lathe::refactor {
 // Whether a scalar parameter does nothing but scale addresses: it is multiplied and added on its way to
 // accesses, and decides, divides and is stored nowhere.
 bool is_stride(const llvm::Argument& parameter);
+// Whether it also divides numbers, and does nothing else: the size of a page, of a group of heads.
+bool is_divisor(const llvm::Argument& parameter);
 
 // Values loaded from memory that the pointer is computed from: by the root that each came from, up to which
 // bit they reach the address at most, pieces of one value together.

@@ -64,6 +64,8 @@ public:
         facts_.used_parameters.insert(index);
         if (is_stride(argument))
           facts_.strides.insert(index);
+        if (is_divisor(argument))
+          facts_.divisors.insert(index);
       }
     facts_.ir = kernel_.normal_text();
   }

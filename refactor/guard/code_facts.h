@@ -54,7 +54,8 @@ struct CodeFacts {
   std::set<int> nullable;            // pointer parameters (their index) that the kernel compares with null
   std::map<std::string, int> fences; // __threadfence() and its like, by scope: occurrences
   std::set<int> used_parameters;
-  std::set<int> strides; // scalar parameters that do nothing but scale addresses
+  std::set<int> strides;  // scalar parameters that do nothing but scale addresses
+  std::set<int> divisors; // that also divide, and do nothing else
   // Products of sizes and block indices, by what is multiplied ("blockIdx.x * parameter 3"): widths in bits.
   std::map<std::string, std::set<unsigned>> products;
   std::set<NarrowIndex> narrow_indices; // of all addresses

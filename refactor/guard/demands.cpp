@@ -9,7 +9,8 @@ constexpr double SECONDS_PER_RUN = 2, TIMES_RAW = 100;
 } // namespace
 
 std::vector<Demand> demands_of(const Configuration& configuration, const ReferenceRuns& shape,
-                               const std::set<std::size_t>& nullable, std::uint64_t seed,
+                               const std::set<std::size_t>& nullable,
+                               const std::vector<AcceptedIntegers>& integers, std::uint64_t seed,
                                std::uint64_t own_seed) {
   TrialSettings usual;
   usual.seed = seed;
@@ -47,6 +48,8 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&*shape.with_strides_apart,
            " with strides that are not the widths of rows, which the raw kernel accepts")
         .strides_apart = true;
+  if (shape.with_other_divisors)
+    demand(&*shape.with_other_divisors, " with other numbers to divide by").other_divisors = true;
   for (const auto& [buffers, result] : shape.in_place)
     demand(&result, " with its result in place of an input, which the raw kernel accepts").shared_buffers =
         buffers;
@@ -67,25 +70,41 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demands.back().follows = true;
   }
   // Other numbers than random ones around zero, each kind in some of the runs.
-  const auto on_data = [&](Data data, const char* suffix) -> Demand& {
+  const auto on_data = [&](Data data, IntegerFill::Kind kind, const char* suffix) -> Demand& {
     TrialSettings& settings = demand(nullptr, suffix);
     settings.data = data;
     settings.seed = own_seed; // on which side of zero numbers lie, too
+    for (std::size_t i = 0; i < integers.size(); ++i)
+      if (const auto fill = integers[i].data(kind))
+        settings.integers[i] = *fill;
     return demands.back();
   };
-  constexpr std::uint64_t KINDS = 6;
+  constexpr std::uint64_t KINDS = 4;
   switch (drawn / ONE_RUN_IN % KINDS) {
   case 0: // two kernels that a launcher chooses between may part at zeros
-    on_data(Data::zeros, " on zeros").is_demanded = !configuration.flag_is_set();
+    on_data(Data::zeros, IntegerFill::Kind::zeros, " on zeros").is_demanded = !configuration.flag_is_set();
     break;
-  case 1:
-    on_data(Data::far, " on numbers far from zero");
-    break;
+  case 1: // each input on its own side
   case 2:
-    on_data(Data::coarse, " on halves, ties among them");
+    on_data(Data::far, IntegerFill::Kind::large, " on numbers far from zero");
     break;
   default:
-    break;
+    on_data(Data::coarse, IntegerFill::Kind::small, " on halves, ties among them");
+  }
+  // Integers that mean something else: none, below zero; other elements than the first.
+  constexpr std::uint64_t ONE_KIND_IN = 2;
+  const bool below_zero = drawn / (ONE_RUN_IN * KINDS) % ONE_KIND_IN == 0;
+  std::map<std::size_t, IntegerFill> others;
+  for (std::size_t i = 0; i < integers.size(); ++i) {
+    if (below_zero && integers[i].below_zero)
+      others[i] = {*integers[i].below_zero};
+    else if (const auto indices = integers[i].indices(*shape.workload, i))
+      others[i] = *indices;
+  }
+  if (!others.empty()) {
+    TrialSettings& settings = demand(nullptr, " on other integers, which the raw kernel takes");
+    settings.integers = std::move(others);
+    settings.seed = own_seed;
   }
   for (const std::size_t parameter : nullable)
     demand(nullptr, " where a pointer that the raw kernel compares with null is null").null_parameter =

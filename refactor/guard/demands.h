@@ -1,6 +1,7 @@
 // What the differential check asks of one configuration at one size.
 #pragma once
 
+#include "refactor/guard/accepted_integers.h"
 #include "refactor/guard/reference_runs.h"
 
 #include <set>
@@ -18,9 +19,11 @@ struct Demand {
   bool follows = false; // asked only where the demand before it was met
 };
 
-// `nullable`: parameters that may be null pointers. `own_seed`: of the data that no other configuration sees.
+// `nullable`: parameters that may be null pointers. `integers`: what integer inputs may hold, by buffer.
+// `own_seed`: of the data that no other configuration sees.
 std::vector<Demand> demands_of(const Configuration& configuration, const ReferenceRuns& shape,
-                               const std::set<std::size_t>& nullable, std::uint64_t seed,
+                               const std::set<std::size_t>& nullable,
+                               const std::vector<AcceptedIntegers>& integers, std::uint64_t seed,
                                std::uint64_t own_seed);
 
 } // namespace lathe::refactor

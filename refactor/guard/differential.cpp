@@ -153,6 +153,7 @@ private:
     if (const std::size_t slow = slow_[types].size())
       findings_.evidence("left out: " + std::to_string(slow) + " sizes at which a run takes long");
     keep_pairs_of_all_sizes(clean_[types]);
+    find_integers(types);
     if (!clean_[types].empty())
       return;
     const std::string sizes = std::to_string(tally.tried) + " sizes";
@@ -162,6 +163,18 @@ private:
       findings_.undecided("the time limit left no run of the raw kernel at any of " + sizes);
     else
       findings_.undecided("the raw kernel runs clean at none of " + sizes + " (" + tally.first_problem + ")");
+  }
+
+  // What integer inputs may hold beside the specification's numbers.
+  void find_integers(const std::map<std::string, std::string>& types) {
+    std::vector<const ReferenceRuns*> sizes;
+    for (const auto& size : clean_.at(types))
+      sizes.push_back(size.get());
+    const auto& accepted = integers_[types] = accepted_integers(raw_, sizes, seed(0), jobs_, deadline_);
+    if (sizes.empty())
+      return;
+    if (const std::string sentence = describe(*sizes.front()->workload, accepted); !sentence.empty())
+      findings_.evidence(sentence);
   }
 
   struct RawTally {
@@ -284,11 +297,13 @@ private:
       const std::vector<std::string> macros = task.configuration.macros();
       const HostKernel *raw = raw_.find(task.configuration.raw_instance, macros),
                        *templated = templated_.find(task.configuration.template_instance, macros);
-      demands.push_back(demands_of(task.configuration, *task.shape, nullable_, seed(0), seed(1 + index)));
+      demands.push_back(demands_of(task.configuration, *task.shape, nullable_,
+                                   integers_.at(task.configuration.workload->types), seed(0),
+                                   seed(1 + index)));
       if (!raw)
         std::erase_if(demands.back(), [](const Demand& demand) { return !demand.reference; });
       for (const Demand& demand : demands.back()) {
-        const Workload* workload = workload_of(*task.shape, demand);
+        const Workload* workload = &task.shape->workload_of(demand.settings);
         if (!demand.reference)
           trials.push_back({raw, &task.configuration.raw_launch, workload, demand.settings});
         of_template.emplace_back(trials.size(), same_code_ && task.configuration.is_default);
@@ -303,10 +318,6 @@ private:
       reach_.note(*trials[i].kernel, results[i], is_proved);
   }
 
-  static const Workload* workload_of(const ReferenceRuns& shape, const Demand& demand) {
-    return demand.settings.strides_apart ? shape.strides_apart.get() : shape.workload.get();
-  }
-
   // `next`: the first result of the task; ends behind its last.
   std::string judge_results(const Task& task, const std::vector<Demand>& demands, const TrialResult*& next) {
     std::string refusal;
@@ -318,7 +329,7 @@ private:
       was_met = true;
       if (!reference.clean || !refusal.empty() || !is_asked)
         continue; // the raw kernel's own trouble with that data, or the answer is known
-      const Workload& workload = *workload_of(*task.shape, demand);
+      const Workload& workload = task.shape->workload_of(demand.settings);
       std::string problem = differs(task, workload, result, reference, demand.settings);
       if (problem.empty() && demand.settings.record_accesses)
         problem = compare_accesses(workload, result, reference);
@@ -590,6 +601,7 @@ private:
   std::map<std::pair<std::string, bool>, std::size_t> raw_races_;
   Reach reach_, raw_reach_;
   std::set<std::size_t> nullable_; // parameters whose argument may be a null pointer
+  std::map<std::map<std::string, std::string>, std::vector<AcceptedIntegers>> integers_; // by types
   ShapeLimits limits_;
   int jobs_ = 1;
   Clock::time_point deadline_;

@@ -30,17 +30,30 @@ void strew(element::DType dtype, Data data, std::uint64_t seed, std::span<std::b
   }
 }
 
+// Whether numbers below zero are no worse in the buffer than others: the specification has some, or none on
+// either side.
+bool may_be_negative(const Workload::Buffer& buffer) {
+  return buffer.fill.kind == Fill::Kind::uniform ? buffer.fill.low < 0
+                                                 : buffer.fill.mean < 3 * buffer.fill.spread;
+}
+
 // Every element anew, as `data` says.
-void replace_all(element::DType dtype, Data data, std::uint64_t seed, std::span<std::byte> bytes) {
+void replace_all(const Workload::Buffer& description, element::DType dtype, Data data, std::uint64_t seed,
+                 std::span<std::byte> bytes) {
   const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
-  const double side = (element::mix(seed) & 1) != 0 ? 1 : -1;
+  const bool both = may_be_negative(description);
+  const std::uint64_t drawn = element::mix(seed);
+  const double side = !both || (drawn & 1) != 0 ? 1 : -1;
+  const bool one_sided = !both || (drawn & 2) != 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t hash = element::mix(seed ^ element::mix(i + 0x2f1d));
     const double share = static_cast<double>(hash >> 11) * 0x1p-53;
-    const double halves = static_cast<double>(hash % 9) / 2 - 2;
-    const double value = data == Data::zeros ? 0.0
-                         : data == Data::far ? side * (90 + 40 * share)
-                                             : (halves == 0 && (hash >> 32 & 1) != 0 ? -0.0 : halves);
+    double halves = static_cast<double>(hash % 9) / 2 - 2;
+    if (one_sided)
+      halves = side * std::abs(halves);
+    if (halves == 0 && both)
+      halves = (hash >> 32 & 1) != 0 ? -0.0 : 0.0;
+    const double value = data == Data::zeros ? 0.0 : data == Data::far ? side * (90 + 40 * share) : halves;
     element::store(dtype, bytes.data(), i, element::encode(dtype, value));
   }
 }
@@ -73,7 +86,9 @@ class Fills {
 public:
   const std::vector<std::byte>& of(const Workload& workload, std::size_t index,
                                    const TrialSettings& settings) {
-    auto& bytes = known_[{&workload, index, settings.seed, settings.data}];
+    const auto integers = settings.integers.find(index);
+    const IntegerFill integer = integers == settings.integers.end() ? IntegerFill{} : integers->second;
+    auto& bytes = known_[{&workload, index, settings.seed, settings.data, integer}];
     const Workload::Buffer& description = workload.buffers[index];
     if (bytes.empty() && description.count > 0) {
       bytes.resize(description.count * static_cast<std::size_t>(std::max(1, dtype_size(description.dtype))));
@@ -81,8 +96,11 @@ public:
       if (settings.data == Data::one_range && description.fill.kind == Fill::Kind::offsets)
         plan = in_one_range(plan);
       fill_buffer(plan, bytes);
-      if (const auto dtype = element_type(description.dtype); dtype && element::is_real(*dtype))
+      const auto dtype = element_type(description.dtype);
+      if (dtype && element::is_real(*dtype))
         change(description, *dtype, settings.data, settings.seed + index, bytes);
+      else if (dtype)
+        fill_integers(integer, *dtype, settings.seed + index, bytes);
     }
     return bytes;
   }
@@ -101,9 +119,10 @@ private:
     case Data::zeros:
     case Data::far:
     case Data::coarse:
-      if (description.direction != Direction::out && kind == Fill::Kind::normal &&
-          element::size_of(dtype) > 1)
-        replace_all(dtype, data, seed, bytes);
+      if (description.direction != Direction::out &&
+          (kind == Fill::Kind::normal || kind == Fill::Kind::uniform) && element::size_of(dtype) > 1 &&
+          (data != Data::zeros || may_be_negative(description)))
+        replace_all(description, dtype, data, seed, bytes);
       break;
     case Data::usual:
     case Data::one_range:
@@ -111,7 +130,8 @@ private:
     }
   }
 
-  std::map<std::tuple<const Workload*, std::size_t, std::uint64_t, Data>, std::vector<std::byte>> known_;
+  std::map<std::tuple<const Workload*, std::size_t, std::uint64_t, Data, IntegerFill>, std::vector<std::byte>>
+      known_;
 };
 
 // The buffers and arguments of one trial.

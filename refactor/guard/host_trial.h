@@ -1,6 +1,7 @@
 // One run of one kernel on the host executor, with everything watched: guard bands, inputs, accesses.
 #pragma once
 
+#include "refactor/guard/integer_data.h"
 #include "refactor/guard/subject.h"
 #include "tuner/measure/host_executor/host_executor.h"
 
@@ -22,13 +23,15 @@ enum class Data {
   // In place of numbers around zero:
   zeros,
   far,    // from zero, each buffer on one side of it: exponentials vanish there, or overflow
-  coarse, // halves, with ties and zeros of both signs: what rounding and comparing decide
+  coarse, // halves, with ties and zeros of both signs, all of one sign or not: what rounding and comparing
+          // decide
 };
 
 struct TrialSettings {
   std::uint64_t seed = 1;
   Data data = Data::usual;
-  std::size_t poison = 0; // index into POISONS
+  std::map<std::size_t, IntegerFill> integers; // of buffers, by index, that do not hold the usual ones
+  std::size_t poison = 0;                      // index into POISONS
   HostSchedule schedule = HostSchedule::forward;
   std::size_t misalignment = 0; // elements by which buffers are moved off their natural alignment
   std::optional<std::size_t> misaligned_buffer; // the only one that is moved; nothing: all are
@@ -37,6 +40,7 @@ struct TrialSettings {
   bool reverse_blocks = false;    // the last block first
   bool barriers_by_count = false; // HostRunOptions::barriers_by_count
   bool strides_apart = false;     // on ReferenceRuns::strides_apart
+  bool other_divisors = false;    // on ReferenceRuns::other_divisors
   bool other_scalars = false;     // real numbers among the arguments have other values
   bool other_switches = false;    // truth values among the arguments are the other one
   // Two buffers, by index, that share memory: the first's, which holds what the second's would.

@@ -36,16 +36,23 @@ std::vector<TrialSettings> settings_of(std::uint64_t seed) {
 }
 
 // What depends on the size too: other scalars; everything in one range; a result in place of an input, in
-// three orders of threads; strides apart, in two.
-std::vector<TrialSettings> settings_at(const Workload& workload, std::uint64_t seed,
-                                       const std::vector<bool>& is_restrict, bool has_strides) {
+// three orders of threads; strides apart and other divisors, in two.
+std::vector<TrialSettings> settings_at(const ReferenceRuns& runs, std::uint64_t seed,
+                                       const std::vector<bool>& is_restrict) {
+  const Workload& workload = *runs.workload;
   std::vector<TrialSettings> all = settings_of(seed);
-  for (std::size_t order = 0; has_strides && order < 2; ++order) {
-    all.emplace_back().seed = seed;
-    all.back().strides_apart = true;
-    all.back().schedule = order == 0 ? HostSchedule::forward : HostSchedule::reverse;
-    all.back().reverse_blocks = order == 1;
-  }
+  const auto add_both_orders = [&](bool TrialSettings::* changed) {
+    for (std::size_t order = 0; order < 2; ++order) {
+      all.emplace_back().seed = seed;
+      all.back().*changed = true;
+      all.back().schedule = order == 0 ? HostSchedule::forward : HostSchedule::reverse;
+      all.back().reverse_blocks = order == 1;
+    }
+  };
+  if (runs.strides_apart)
+    add_both_orders(&TrialSettings::strides_apart);
+  if (runs.other_divisors)
+    add_both_orders(&TrialSettings::other_divisors);
   if (has_switches(workload)) {
     all.emplace_back().seed = seed;
     all.back().other_switches = true;
@@ -113,10 +120,11 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
         result = std::move(results[i]);
       continue;
     }
-    if (settings[i].strides_apart) {
+    if (settings[i].strides_apart || settings[i].other_divisors) {
       // Rows that lie over each other would be written in an order that nothing fixes.
       if (results[i].clean && results[i + 1].clean && results[i].contents == results[i + 1].contents)
-        runs->with_strides_apart = std::move(results[i]);
+        (settings[i].strides_apart ? runs->with_strides_apart : runs->with_other_divisors) =
+            std::move(results[i]);
       ++i;
       continue;
     }
@@ -179,10 +187,8 @@ void run_candidates(std::vector<RawCandidate*> candidates, bool plain, int jobs,
       for (std::size_t i = 0; i < candidate.settings.size(); ++i)
         if ((i == PLAIN) == plain) {
           const ReferenceRuns& runs = *candidate.runs;
-          trials.push_back(
-              {candidate.kernel, &runs.usual.raw_launch,
-               candidate.settings[i].strides_apart ? runs.strides_apart.get() : runs.workload.get(),
-               candidate.settings[i]});
+          trials.push_back({candidate.kernel, &runs.usual.raw_launch,
+                            &runs.workload_of(candidate.settings[i]), candidate.settings[i]});
           places.push_back(&candidate.results[i]);
         }
     }
@@ -247,8 +253,8 @@ std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const RawParam
     candidate.runs->workload = workloads[i];
     candidate.runs->usual = std::move(*bound);
     candidate.runs->strides_apart = with_strides_apart(workloads[i], parameters.strides);
-    candidate.settings =
-        settings_at(*workloads[i], seed, parameters.is_restrict, candidate.runs->strides_apart != nullptr);
+    candidate.runs->other_divisors = with_other_divisors(workloads[i], parameters.strides);
+    candidate.settings = settings_at(*candidate.runs, seed, parameters.is_restrict);
     candidate.runs->meets_by_count = parameters.meets_by_count;
     for (TrialSettings& settings : candidate.settings)
       settings.barriers_by_count = parameters.meets_by_count;

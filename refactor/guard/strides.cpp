@@ -11,10 +11,13 @@ Strides strides_of(const ParsedSide& raw) {
   Strides strides;
   bool first = true;
   for (const auto& [key, facts] : raw.code_facts) {
-    if (std::exchange(first, false))
+    if (std::exchange(first, false)) {
       strides.parameters = facts.strides;
-    else
+      strides.divisors = facts.divisors;
+    } else {
       std::erase_if(strides.parameters, [&](int parameter) { return !facts.strides.contains(parameter); });
+      std::erase_if(strides.divisors, [&](int parameter) { return !facts.divisors.contains(parameter); });
+    }
     for (const auto& [root, use] : facts.memory)
       if (!root.empty() && std::ranges::all_of(root, [](unsigned char c) { return std::isdigit(c); }))
         strides.of_pointers[std::stoi(root)].insert(use.address_parameters.begin(),
@@ -55,6 +58,30 @@ std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const W
     apart->buffers[apart->parameters[index].buffer].count *= static_cast<std::uint64_t>(most);
   }
   return apart;
+}
+
+std::shared_ptr<const Workload> with_other_divisors(const std::shared_ptr<const Workload>& workload,
+                                                    const Strides& strides) {
+  constexpr std::int64_t FACTOR = 2; // what divides the number still does
+  std::shared_ptr<Workload> other;
+  for (const int parameter : strides.divisors) {
+    const auto index = static_cast<std::size_t>(parameter);
+    if (index >= workload->parameters.size() || workload->parameters[index].is_buffer ||
+        !workload->spec->arguments[index].value.names().empty())
+      continue;
+    const auto* value = std::get_if<std::int64_t>(&workload->parameters[index].value);
+    if (!value || *value < 1)
+      continue;
+    if (!other) {
+      const auto apart = with_strides_apart(workload, strides);
+      other = std::make_shared<Workload>(apart ? *apart : *workload);
+    }
+    other->parameters[index].value = *value * FACTOR;
+  }
+  if (other)
+    for (Workload::Buffer& buffer : other->buffers)
+      buffer.count *= static_cast<std::uint64_t>(FACTOR);
+  return other;
 }
 
 } // namespace lathe::refactor

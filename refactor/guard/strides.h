@@ -1,5 +1,6 @@
-// Problems whose strides are not what the specification's problems make them: a row's pitch that equals its
-// width everywhere hides which of the two a template used.
+// Problems whose strides and divisors are not what the specification's problems make them: a row's pitch that
+// equals its width everywhere hides which of the two a template used, and a page that always has 16 slots
+// hides a template that knows no other.
 #pragma once
 
 #include "refactor/guard/subject.h"
@@ -12,6 +13,7 @@ namespace lathe::refactor {
 
 struct Strides {
   std::set<int> parameters;                 // that do nothing but scale addresses, at every instance
+  std::set<int> divisors;                   // that also divide, and do nothing else
   std::map<int, std::set<int>> of_pointers; // pointer parameter: those that its addresses are computed from
 };
 Strides strides_of(const ParsedSide& raw);
@@ -22,5 +24,10 @@ Strides strides_of(const ParsedSide& raw);
 // Null where nothing would change.
 std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const Workload>& workload,
                                                    const Strides& strides);
+
+// The workload with every divisor that is the same for all problems twice as large, and its buffers too; with
+// strides apart, as pages of more places lie further from each other. Null where there is none.
+std::shared_ptr<const Workload> with_other_divisors(const std::shared_ptr<const Workload>& workload,
+                                                    const Strides& strides);
 
 } // namespace lathe::refactor

@@ -96,7 +96,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Honest,
                          testing::Values(HonestFixture{"scale", "L0"}, HonestFixture{"row_norm", "L3"},
                                          HonestFixture{"transpose", "L0"}, HonestFixture{"activate", "L0"},
                                          HonestFixture{"pages", "L0"}, HonestFixture{"tickets", "L0"},
-                                         HonestFixture{"wide", "L0"}),
+                                         HonestFixture{"wide", "L0"}, HonestFixture{"slots", "L3"},
+                                         HonestFixture{"totals", "L3"}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Evidence, NamesTheKernelsOwnBuffers) {
@@ -105,6 +106,20 @@ TEST(Evidence, NamesTheKernelsOwnBuffers) {
   ASSERT_TRUE(certificate.ok());
   EXPECT_THAT(check_of(*certificate, "effects").evidence,
               testing::UnorderedElementsAre("'out' written", "'in' read"));
+}
+
+TEST(Evidence, SaysWhichOtherIntegersWereRun) {
+  auto certificate = Judge()("slots");
+  ASSERT_TRUE(certificate.ok());
+  EXPECT_THAT(
+      check_of(*certificate, "differential").evidence,
+      testing::Contains("the raw kernel also takes numbers below zero in 'slots', and runs do so too"));
+  certificate = Judge()("totals");
+  ASSERT_TRUE(certificate.ok());
+  EXPECT_THAT(
+      check_of(*certificate, "differential").evidence,
+      testing::Contains("the raw kernel also takes numbers of 31 bits, numbers below zero in 'values', "
+                        "and runs do so too"));
 }
 
 TEST(Evidence, SaysThatBarriersAreCountedByArrivals) {

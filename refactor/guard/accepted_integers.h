@@ -1,0 +1,42 @@
+// Which integers the raw kernel takes beside those of the specification: found by running it.
+#pragma once
+
+#include "refactor/guard/reference_runs.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// Of one integer input. What holds for the sizes that were tried holds for others too, as a template's author
+// may not know better than a caller does.
+struct AcceptedIntegers {
+  int bits = 0; // numbers of so many bits; 0: its integers are no data
+  // Numbers below zero among the specification's own.
+  std::optional<IntegerFill::Kind> below_zero;
+  // Where the specification has one number for all elements: indices below a dimension's size.
+  struct Index {
+    IntegerFill::Kind kind = IntegerFill::Kind::below;
+    std::string dimension;
+  };
+  std::optional<Index> index;
+
+  bool any() const { return bits > 0 || below_zero || index; }
+  // What to fill the buffer with at a problem; nothing where there is nothing other than usual.
+  std::optional<IntegerFill> data(IntegerFill::Kind kind) const;
+  std::optional<IntegerFill> indices(const Workload& workload, std::size_t buffer) const;
+};
+
+// By index of the workload's buffers. `sizes`: of one choice of types, at which the raw kernel runs clean; a
+// few of them are tried. The kernel takes what it runs clean with, in two orders of threads that give the
+// same.
+std::vector<AcceptedIntegers> accepted_integers(const HostKernels& raw,
+                                                const std::vector<const ReferenceRuns*>& sizes,
+                                                std::uint64_t seed, int jobs,
+                                                std::chrono::steady_clock::time_point deadline);
+// One sentence for the certificate, or "": which inputs hold what.
+std::string describe(const Workload& workload, const std::vector<AcceptedIntegers>& accepted);
+
+} // namespace lathe::refactor

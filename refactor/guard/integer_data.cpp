@@ -1,0 +1,52 @@
+#include "refactor/guard/integer_data.h"
+
+namespace lathe::refactor {
+namespace {
+
+constexpr std::uint64_t ONE_NEGATIVE_IN = 4;
+
+// Of at most `bits` bits without the sign, the highest of them mostly set.
+element::u64 large_number(std::uint64_t hash, int bits, bool is_negative) {
+  const std::uint64_t most = bits >= 64 ? ~0ull : (1ull << bits) - 1;
+  const std::uint64_t number = most - (hash & (most >> 2));
+  return is_negative ? ~number + 1 : number;
+}
+
+} // namespace
+
+void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t seed,
+                   std::span<std::byte> bytes) {
+  const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
+  const bool is_signed = element::is_signed_integer(dtype);
+  const std::uint64_t sign = seed % 3; // above zero, below, both
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t hash = element::mix(seed ^ element::mix(i + 0x71b3));
+    const auto put = [&](element::u64 bits) { element::store(dtype, bytes.data(), i, bits); };
+    switch (fill.kind) {
+    case IntegerFill::Kind::usual:
+      return;
+    case IntegerFill::Kind::large:
+      put(large_number(hash >> 2, fill.bits, is_signed && (sign == 1 || (sign == 2 && (hash & 1) != 0))));
+      break;
+    case IntegerFill::Kind::zeros:
+      put(0);
+      break;
+    case IntegerFill::Kind::small:
+      put(is_signed ? hash % 5 - 2 : hash % 3);
+      break;
+    case IntegerFill::Kind::negative:
+    case IntegerFill::Kind::minus_one:
+      if (hash % ONE_NEGATIVE_IN == 0)
+        put(fill.kind == IntegerFill::Kind::minus_one ? ~0ull : ~(hash >> 8 & 7));
+      break;
+    case IntegerFill::Kind::below:
+      put(hash % fill.bound);
+      break;
+    case IntegerFill::Kind::permuted:
+      put(element::permute(i, fill.bound, element::mix(seed)));
+      break;
+    }
+  }
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,39 @@
+// What integer inputs hold in place of the specification's numbers, where the raw kernel takes that as well.
+#pragma once
+
+#include "tuner/measure/element.h"
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace lathe::refactor {
+
+struct IntegerFill {
+  enum class Kind {
+    usual, // the specification's
+    // Data: of `bits` bits, of one sign or, by the seed, both; zeros; from -2 to 2.
+    large,
+    zeros,
+    small,
+    // The specification's, with numbers below zero among them: from -8 to -1, or -1 alone, as slots that are
+    // not there are marked.
+    negative,
+    minus_one,
+    // Indices: any below `bound`; each below `bound` at most once (the buffer has no more elements).
+    below,
+    permuted,
+  } kind = Kind::usual;
+  int bits = 0;
+  std::uint64_t bound = 0;
+
+  auto operator<=>(const IntegerFill&) const = default;
+};
+
+// Changes the elements in `bytes`, which hold the specification's numbers, as `fill` says. `dtype`: an
+// integer type that is no truth value. The same for the same seed.
+void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t seed,
+                   std::span<std::byte> bytes);
+
+} // namespace lathe::refactor
