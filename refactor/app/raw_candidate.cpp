@@ -171,6 +171,15 @@ void RawCandidateBuilder::collect_dimensions() {
   for (const Expression& expression : candidate.launch.block)
     add(expression);
   add(candidate.launch.shared_bytes);
+  for (const auto& [host_name, value] : site_.fixed_sizes) {
+    const std::string name = in_kernel_terms(host_name);
+    if (std::ranges::find(dimensions, name) == dimensions.end())
+      continue;
+    result_.own_sizes[name] = value;
+    if (facts_.problems.empty())
+      result_.assumptions.push_back(fmt::format(
+          "{} = {}, as in the source (say otherwise with --problem or a workload file)", name, value));
+  }
 }
 
 Result<RawCandidate> make_raw_candidate(const KernelInfo& kernel, const ExtractedKernel& extracted,

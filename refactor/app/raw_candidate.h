@@ -20,7 +20,7 @@ struct LaunchOverride {
 
 struct RawCandidate {
   Candidate candidate;
-  // What dimensions that the source has no name for are there; the problem where nobody gives another.
+  // What dimensions that the source fixes are there: what problems have that nobody gives otherwise.
   std::map<std::string, std::int64_t> own_sizes;
   std::vector<std::string> assumptions; // sentences: what was guessed and how to say it better
 };

@@ -230,7 +230,11 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
   LATHE_TRY(RawCandidate raw,
             make_raw_candidate(kernel, extracted, subject.facts, request.launch, request.architecture));
   subject.raw = std::move(raw.candidate);
-  if (!raw.own_sizes.empty()) {
+  subject.own_sizes = raw.own_sizes;
+  for (Problem& problem : subject.facts.problems)
+    problem.dimensions.insert(raw.own_sizes.begin(), raw.own_sizes.end());
+  if (subject.facts.problems.empty() && !raw.own_sizes.empty() &&
+      raw.own_sizes.size() == subject.raw.dimensions.size()) {
     Problem own;
     own.dimensions = raw.own_sizes;
     subject.facts.problems.push_back(std::move(own));
@@ -261,7 +265,7 @@ Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& sou
   LATHE_TRY(Subject subject, extract_subject(request, source));
   subject.guessed_problems = subject.facts.problems.empty();
   if (subject.guessed_problems)
-    subject.facts.problems = usual_problems(subject.raw, subject.architecture, subject.notes);
+    subject.facts.problems = usual_problems(subject.raw, subject.own_sizes, subject.architecture, subject.notes);
   LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
   LATHE_CHECK(size_buffers(subject, request.parse));
   if (subject.guessed_problems)

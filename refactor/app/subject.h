@@ -32,6 +32,7 @@ struct Subject {
   Candidate raw; // what the rules start from
   WorkloadFacts facts;
   bool guessed_problems = false;
+  std::map<std::string, std::int64_t> own_sizes; // RawCandidate's
   Provenance provenance;          // without the certificate; the source file as the request names it
   std::vector<std::string> notes; // what was assumed, a sentence each
 };

@@ -105,16 +105,24 @@ std::vector<Problem> with_counts(const Problem& common, const std::vector<std::s
   return problems;
 }
 
-// A part of the raw launch at these sizes, with each type at its widest; nothing where it has no value.
+enum class Width { widest, narrowest };
+
+// A part of the raw launch at these sizes, with each type at its widest or narrowest; nothing where it has no
+// value.
 std::optional<std::int64_t> launch_value(const Candidate& raw, const DeviceInfo* device,
-                                         const Problem& problem, const Expression& expression) {
+                                         const Problem& problem, const Expression& expression,
+                                         Width width = Width::widest) {
   const std::map<std::string, Value> limits = device ? device->limits() : std::map<std::string, Value>();
   const auto lookup = [&](std::string_view name) -> std::optional<Value> {
     if (const auto found = problem.dimensions.find(std::string(name)); found != problem.dimensions.end())
       return Value{found->second};
+    if (const auto limit = limits.find(std::string(name)); limit != limits.end())
+      return limit->second;
     for (const TypeParameter& type : raw.types)
-      if (name == "sizeof_" + type.name)
-        return Value{std::int64_t{dtype_size(*std::ranges::max_element(type.dtypes, {}, dtype_size))}};
+      if (name == "sizeof_" + type.name) {
+        const auto [narrowest, widest] = std::ranges::minmax_element(type.dtypes, {}, dtype_size);
+        return Value{std::int64_t{dtype_size(width == Width::widest ? *widest : *narrowest)}};
+      }
     return std::nullopt;
   };
   const auto value = expression.evaluate(lookup);
@@ -122,10 +130,12 @@ std::optional<std::int64_t> launch_value(const Candidate& raw, const DeviceInfo*
   return number ? std::optional(*number) : std::nullopt;
 }
 
-// Whether the raw launch has at least one block and one thread at these sizes: n / 4 may be none.
+// Whether the raw launch has at least one block and one thread at these sizes, whatever the types: n / 4 may
+// be none.
 bool has_blocks(const Candidate& raw, const DeviceInfo* device, const Problem& problem) {
   const auto is_positive = [&](const Expression& expression) {
-    return launch_value(raw, device, problem, expression).value_or(0) > 0;
+    return launch_value(raw, device, problem, expression, Width::widest).value_or(0) > 0 &&
+           launch_value(raw, device, problem, expression, Width::narrowest).value_or(0) > 0;
   };
   return std::all_of(raw.launch.grid.begin(), raw.launch.grid.end(), is_positive) &&
          std::all_of(raw.launch.block.begin(), raw.launch.block.end(), is_positive);
@@ -214,12 +224,16 @@ bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& pr
 
 } // namespace
 
-std::vector<Problem> usual_problems(const Candidate& raw, const std::string& architecture,
-                                    std::vector<std::string>& assumptions) {
+std::vector<Problem> usual_problems(const Candidate& raw, const std::map<std::string, std::int64_t>& own_sizes,
+                                    const std::string& architecture, std::vector<std::string>& assumptions) {
   Problem common;
   std::vector<std::string> counts; // dimensions that are small in one call and large in another
   const std::int64_t length = usual_length(raw.dimensions);
   for (const std::string& name : raw.dimensions) {
+    if (const auto own = own_sizes.find(name); own != own_sizes.end()) {
+      common.dimensions[name] = own->second;
+      continue;
+    }
     const std::optional<std::int64_t> usual = usual_size(name);
     if (!usual && (raw.dimensions.size() == 1 || is_count(name))) {
       counts.push_back(name);

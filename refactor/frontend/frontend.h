@@ -54,6 +54,7 @@ struct LaunchSite {
   std::string location;
   std::vector<std::string> template_arguments; // as written: {"T", "256"}
   std::vector<std::string> dimensions;         // integer parameters of the launcher that the expressions use
+  std::map<std::string, std::int64_t> fixed_sizes; // of these, what the source's text has for them
   std::array<std::string, 3> grid{"1", "1", "1"}, block{"1", "1", "1"};
   std::string shared_bytes = "0";
   // Kernel parameter name -> host expression passed for it ("" where unreadable), and launcher pointers

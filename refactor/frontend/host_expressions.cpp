@@ -55,7 +55,8 @@ std::string device_property(const std::string& member) {
 
 } // namespace
 
-HostReader::HostReader(ParsedSourceImpl& source) : source_(source), context_(source.ast().getASTContext()) {}
+HostReader::HostReader(ParsedSourceImpl& source)
+    : source_(source), context_(source.ast().getASTContext()), sizes_(source) {}
 
 std::string HostReader::text(const Stmt* statement) const {
   const SourceManager& sources = context_.getSourceManager();
@@ -151,7 +152,27 @@ std::string HostReader::object_name(const Expr* expression) {
   return "";
 }
 
+std::optional<HostValue> HostReader::fixed_size(const VarDecl* variable) {
+  const auto value = sizes_.value_of(variable);
+  if (!value)
+    return std::nullopt;
+  HostValue size = dimension(variable);
+  fixed_sizes_[size.text] = *value;
+  return size;
+}
+
+std::optional<HostValue> HostReader::fixed_size(const Expr* expression) {
+  const auto macro = sizes_.macro_of(expression);
+  if (!macro)
+    return std::nullopt;
+  HostValue size = query("#define " + macro->first, macro->first);
+  fixed_sizes_[size.text] = macro->second;
+  return size;
+}
+
 HostValue HostReader::evaluate(const Expr* expression) {
+  if (auto size = fixed_size(plain(expression)))
+    return *size;
   HostValue value = evaluate_plain(plain(expression));
   if (value.kind == HostValue::Kind::unknown && value.why.empty())
     value.why = fmt::format("'{}' ({}) is not an expression over the launcher's integers", text(expression),
@@ -267,6 +288,8 @@ HostValue HostReader::variable(const VarDecl* declaration) {
   const auto known = frame_.variables.find(declaration);
   if (known != frame_.variables.end())
     return known->second;
+  if (auto size = fixed_size(declaration))
+    return *size;
   const QualType type = declaration->getType();
   if (isa<ParmVarDecl>(declaration) || declaration->isLocalVarDecl()) {
     if (type.getNonReferenceType()->isIntegralOrEnumerationType())

@@ -333,6 +333,9 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
       else if (names_.contains(name) && !contains(site.dimensions, name))
         site.dimensions.push_back(name);
   }
+  for (const auto& [name, value] : fixed_sizes_)
+    if (contains(site.dimensions, name))
+      site.fixed_sizes[name] = value;
   for (const auto& [name, place] : left_by_loops_)
     if (contains(site.dimensions, name))
       site.assumed.push_back(fmt::format(

@@ -4,6 +4,7 @@
 
 #include "refactor/frontend/host_value.h"
 #include "refactor/frontend/parsed_source.h"
+#include "refactor/frontend/source_sizes.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/StmtCXX.h>
@@ -51,6 +52,9 @@ private:
   HostValue evaluate(const clang::Expr* expression);
   HostValue evaluate_plain(const clang::Expr* expression);
   HostValue variable(const clang::VarDecl* variable);
+  // A number that the text fixes, as a dimension: by the variable or the macro that names it.
+  std::optional<HostValue> fixed_size(const clang::VarDecl* variable);
+  std::optional<HostValue> fixed_size(const clang::Expr* expression);
   HostValue name(const clang::DeclRefExpr* reference);
   HostValue convert(const clang::Expr* expression, const clang::Expr* inner, clang::QualType to);
   HostValue unary(const clang::UnaryOperator* expression);
@@ -136,6 +140,8 @@ private:
 
   ParsedSourceImpl& source_;
   clang::ASTContext& context_;
+  SourceSizes sizes_;
+  std::map<std::string, std::int64_t> fixed_sizes_; // dimension -> what the text has for it
   Frame frame_;
   std::string launcher_;
   std::map<std::string, std::string> queries_;         // key -> dimension

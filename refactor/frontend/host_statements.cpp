@@ -61,6 +61,8 @@ void HostReader::read_once(const FunctionDecl* launcher, bool loops_leave_sizes)
   rounds_ = calls_ = 0;
   depth_ = 0;
   launcher_ = launcher->getNameAsString();
+  sizes_.read(launcher);
+  fixed_sizes_.clear();
   program_arguments_.clear();
   if (launcher->isMain() && launcher->getNumParams() > 0)
     program_arguments_ = dimension(launcher->getParamDecl(0)).text;
@@ -199,6 +201,10 @@ void HostReader::declare(const VarDecl* variable) {
   const Expr* initialiser = variable->getInit();
   if (!initialiser)
     return;
+  if (auto size = fixed_size(variable)) {
+    frame_.variables[variable] = std::move(*size);
+    return;
+  }
   const QualType type = variable->getType();
   if (type->isReferenceType())
     if (const auto* reference = dyn_cast<DeclRefExpr>(initialiser->IgnoreParenImpCasts());

@@ -397,7 +397,7 @@ void launch(float* out, const float* in, int width, int depth) {
 )");
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
   std::vector<std::string> assumptions;
-  const auto problems = usual_problems(raw->candidate, "sm_90", assumptions);
+  const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);
   ASSERT_FALSE(problems.empty());
   for (const Problem& problem : problems) {
     const std::int64_t bytes = problem.dimensions.at("width") * problem.dimensions.at("depth") * 4;
@@ -423,7 +423,7 @@ void launch(float* out, int batch_size, int numTokens, int seq_len, int elems_pe
 )");
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
   std::vector<std::string> assumptions;
-  const auto problems = usual_problems(raw->candidate, "sm_90", assumptions);
+  const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);
   ASSERT_EQ(problems.size(), 6u);
   for (const Problem& problem : problems) {
     EXPECT_EQ(problem.dimensions.at("elems_per_row"), 4096);
@@ -456,7 +456,7 @@ void launch(float* out, int hidden, int head_size, int width, int channels) {
 )");
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
   std::vector<std::string> assumptions;
-  const auto problems = usual_problems(raw->candidate, "sm_90", assumptions);
+  const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);
   ASSERT_EQ(problems.size(), 1u);
   const auto& sizes = problems.front().dimensions;
   EXPECT_GE(sizes.at("hidden") / sizes.at("head_size") / 64, 1);
@@ -472,7 +472,7 @@ void launch(float* out, int size, int rounds) { k<<<size / 8 / 128 / 256, 256>>>
 )");
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
   std::vector<std::string> assumptions;
-  const auto problems = usual_problems(raw->candidate, "sm_90", assumptions);
+  const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);
   ASSERT_FALSE(problems.empty());
   EXPECT_GE(problems.front().dimensions.at("size"), 8 * 128 * 256);
 }

@@ -1,0 +1,183 @@
+#include "refactor/frontend/source_sizes.h"
+
+#include "tuner/base/text.h"
+
+#include <clang/AST/Attr.h>
+#include <clang/AST/ExprCXX.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/Lex/Lexer.h>
+#include <clang/Lex/MacroInfo.h>
+
+#include <algorithm>
+
+namespace lathe::refactor {
+
+using namespace clang;
+
+namespace {
+
+// Smaller numbers are more often tiles, radii or numbers of bins than sizes of a problem.
+constexpr std::int64_t LARGEST_OTHER = 256;
+
+std::optional<std::int64_t> number(const Expr* expression, const ASTContext& context) {
+  Expr::EvalResult result;
+  if (!expression || expression->isValueDependent() || !expression->getType()->isIntegerType() ||
+      expression->getType()->isBooleanType() || !expression->EvaluateAsInt(result, context))
+    return std::nullopt;
+  return result.Val.getInt().tryExtValue();
+}
+
+// The macro in whose own text the expression begins and ends; "" where there is none.
+std::string whole_macro(const Expr* expression, const ASTContext& context) {
+  const SourceManager& sources = context.getSourceManager();
+  const SourceLocation begin = expression->getBeginLoc(), end = expression->getEndLoc();
+  if (!sources.isMacroBodyExpansion(begin) || !sources.isMacroBodyExpansion(end))
+    return "";
+  const StringRef name = Lexer::getImmediateMacroName(begin, sources, context.getLangOpts());
+  return name == Lexer::getImmediateMacroName(end, sources, context.getLangOpts()) ? name.str() : "";
+}
+
+// Launches, and the variables that are used otherwise than for their value.
+class Launches : public RecursiveASTVisitor<Launches> {
+public:
+  std::vector<const CUDAKernelCallExpr*> found;
+  std::set<const DeclRefExpr*> references, reads;
+
+  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr* call) {
+    found.push_back(call);
+    return true;
+  }
+  bool VisitDeclRefExpr(DeclRefExpr* reference) {
+    references.insert(reference);
+    return true;
+  }
+  bool VisitImplicitCastExpr(ImplicitCastExpr* cast) {
+    if (cast->getCastKind() == CK_LValueToRValue)
+      if (const auto* reference = dyn_cast<DeclRefExpr>(cast->getSubExpr()->IgnoreParens()))
+        reads.insert(reference);
+    return true;
+  }
+};
+
+// Functions of the user's that run on the device, by the text that they have.
+class DeviceText : public RecursiveASTVisitor<DeviceText> {
+public:
+  DeviceText(ParsedSourceImpl& source, std::set<std::string>& words) : source_(source), words_(words) {}
+
+  bool TraverseDecl(Decl* declaration) {
+    if (declaration && !isa<TranslationUnitDecl>(declaration) && !isa<NamespaceDecl>(declaration) &&
+        !isa<LinkageSpecDecl>(declaration) && declaration->getLocation().isValid() &&
+        !source_.is_user_file(declaration->getLocation()))
+      return true;
+    return RecursiveASTVisitor::TraverseDecl(declaration);
+  }
+  bool TraverseStmt(Stmt*) { return true; }
+  bool VisitFunctionDecl(FunctionDecl* function) {
+    if (!function->doesThisDeclarationHaveABody() ||
+        !(function->hasAttr<CUDAGlobalAttr>() || function->hasAttr<CUDADeviceAttr>()))
+      return true;
+    const ASTContext& context = function->getASTContext();
+    const CharSourceRange range = Lexer::makeFileCharRange(
+        CharSourceRange::getTokenRange(function->getSourceRange()), context.getSourceManager(),
+        context.getLangOpts());
+    for (std::string& word :
+         identifiers(Lexer::getSourceText(range, context.getSourceManager(), context.getLangOpts()).str()))
+      words_.insert(std::move(word));
+    return true;
+  }
+
+private:
+  ParsedSourceImpl& source_;
+  std::set<std::string>& words_;
+};
+
+} // namespace
+
+// What an expression is made of: constants by the variable or macro that names them.
+struct SourceSizes::Found : RecursiveASTVisitor<Found> {
+  const ASTContext& context;
+  std::map<const VarDecl*, std::int64_t> variables;
+  std::map<std::string, std::int64_t> macros;
+
+  explicit Found(const ASTContext& in) : context(in) {}
+  bool VisitDeclRefExpr(DeclRefExpr* reference) {
+    const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
+    const bool is_constant = variable && (variable->isLocalVarDecl() || variable->isConstexpr() ||
+                                          variable->getType().isConstQualified());
+    if (!is_constant || !variable->hasInit() || variable->isInitCapture())
+      return true;
+    const Expr* initialiser = variable->getInit();
+    if (const auto value = number(initialiser, context))
+      variables[variable] = *value;
+    else
+      TraverseStmt(const_cast<Expr*>(initialiser)); // dim3 block(threads); int n = 2 * N;
+    return true;
+  }
+  bool VisitExpr(Expr* expression) {
+    if (const std::string macro = whole_macro(expression, context); !macro.empty())
+      if (const auto value = number(expression, context))
+        macros.try_emplace(macro, *value); // the outermost expression comes first
+    return true;
+  }
+};
+
+const std::set<std::string>& SourceSizes::device_words() {
+  if (!device_words_) {
+    device_words_.emplace();
+    DeviceText(source_, *device_words_).TraverseDecl(source_.ast().getASTContext().getTranslationUnitDecl());
+  }
+  return *device_words_;
+}
+
+void SourceSizes::read(const FunctionDecl* launcher) {
+  variables_.clear();
+  macros_.clear();
+  ASTContext& context = source_.ast().getASTContext();
+  Launches launches;
+  launches.TraverseStmt(launcher->getBody());
+  if (launches.found.empty())
+    return;
+  Found in_arguments(context), in_blocks(context);
+  for (const CUDAKernelCallExpr* launch : launches.found) {
+    for (const Expr* argument : launch->arguments())
+      if (argument->getType()->isIntegerType() && !argument->getType()->isBooleanType())
+        in_arguments.TraverseStmt(const_cast<Expr*>(argument));
+    if (const CallExpr* configuration = launch->getConfig(); configuration->getNumArgs() > 1)
+      in_blocks.TraverseStmt(const_cast<Expr*>(configuration->getArg(1)));
+  }
+  const auto is_changed = [&](const VarDecl* variable) {
+    return !variable->getType().isConstQualified() && !variable->isConstexpr() &&
+           std::ranges::any_of(launches.references, [&](const DeclRefExpr* reference) {
+             return reference->getDecl() == variable && !launches.reads.contains(reference);
+           });
+  };
+  for (const auto& [variable, value] : in_arguments.variables)
+    if (value > LARGEST_OTHER && !in_blocks.variables.contains(variable) && !is_changed(variable) &&
+        !device_words().contains(variable->getNameAsString()))
+      variables_[variable] = value;
+  for (const auto& [macro, value] : in_arguments.macros) {
+    const bool is_object = std::ranges::any_of(source_.record().macro_uses, [&](const MacroUse& use) {
+      return use.name == macro && use.definition && use.definition->isObjectLike();
+    });
+    if (is_object && value > LARGEST_OTHER && !in_blocks.macros.contains(macro) &&
+        !device_words().contains(macro))
+      macros_[macro] = value;
+  }
+}
+
+std::optional<std::int64_t> SourceSizes::value_of(const VarDecl* variable) const {
+  const auto found = variables_.find(variable);
+  return found == variables_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::pair<std::string, std::int64_t>> SourceSizes::macro_of(const Expr* expression) const {
+  if (macros_.empty())
+    return std::nullopt;
+  const ASTContext& context = source_.ast().getASTContext();
+  const auto found = macros_.find(whole_macro(expression, context));
+  if (found == macros_.end() || number(expression, context) != found->second)
+    return std::nullopt;
+  return *found;
+}
+
+} // namespace lathe::refactor
