@@ -61,6 +61,7 @@ void HostReader::read_once(const FunctionDecl* launcher, bool loops_leave_sizes)
   rounds_ = calls_ = 0;
   depth_ = 0;
   launcher_ = launcher->getNameAsString();
+  functions_ = {launcher};
   program_arguments_.clear();
   if (launcher->isMain() && launcher->getNumParams() > 0)
     program_arguments_ = dimension(launcher->getParamDecl(0)).text;
