@@ -1,4 +1,5 @@
 #include "refactor/agents/ablation.h"
+#include "refactor/agents/language_policy.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,8 +14,9 @@ struct LeftOut {
   std::map<std::uint64_t, Policy> policy; // by seed
 };
 
+// `model`: the arm's, null where it has none.
 std::unique_ptr<Planner> planner_of(const Arm& arm, const LeftOut& others, const std::string& kernel,
-                                    std::uint64_t seed, TransitionGraph& memory) {
+                                    std::uint64_t seed, llm::Conversation* model, TransitionGraph& memory) {
   MemoryOptions options;
   options.source = kernel;
   options.use_prefix = arm.use_prefix;
@@ -35,7 +37,8 @@ std::unique_ptr<Planner> planner_of(const Arm& arm, const LeftOut& others, const
     return make_heuristic_planner();
   if (arm.planner == "memory")
     return make_memory_planner(memory, options);
-  return make_policy_planner(make_learned_policy(others.policy.at(seed)),
+  return make_policy_planner(model ? make_language_policy(*model, {arm.policy_temperature, {}})
+                                   : make_learned_policy(others.policy.at(seed)),
                              arm.memory == Arm::Memory::none ? nullptr : &memory, options);
 }
 
@@ -74,7 +77,7 @@ Status one_shot(RecordedEnvironment& environment, const OfflineTree& recorded, S
 }
 
 Result<ArmRun> run_arm(const OfflineTree& recorded, const Arm& arm, const AblationPlan& plan,
-                       const LeftOut& others, std::uint64_t seed) {
+                       const LeftOut& others, std::uint64_t seed, llm::Conversation* model) {
   const auto start = std::chrono::steady_clock::now();
   ArmRun run;
   run.kernel = recorded.kernel;
@@ -84,7 +87,9 @@ Result<ArmRun> run_arm(const OfflineTree& recorded, const Arm& arm, const Ablati
       recorded, arm.direct ? RecordedEnvironment::Scoring::direct : RecordedEnvironment::Scoring::search,
       seed);
   TransitionGraph memory;
-  const std::unique_ptr<Planner> planner = planner_of(arm, others, recorded.kernel, seed, memory);
+  const std::unique_ptr<Planner> planner = planner_of(arm, others, recorded.kernel, seed, model, memory);
+  const std::int64_t calls_before = model ? model->ledger().calls() : 0,
+                     tokens_before = model ? model->ledger().tokens() : 0;
   LoopOptions options;
   options.attempts = plan.attempts;
   if (arm.equal_runs) {
@@ -122,6 +127,10 @@ Result<ArmRun> run_arm(const OfflineTree& recorded, const Arm& arm, const Ablati
       run.reached = static_cast<int>(i);
   }
   run.timed_runs = environment.timed_runs();
+  if (model) {
+    run.calls = model->ledger().calls() - calls_before;
+    run.tokens = model->ledger().tokens() - tokens_before;
+  }
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return run;
 }
@@ -185,8 +194,9 @@ Result<AblationResult> run_ablation(const std::vector<OfflineTree>& trees, const
     memories.push_back(memory_of(tree, 1));
     result.memory.merge(memories.back());
   }
-  const bool wants_policy =
-      std::any_of(plan.arms.begin(), plan.arms.end(), [](const Arm& arm) { return arm.planner == "policy"; });
+  const bool wants_policy = std::any_of(plan.arms.begin(), plan.arms.end(), [](const Arm& arm) {
+    return arm.planner == "policy" && arm.policy.empty();
+  });
   std::vector<LeftOut> left_out(usable.size());
   for (std::size_t k = 0; k < usable.size(); ++k) {
     std::vector<OfflineTree> others;
@@ -208,9 +218,14 @@ Result<AblationResult> run_ablation(const std::vector<OfflineTree>& trees, const
   }
   for (const Arm& arm : plan.arms) {
     ArmResult of_arm{arm, {}};
+    std::unique_ptr<llm::Conversation> model;
+    if (!arm.policy.empty()) {
+      LATHE_TRY(auto provider, llm::make_likelihood_provider(arm.policy));
+      model = std::make_unique<llm::Conversation>(std::move(provider), arm.policy_budget);
+    }
     for (std::size_t k = 0; k < usable.size(); ++k)
       for (const std::uint64_t seed : plan.seeds) {
-        LATHE_TRY(ArmRun run, run_arm(usable[k], arm, plan, left_out[k], seed));
+        LATHE_TRY(ArmRun run, run_arm(usable[k], arm, plan, left_out[k], seed, model.get()));
         of_arm.runs.push_back(std::move(run));
       }
     say(arm.name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "refactor/agents/recorded_environment.h"
+#include "refactor/llm/llm.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -17,6 +18,12 @@ struct Arm {
   Memory memory = Memory::none;
   bool use_prefix = true, position_aware = true, guard = true;
   int steps = 6;
+  // A language model that weighs the actions in the learned policy's place, as make_likelihood_provider()
+  // reads it; empty: the learned policy. Its budget is that of all runs of the arm; where it is spent, the
+  // planner goes on as without a policy.
+  std::string policy = {};
+  double policy_temperature = 1;
+  llm::Budget policy_budget = {};
 };
 
 struct AblationPlan {
@@ -41,7 +48,8 @@ struct ArmRun {
   double optimum = 0;         // of any template recorded
   std::optional<int> reached; // the first attempt within `near` of the optimum
   int attempts = 0, timed_runs = 0;
-  double seconds = 0; // of this process
+  std::int64_t calls = 0, tokens = 0; // of the arm's language model
+  double seconds = 0;                 // of this process
   double final_speedup() const { return best.empty() ? 1 : best.back(); }
 };
 

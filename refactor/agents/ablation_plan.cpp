@@ -1,6 +1,7 @@
 // The plan of an ablation: read from a file, and the arms where it names none.
 #include "refactor/agents/ablation.h"
 #include "refactor/agents/json_fields.h"
+#include "refactor/llm/likelihood.h"
 
 #include <algorithm>
 #include <array>
@@ -17,10 +18,40 @@ constexpr std::array<std::string_view, 7> memory_names{"none",   "cold", "warm",
 // Whole numbers up to here are exact where JSON's readers keep numbers in double precision.
 constexpr double MOST_SEED = 9007199254740992.0;
 
+// The language model of an arm, where it names one.
+Status read_policy_model(const Json& json, Arm& arm) {
+  if (!json.contains("Policy")) {
+    for (const char* name : {"PolicyTemperature", "PolicyCalls", "PolicyTokens"})
+      if (json.contains(name))
+        return Error{"arm " + arm.name, std::string(name) + " is without a Policy", ""};
+    return Done{};
+  }
+  LATHE_TRY(arm.policy, text_field(json, "Policy"));
+  if (!llm::names_likelihood_provider(arm.policy))
+    return Error{"arm " + arm.name, "Policy names no language model",
+                 "give it as openai:MODEL@URL, command:COMMAND or replay:TRANSCRIPT.json"};
+  if (arm.planner != "policy")
+    return Error{"arm " + arm.name, "it has a Policy, and its planner is " + arm.planner, "use policy"};
+  if (json.contains("PolicyTemperature")) {
+    LATHE_TRY(arm.policy_temperature, number_field(json, "PolicyTemperature"));
+  }
+  if (!(arm.policy_temperature > 0))
+    return Error{"arm " + arm.name, "PolicyTemperature is not above 0", ""};
+  for (const auto& [name, into] :
+       {std::pair{"PolicyCalls", &arm.policy_budget.calls}, {"PolicyTokens", &arm.policy_budget.tokens}})
+    if (json.contains(name)) {
+      LATHE_TRY(*into, integer_field<std::int64_t>(json, name));
+      if (**into < 1)
+        return Error{"arm " + arm.name, std::string(name) + " is below 1", ""};
+    }
+  return Done{};
+}
+
 Result<Arm> arm_from(const Json& json) {
   Arm arm;
   LATHE_CHECK(only_fields(json, {"Name", "Planner", "Walk", "Memory", "Direct", "EqualRuns", "Prefix",
-                                 "PositionAware", "Guard", "Steps"}));
+                                 "PositionAware", "Guard", "Steps", "Policy", "PolicyTemperature",
+                                 "PolicyCalls", "PolicyTokens"}));
   LATHE_TRY(arm.name, text_field(json, "Name"));
   if (json.contains("Planner")) {
     LATHE_TRY(arm.planner, text_field(json, "Planner"));
@@ -56,6 +87,7 @@ Result<Arm> arm_from(const Json& json) {
   }
   if (arm.steps < 1)
     return Error{"arm " + arm.name, "Steps is below 1", ""};
+  LATHE_CHECK(read_policy_model(json, arm));
   return arm;
 }
 
@@ -104,8 +136,8 @@ Result<AblationPlan> plan_from_json(const Json& json) {
     return wrong({"", "it is no JSON object", ""});
   const auto read = [&]() -> Result<AblationPlan> {
     AblationPlan plan;
-    LATHE_CHECK(only_fields(
-        json, {"Trees", "Output", "Attempts", "Seeds", "Near", "Epsilon", "TrainingRounds", "Arms"}));
+    LATHE_CHECK(only_fields(json, {"Trees", "Output", "Baselines", "Attempts", "Seeds", "Near", "Epsilon",
+                                   "TrainingRounds", "Arms"}));
     if (json.contains("Attempts")) {
       LATHE_TRY(plan.attempts, integer_field<int>(json, "Attempts"));
     }

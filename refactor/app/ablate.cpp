@@ -15,7 +15,7 @@ using namespace agents;
 namespace fs = std::filesystem;
 namespace po = boost::program_options;
 
-Result<AblationResult> ablate(const fs::path& file, fs::path& output) {
+Result<AblationResult> ablate(const fs::path& file, fs::path& output, Baselines& baselines) {
   LATHE_TRY(const std::string text, read_file(file));
   const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
   LATHE_TRY(const AblationPlan plan, plan_from_json(json));
@@ -29,14 +29,19 @@ Result<AblationResult> ablate(const fs::path& file, fs::path& output) {
   if (output.empty()) {
     LATHE_TRY(output, path_of("Output"));
   }
+  if (json.contains("Baselines")) {
+    LATHE_TRY(const fs::path measured, path_of("Baselines"));
+    LATHE_TRY(baselines, read_baselines(measured));
+  }
   LATHE_TRY(const std::vector<OfflineTree> trees, read_trees(recorded));
   return run_ablation(trees, plan,
                       [](const std::string& line) { std::fprintf(stderr, "  %s\n", line.c_str()); });
 }
 
-Status write_results(const AblationResult& result, const fs::path& output, const std::string& command) {
-  LATHE_CHECK(write_file(output / "agents.md", ablation_markdown(result, command)));
-  LATHE_CHECK(write_file(output / "agents.json", ablation_json(result).dump(1) + "\n"));
+Status write_results(const AblationResult& result, const Baselines& baselines, const fs::path& output,
+                     const std::string& command) {
+  LATHE_CHECK(write_file(output / "agents.md", ablation_markdown(result, baselines, command)));
+  LATHE_CHECK(write_file(output / "agents.json", ablation_json(result, baselines).dump(1) + "\n"));
   LATHE_CHECK(write_file(output / "agents.svg", ablation_svg(result)));
   return write_file(output / "agents_memory.dot", result.memory.to_dot());
 }
@@ -55,10 +60,12 @@ int ablate_command(const Arguments& arguments) {
   if (line.positionals.size() != 1)
     return fail(usage_error("lathe ablate", "expected one plan", "see lathe ablate --help"));
   fs::path output = line.has("output") ? fs::path(line.get<std::string>("output")) : fs::path();
-  const auto result = ablate(line.positionals.front(), output);
+  Baselines baselines;
+  const auto result = ablate(line.positionals.front(), output, baselines);
   if (!result.ok())
     return fail(result.error());
-  const Status written = write_results(*result, output, "lathe ablate " + line.positionals.front());
+  const Status written =
+      write_results(*result, baselines, output, "lathe ablate " + line.positionals.front());
   if (!written.ok())
     return fail(written.error());
   std::cout << (output / "agents.md").string() << "\n";

@@ -49,17 +49,20 @@ double reached_share(const ArmResult& arm) {
 }
 
 struct Cost {
-  double attempts = 0, timed_runs = 0, seconds = 0;
+  double attempts = 0, timed_runs = 0, calls = 0, tokens = 0, seconds = 0;
 };
 Cost cost_of(const ArmResult& arm) {
   Cost cost;
   for (const ArmRun& run : arm.runs) {
     cost.attempts += run.attempts;
     cost.timed_runs += run.timed_runs;
+    cost.calls += static_cast<double>(run.calls);
+    cost.tokens += static_cast<double>(run.tokens);
     cost.seconds += run.seconds;
   }
   const double count = std::max<double>(static_cast<double>(arm.runs.size()), 1);
-  return {cost.attempts / count, cost.timed_runs / count, cost.seconds};
+  return {cost.attempts / count, cost.timed_runs / count, cost.calls / count, cost.tokens / count,
+          cost.seconds};
 }
 
 std::string arm_row(const ArmResult& arm, const AblationResult& result) {
@@ -67,10 +70,10 @@ std::string arm_row(const ArmResult& arm, const AblationResult& result) {
   const std::vector<double> means = geometric_means(arm, result.plan);
   const Cost cost = cost_of(arm);
   return fmt::format("| {} | {:.0f} | {:.0f} to {:.0f} | {:.0f} % | {:.3f} | {:.3f} | {:.3f} | {:.1f} | "
-                     "{:.0f} | 0 | 0 | {:.2f} |\n",
+                     "{:.0f} | {:.1f} | {:.0f} | {:.2f} |\n",
                      arm.arm.name, attempts.median, attempts.low, attempts.high, 100 * reached_share(arm),
                      mean(means), spread(means), kernel_spread(arm, result.kernels), cost.attempts,
-                     cost.timed_runs, cost.seconds);
+                     cost.timed_runs, cost.calls, cost.tokens, cost.seconds);
 }
 
 const ArmResult* find_arm(const AblationResult& result, const auto& matches) {
@@ -79,9 +82,10 @@ const ArmResult* find_arm(const AblationResult& result, const auto& matches) {
   return found == result.arms.end() ? nullptr : &*found;
 }
 
-std::string kernel_table(const AblationResult& result, const ArmResult& full, const ArmResult& uniform) {
-  std::string text = "| kernel | best recorded | attempts, " + full.arm.name + " | attempts, " +
-                     uniform.arm.name + " |\n|---|---:|---:|---:|\n";
+std::string kernel_table(const AblationResult& result, const Baselines& baselines, const ArmResult& full,
+                         const ArmResult& uniform) {
+  std::string text = "| kernel | best recorded | PyTorch eager | torch.compile | attempts, " + full.arm.name +
+                     " | attempts, " + uniform.arm.name + " |\n|---|---:|---:|---:|---:|---:|\n";
   for (const std::string& kernel : result.kernels) {
     double optimum = 0;
     const auto median_attempts = [&](const ArmResult& arm) {
@@ -94,14 +98,19 @@ std::string kernel_table(const AblationResult& result, const ArmResult& full, co
       return attempts_to_near(part, result.plan).median;
     };
     const double of_full = median_attempts(full), of_uniform = median_attempts(uniform);
-    text += fmt::format("| {} | {:.3f} | {:.0f} | {:.0f} |\n", kernel, optimum, of_full, of_uniform);
+    const BaselineRatio baseline = baseline_of(baselines, kernel, result.device);
+    text += fmt::format("| {} | {:.3f} | {} | {} | {:.0f} | {:.0f} |\n", kernel, optimum,
+                        baseline_text(baseline.eager), baseline_text(baseline.compiled), of_full, of_uniform);
   }
-  return text;
+  return text + "\nRaw / time: of the best recorded template, and of PyTorch, eager and compiled, as a "
+                "geometric mean "
+                "over the sizes on which it was measured beside the raw kernel on the same device.\n";
 }
 
 } // namespace
 
-std::string ablation_markdown(const AblationResult& result, const std::string& command) {
+std::string ablation_markdown(const AblationResult& result, const Baselines& baselines,
+                              const std::string& command) {
   std::string kernels;
   for (const std::string& kernel : result.kernels)
     kernels += (kernels.empty() ? "" : ", ") + kernel;
@@ -135,11 +144,11 @@ std::string ablation_markdown(const AblationResult& result, const std::string& c
   const ArmResult* uniform =
       find_arm(result, [](const Arm& arm) { return arm.planner == "uniform" && arm.walk == "tree"; });
   if (!result.arms.empty() && uniform)
-    text += "\n## Kernel by kernel\n\n" + kernel_table(result, result.arms.front(), *uniform);
+    text += "\n## Kernel by kernel\n\n" + kernel_table(result, baselines, result.arms.front(), *uniform);
   return text;
 }
 
-Json ablation_json(const AblationResult& result) {
+Json ablation_json(const AblationResult& result, const Baselines& baselines) {
   Json json{{"Schema", 1},
             {"Device", result.device},
             {"Host", result.is_host},
@@ -148,6 +157,8 @@ Json ablation_json(const AblationResult& result) {
             {"Attempts", result.plan.attempts},
             {"Near", result.plan.near},
             {"TrainingSeconds", result.training_seconds}};
+  for (const std::string& kernel : result.kernels)
+    json["Baselines"][kernel] = baseline_json(baseline_of(baselines, kernel, result.device));
   for (const ArmResult& arm : result.arms) {
     const Band attempts = attempts_to_near(arm, result.plan);
     Json entry{{"Name", arm.arm.name},
@@ -162,7 +173,9 @@ Json ablation_json(const AblationResult& result) {
                                {"Final", run.final_speedup()},
                                {"Optimum", run.optimum},
                                {"Attempts", run.attempts},
-                               {"TimedRuns", run.timed_runs}});
+                               {"TimedRuns", run.timed_runs},
+                               {"Calls", run.calls},
+                               {"Tokens", run.tokens}});
     json["Arms"].push_back(std::move(entry));
   }
   return json;

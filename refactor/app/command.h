@@ -10,6 +10,7 @@ int explore_command(const Arguments& arguments);
 int optimize_command(const Arguments& arguments);
 int ablate_command(const Arguments& arguments);
 int memory_command(const Arguments& arguments);
+int patch_command(const Arguments& arguments);
 int policy_command(const Arguments& arguments);
 int templatize_command(const Arguments& arguments);
 int check_command(const Arguments& arguments);

@@ -45,6 +45,7 @@ Json to_json(const History& history) {
             {"Settings", history.settings},
             {"Device", history.device},
             {"Host", history.is_host},
+            {"Baselines", baseline_json(history.baselines)},
             {"Ended", history.ended},
             {"Ledger",
              {{"Attempts", history.tree.size() - 1},
@@ -87,6 +88,8 @@ Result<History> read_history(const std::filesystem::path& folder) {
       history.settings[name] = value;
   if (json.contains("Host") && json["Host"].is_boolean())
     history.is_host = json["Host"].get<bool>();
+  if (const auto baselines = json.find("Baselines"); baselines != json.end())
+    history.baselines = baseline_from(*baselines);
   if (const auto ledger = json.find("Ledger"); ledger != json.end() && ledger->is_object()) {
     const auto spent = [&](const char* calls, const char* tokens, const char* money) {
       const auto number = [&](const char* name) {
@@ -135,6 +138,10 @@ std::string history_text(const History& history) {
       show(child, depth + 1);
   };
   show(root_node, 0);
+  const double speedup = best == root_node ? 1 : history.tree.node(best).speedup();
+  text += fmt::format("{:<12}{:>8}{:>16}{:>16}\n{:<12}{:>8.3f}{:>16}{:>16}\n", "", "best", "PyTorch eager",
+                      "torch.compile", "raw / time", speedup, baseline_text(history.baselines.eager),
+                      baseline_text(history.baselines.compiled));
   if (!history.ended.empty())
     text += "stopped: " + history.ended + "\n";
   for (const auto& [who, spent] : {std::pair{"model", &history.model}, {"policy", &history.policy}})

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "refactor/agents/search_tree.h"
+#include "refactor/app/baselines.h"
 
 #include <filesystem>
 #include <map>
@@ -22,6 +23,7 @@ struct History {
   std::map<std::string, std::string> settings; // that decide what is tried: a resumed run must have the same
   std::string device;                          // where candidates were scored; empty: nowhere yet
   bool is_host = false;
+  BaselineRatio baselines;           // raw / PyTorch on that device, where somebody measured it
   std::string ended;                 // why the loop stopped; empty: it did not yet
   ModelSpending model, policy;       // planner, coder and debugger together; a policy that is a model
   std::vector<double> planner_state; // Planner::state()
@@ -33,7 +35,8 @@ Result<History> read_history(const std::filesystem::path& folder);
 Status write_history(const History& history, const std::filesystem::path& folder);
 nlohmann::ordered_json to_json(const History& history);
 
-// The tree, one attempt a line: what was tried, why, and what it gave.
+// The tree, one attempt a line: what was tried, why, and what it gave; then the best beside PyTorch, eager
+// and compiled.
 std::string history_text(const History& history);
 
 } // namespace lathe::refactor

@@ -18,6 +18,7 @@ constexpr std::array commands{Command{"ablate", lathe::refactor::ablate_command}
                               Command{"explore", lathe::refactor::explore_command},
                               Command{"memory", lathe::refactor::memory_command},
                               Command{"optimize", lathe::refactor::optimize_command},
+                              Command{"patch", lathe::refactor::patch_command},
                               Command{"policy", lathe::refactor::policy_command},
                               Command{"templatize", lathe::refactor::templatize_command}};
 

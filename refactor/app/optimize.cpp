@@ -248,15 +248,29 @@ Status run_attempts(OptimizeRun& run, Workshop& workshop, History& history, Tran
   return write_history(history, run.folder);
 }
 
-int show_history(const fs::path& folder, bool json) {
-  const auto history = read_history(folder);
+int show_history(const CommandLine& line) {
+  auto history = read_history(line.get<std::string>("history"));
   if (!history.ok())
     return fail(history.error());
+  const bool json = line.has("json");
+  if (line.has("baselines")) {
+    const auto baselines = read_baselines(line.get<std::string>("baselines"));
+    if (!baselines.ok())
+      return fail(baselines.error());
+    history->baselines = baseline_of(*baselines, history->name, history->device);
+  }
   std::cout << (json ? to_json(*history).dump(2) + "\n" : history_text(*history));
   return 0;
 }
 
 int optimize(OptimizeRun& run) {
+  std::optional<Baselines> baselines;
+  if (run.baselines) {
+    auto read = read_baselines(*run.baselines);
+    if (!read.ok())
+      return fail(read.error());
+    baselines = std::move(*read);
+  }
   auto providers = make_providers(run);
   if (!providers.ok())
     return fail(providers.error());
@@ -329,6 +343,8 @@ int optimize(OptimizeRun& run) {
     history->device = backend->device().name;
     history->is_host = is_host;
   }
+  if (baselines)
+    history->baselines = baseline_of(*baselines, history->name, history->device);
   seats.task.candidate_of = [&](NodeId id) -> std::optional<Candidate> {
     auto candidate = (*workshop)->candidate_of(history->tree, id);
     return candidate.ok() ? std::optional(std::move(*candidate)) : std::nullopt;
@@ -361,7 +377,7 @@ int optimize_command(const Arguments& arguments) {
   if (const auto code = line.parse(before_separator(arguments)))
     return *code;
   if (line.has("history"))
-    return show_history(line.get<std::string>("history"), line.has("json"));
+    return show_history(line);
   auto run = read_optimize_run(line, arguments);
   if (!run.ok())
     return fail(run.error());

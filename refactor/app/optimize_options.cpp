@@ -42,6 +42,8 @@ CommandLine make_optimize_line() {
       "command:COMMAND or replay:TRANSCRIPT.json (docs/agents.md)")(
       "epsilon", po::value<double>()->default_value(0.35), "share of choices that explore")(
       "device", po::value<std::string>()->default_value("auto"), "auto, host, or the index of a GPU")(
+      "baselines", po::value<std::string>()->value_name("FILE"),
+      "PyTorch's times beside the raw kernels', for the report (tests/benchmarks/pytorch_baselines.py)")(
       "queue", po::value<std::string>(), "score through this evaluation queue in place of a device here")(
       "ahead", po::value<int>()->default_value(4), "candidates that wait in the queue at most")(
       "seed", po::value<std::uint64_t>()->default_value(1), "of every choice")(
@@ -71,8 +73,10 @@ Result<OptimizeRun> read_optimize_run(const CommandLine& line, const Arguments& 
   if (line.has("device-seconds"))
     run.loop.device_seconds = line.get<double>("device-seconds");
   LATHE_TRY(run.policy_model, read_policy_model_options(line));
-  for (const auto& [name, file] :
-       {std::pair{"memory", &run.memory_file}, {"policy", &run.policy_file}, {"queue", &run.queue}})
+  for (const auto& [name, file] : {std::pair{"memory", &run.memory_file},
+                                   {"policy", &run.policy_file},
+                                   {"queue", &run.queue},
+                                   {"baselines", &run.baselines}})
     if (line.has(name) && !(file == &run.policy_file && run.policy_model))
       *file = fs::absolute(line.get<std::string>(name)).lexically_normal();
   run.planner = line.has("planner")  ? line.get<std::string>("planner")

@@ -22,7 +22,7 @@ struct OptimizeRun {
   bool model_writes = false;
   std::optional<ModelOptions> model;        // planner, coder and debugger
   std::optional<ModelOptions> policy_model; // the policy, where it is a language model
-  std::optional<std::filesystem::path> memory_file, policy_file, queue;
+  std::optional<std::filesystem::path> memory_file, policy_file, queue, baselines;
   std::string device;
   int evaluations = 0; // 0: by the device
   GuardOptions guard;

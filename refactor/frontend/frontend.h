@@ -47,6 +47,26 @@ public:
 std::vector<std::string> portable_command(const std::vector<std::string>& command,
                                           const std::filesystem::path& folder);
 
+// How a launch is written: what somebody needs who changes its text.
+struct LaunchText {
+  // Host code that has a known value where the launch is reached: a variable in scope, or what is passed to
+  // the kernel.
+  struct Known {
+    std::string text;       // C++
+    std::string value;      // the Lathe expression, as LaunchSite's are
+    bool needs_cast = true; // not every value of its C++ type is one of `long long`
+  };
+  std::filesystem::path file;
+  std::size_t begin = 0;                // of the call in the text that was parsed, in bytes
+  std::string call;                     // up to its closing parenthesis
+  std::string function;                 // that it stands in
+  std::vector<std::string> arguments;   // of the kernel
+  std::vector<std::string> pointees;    // of the arguments: the types behind pointers, "" for anything else
+  std::string stream;                   // empty: none is named
+  std::vector<Known> known;             // the variables first, from the innermost scope outwards
+  std::string fixed = "it is not read"; // why it cannot be changed, a clause; empty: it can
+};
+
 // A place that launches a kernel, with its host expressions turned into Lathe expressions over the launcher's
 // integer parameters, sizeof_<T> and the kernel's template parameters.
 struct LaunchSite {
@@ -70,6 +90,7 @@ struct LaunchSite {
   std::map<std::string, std::vector<std::string>> launcher_arguments;
   // Complete template argument lists that this file instantiates the kernel with here ({"__half", "16"}).
   std::vector<std::vector<std::string>> instances;
+  LaunchText text;
 };
 
 struct KernelParameter {

@@ -246,7 +246,9 @@ HostValue HostReader::call_function(const FunctionDecl* function, std::vector<Ho
     frame_.variables[definition->getParamDecl(i)] = std::move(argument);
   }
   ++depth_;
+  functions_.push_back(definition);
   execute(definition->getBody());
+  functions_.pop_back();
   --depth_;
   HostValue result = returned_value(frame_.returned);
   frame_ = std::move(outer);

@@ -209,8 +209,9 @@ bool HostReader::record_launch(const CallExpr* call) {
       arguments.push_back(evaluate(argument));
     settings.resize(std::max<std::size_t>(settings.size(), 2));
     const HostValue shared = settings.size() > 2 ? settings[2] : HostValue::integer("0");
+    const LaunchText text = written_launch(launch, arguments);
     for (const KernelReference& kernel : callee.kernels)
-      record(kernel, settings[0], settings[1], shared, arguments, launch->getBeginLoc());
+      record(kernel, settings[0], settings[1], shared, arguments, text, launch->getBeginLoc());
     return true;
   }
   const std::string name = callee_name(call);
@@ -221,6 +222,8 @@ bool HostReader::record_launch(const CallExpr* call) {
   std::vector<HostValue> given;
   for (const Expr* argument : call->arguments())
     given.push_back(evaluate(argument));
+  LaunchText text;
+  text.fixed = "it goes through " + name + ", which may set attributes of the launch";
   const auto resolve = [&](const HostValue& value) {
     return value.kind == HostValue::Kind::address ? variable(value.variable) : value;
   };
@@ -249,22 +252,23 @@ bool HostReader::record_launch(const CallExpr* call) {
                                       : std::vector<HostValue>(given.begin() + 2, given.end());
     for (const KernelReference& kernel : given[1].kernels)
       record(kernel, part("gridDim", unset), part("blockDim", unset),
-             part("dynamicSmemBytes", HostValue::integer("0")), arguments, call->getBeginLoc());
+             part("dynamicSmemBytes", HostValue::integer("0")), arguments, text, call->getBeginLoc());
   } else if (plain && given.size() >= 4) {
     for (const KernelReference& kernel : given[0].kernels)
       record(kernel, given[1], given[2], given.size() > 4 ? given[4] : HostValue::integer("0"),
-             unpacked(given[3]), call->getBeginLoc());
+             unpacked(given[3]), text, call->getBeginLoc());
   }
   return true;
 }
 
 void HostReader::record(const KernelReference& kernel, const HostValue& grid, const HostValue& block,
-                        const HostValue& shared, const std::vector<HostValue>& arguments,
+                        const HostValue& shared, const std::vector<HostValue>& arguments, LaunchText text,
                         SourceLocation location) {
   LaunchRecord launch;
   launch.kernel = kernel;
   launch.location = location;
   LaunchSite& site = launch.site;
+  site.text = std::move(text);
   site.launcher = launcher_;
   site.location = source_.place(context_.getSourceManager().getFileLoc(location));
   site.template_arguments = kernel.arguments;
@@ -362,6 +366,11 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
         if (contains(site.conditions, condition))
           common.push_back(condition);
       known.site.conditions = common;
+      std::erase_if(known.site.text.known, [&](const LaunchText::Known& before) {
+        return std::ranges::none_of(site.text.known, [&](const LaunchText::Known& now) {
+          return now.text == before.text && now.value == before.value;
+        });
+      });
       return;
     }
   launches.push_back(std::move(launch));

@@ -127,12 +127,18 @@ private:
   bool record_launch(const clang::CallExpr* call);
   static void note_members(const HostValue& value, const std::string& path, LaunchSite& site);
   void record(const KernelReference& kernel, const HostValue& grid, const HostValue& block,
-              const HostValue& shared, const std::vector<HostValue>& arguments,
+              const HostValue& shared, const std::vector<HostValue>& arguments, LaunchText text,
               clang::SourceLocation location);
   std::vector<std::string> template_arguments(llvm::ArrayRef<clang::TemplateArgumentLoc> written,
                                               std::vector<std::string>& unreadable);
   std::string type_argument(clang::QualType type);
   std::string function_argument(const clang::Expr* expression);
+
+  // launch_text.cpp
+  LaunchText written_launch(const clang::CUDAKernelCallExpr* launch, const std::vector<HostValue>& arguments);
+  void add_known_variables(const clang::FunctionDecl* function, const std::vector<const clang::Stmt*>& path,
+                           LaunchText& text) const;
+  std::string known_value(const clang::VarDecl* variable) const;
 
   std::string text(const clang::Stmt* statement) const;
   std::string line(clang::SourceLocation location) const;
@@ -144,6 +150,7 @@ private:
   std::map<std::string, std::int64_t> fixed_sizes_; // dimension -> what the text has for it
   Frame frame_;
   std::string launcher_;
+  std::vector<const clang::FunctionDecl*> functions_;  // whose bodies are being read, the outermost first
   std::map<std::string, std::string> queries_;         // key -> dimension
   std::map<std::string, std::uintptr_t> names_;        // dimension -> what it stands for
   std::map<const clang::NamedDecl*, HostValue> bound_; // template parameters while a traits member is read

@@ -63,6 +63,7 @@ void HostReader::read_once(const FunctionDecl* launcher, bool loops_leave_sizes)
   launcher_ = launcher->getNameAsString();
   sizes_.read(launcher);
   fixed_sizes_.clear();
+  functions_ = {launcher};
   program_arguments_.clear();
   if (launcher->isMain() && launcher->getNumParams() > 0)
     program_arguments_ = dimension(launcher->getParamDecl(0)).text;

@@ -153,7 +153,7 @@ void SourceSizes::read(const FunctionDecl* launcher) {
   };
   for (const auto& [variable, value] : in_arguments.variables)
     if (value > LARGEST_OTHER && !in_blocks.variables.contains(variable) && !is_changed(variable) &&
-        !device_words().contains(variable->getNameAsString()))
+        (variable->isLocalVarDecl() || !device_words().contains(variable->getNameAsString())))
       variables_[variable] = value;
   for (const auto& [macro, value] : in_arguments.macros) {
     const bool is_object = std::ranges::any_of(source_.record().macro_uses, [&](const MacroUse& use) {

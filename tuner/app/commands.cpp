@@ -24,6 +24,7 @@ constexpr std::array commands{
     Command{"tune", "find the best configuration for this device, per problem", tune_command},
     Command{"bench", "raw against tuned, side by side, from the results store", bench_command},
     Command{"export", "write the winners for your build: header, CUDA, CMake, JSON or T4", export_command},
+    Command{"patch", "write the change of the place that launches the raw kernel, as a patch", nullptr},
     Command{"report", "what was tried and what it gave: an HTML page, tables, JSON", report_command},
     Command{"doctor", "look at what tuning needs on this machine, and say what to do", doctor_command},
     Command{"devices", "list the GPUs", devices_command},

@@ -45,6 +45,18 @@ std::string ledger_of(const Json& ledger) {
   return text;
 }
 
+// Both, whether or not anybody measured them.
+std::string baselines_of(const Json& json) {
+  const auto found = json.find("Baselines");
+  const auto ratio = [&](const char* name) -> std::string {
+    if (found == json.end() || !found->is_object() || !found->contains(name) || !(*found)[name].is_number())
+      return "not measured";
+    return fmt::format("{:.3f}", (*found)[name].get<double>());
+  };
+  return fmt::format("Raw / time of PyTorch: eager {}, torch.compile {}", ratio("RawOverEager"),
+                     ratio("RawOverCompile"));
+}
+
 // Throws where a field is missing or of another type: the JSON library's way.
 AttemptTree read(const Json& json) {
   AttemptTree tree;
@@ -54,6 +66,7 @@ AttemptTree read(const Json& json) {
   tree.is_host = json.at("Host").get<bool>();
   tree.ended = json.at("Ended").get<std::string>();
   tree.ledger = ledger_of(json.at("Ledger"));
+  tree.baselines = baselines_of(json);
   const int best = json.at("Best").get<int>();
   std::map<int, std::vector<Attempt>> children; // by parent
   for (const Json& node : json.at("Tree")) {
@@ -105,8 +118,8 @@ Result<AttemptTree> read_attempts(const std::filesystem::path& folder) {
 }
 
 std::string attempts_markdown(const AttemptTree& tree) {
-  std::string text = fmt::format("# Attempts on {} of {}\n\n{}.\n\n- raw kernel\n", tree.kernel, tree.source,
-                                 title_of(tree));
+  std::string text = fmt::format("# Attempts on {} of {}\n\n{}. {}.\n\n- raw kernel\n", tree.kernel,
+                                 tree.source, title_of(tree), tree.baselines);
   for (const Attempt& attempt : tree.attempts)
     text += fmt::format("{}- {}. {}: {}{}{}; why: {}\n",
                         std::string(static_cast<std::size_t>(2 * attempt.depth), ' '), attempt.id,
@@ -135,8 +148,8 @@ std::string attempts_html(const AttemptTree& tree) {
   }
   return fmt::format(
       "<section aria-labelledby=\"attempts-h\"><h2 id=\"attempts-h\">How {} was improved</h2><p "
-      "class=\"dim\">{}{}</p>{}</section>\n",
-      escape(tree.kernel), escape(title_of(tree)),
+      "class=\"dim\">{}. {}{}</p>{}</section>\n",
+      escape(tree.kernel), escape(title_of(tree)), escape(tree.baselines),
       tree.ended.empty() ? "" : ". Stopped: " + escape(tree.ended),
       report::table("Attempts", {"attempt", "on", "gave", "why", "with"}, rows));
 }

@@ -24,6 +24,7 @@ struct AttemptTree {
   bool is_host = false;
   std::string ended;             // why the run stopped; empty: it has not
   std::string ledger;            // what it took, in words
+  std::string baselines;         // raw / time of PyTorch, eager and compiled, in words
   std::vector<Attempt> attempts; // each behind its parent and its parent's earlier children
 };
 

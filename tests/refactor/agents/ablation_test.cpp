@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
+#include <set>
 
 namespace lathe::refactor::agents {
 namespace {
@@ -75,6 +77,85 @@ TEST(Ablation, IsDeterministic) {
   ASSERT_TRUE(first.ok() && second.ok());
   for (std::size_t i = 0; i < first->arms[0].runs.size(); ++i)
     EXPECT_EQ(first->arms[0].runs[i].best, second->arms[0].runs[i].best);
+}
+
+// Answers as a language model does: the actions' names are the likelier the earlier they stand.
+constexpr const char* MODEL =
+    "command:awk '{ sub(/.*\"continuations\":\\[/, \"\"); sub(/\\].*/, \"\"); n = gsub(/\",\"/, \"\") + 1; "
+    "printf \"{\\\"log_probabilities\\\":[\"; for (i = 1; i <= n; ++i) printf \"%s-%d\", i > 1 ? \",\" : "
+    "\"\", "
+    "3 * i; print \"]}\" }'";
+
+TEST(Ablation, AnArmsModelIsAskedAndCounted) {
+  Arm arm{.name = "model", .planner = "policy", .policy = MODEL};
+  AblationPlan plan = small_plan({arm, {.name = "heuristic", .planner = "heuristic"}});
+  plan.seeds = {1};
+  const auto result = run(plan);
+  ASSERT_TRUE(result.ok()) << result.error().sentence();
+  EXPECT_EQ(result->training_seconds, 0) << "nothing learns where a model is the only policy";
+  for (const ArmRun& one : result->arms[0].runs) {
+    EXPECT_EQ(one.calls, one.attempts) << "one question an attempt";
+    EXPECT_GT(one.tokens, one.calls) << "at least those of the prompts";
+  }
+  for (const ArmRun& one : result->arms[1].runs)
+    EXPECT_EQ(one.calls + one.tokens, 0);
+}
+
+TEST(Ablation, AnArmsModelChooses) {
+  // Of the first offered actions alone, and of a choice by lot.
+  AblationPlan plan = small_plan({{.name = "model", .planner = "policy", .steps = 1, .policy = MODEL},
+                                  {.name = "uniform", .planner = "uniform", .steps = 1}});
+  plan.attempts = 1;
+  plan.seeds = {1, 2, 3, 4, 5, 6, 7, 8};
+  const auto result = run(plan);
+  ASSERT_TRUE(result.ok()) << result.error().sentence();
+  const auto kinds = [&](const ArmResult& of) {
+    std::set<double> seen;
+    for (const ArmRun& one : of.runs)
+      if (one.kernel == "b")
+        seen.insert(one.final_speedup());
+    return seen.size();
+  };
+  EXPECT_LT(kinds(result->arms[0]), kinds(result->arms[1]));
+}
+
+TEST(Ablation, AnArmsBudgetIsThatOfAllItsRuns) {
+  Arm arm{.name = "model", .planner = "policy", .policy = MODEL};
+  arm.policy_budget.calls = 5;
+  AblationPlan plan = small_plan({arm});
+  plan.seeds = {1};
+  const auto result = run(plan);
+  ASSERT_TRUE(result.ok()) << result.error().sentence();
+  std::int64_t calls = 0;
+  for (const ArmRun& one : result->arms[0].runs) {
+    calls += one.calls;
+    EXPECT_EQ(one.attempts, 12) << "the arm goes on without its model";
+  }
+  EXPECT_EQ(calls, 5);
+}
+
+TEST(Ablation, PlansNameModels) {
+  const auto read = [](const std::string& arm) {
+    return plan_from_json(nlohmann::ordered_json::parse("{\"Arms\": [" + arm + "]}"));
+  };
+  const auto plan = read(R"({"Name": "m", "Planner": "policy", "Policy": "command:cat", "PolicyCalls": 7,
+                             "PolicyTokens": 900, "PolicyTemperature": 0.5})");
+  ASSERT_TRUE(plan.ok()) << plan.error().sentence();
+  EXPECT_EQ(plan->arms[0].policy, "command:cat");
+  EXPECT_EQ(plan->arms[0].policy_budget.calls, 7);
+  EXPECT_EQ(plan->arms[0].policy_budget.tokens, 900);
+  EXPECT_EQ(plan->arms[0].policy_temperature, 0.5);
+  for (const auto& [arm, why] : std::map<std::string, std::string>{
+           {R"({"Name": "m", "Planner": "policy", "Policy": "weights.json"})", "names no language model"},
+           {R"({"Name": "m", "Planner": "memory", "Policy": "command:cat"})", "its planner is memory"},
+           {R"({"Name": "m", "Planner": "policy", "PolicyCalls": 7})", "PolicyCalls is without a Policy"},
+           {R"({"Name": "m", "Planner": "policy", "Policy": "command:cat", "PolicyTokens": 0})", "below 1"},
+           {R"({"Name": "m", "Planner": "policy", "Policy": "command:cat", "PolicyTemperature": 0})",
+            "above 0"}}) {
+    const auto refused = read(arm);
+    ASSERT_FALSE(refused.ok()) << arm;
+    EXPECT_NE(refused.error().sentence().find(why), std::string::npos) << refused.error().sentence();
+  }
 }
 
 TEST(Ablation, WhatWasLearntElsewhereHalvesTheAttempts) {

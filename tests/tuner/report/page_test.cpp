@@ -171,11 +171,17 @@ TEST_F(Page, ShowsWhatOptimizeTriedWhyAndWhatItGave) {
                         "    - 3. split-block(BLOCK): **2.000 times as fast as raw**, the best"));
   EXPECT_THAT(markdown, HasSubstr("2. rewriting by a model: refused: bounds: line 7"));
   EXPECT_THAT(markdown, HasSubstr("3 calls of the policy model with 900 tokens"));
+  EXPECT_THAT(markdown, HasSubstr("Raw / time of PyTorch: eager not measured, torch.compile not measured."));
+  history["Baselines"] = {{"RawOverEager", 0.25}, {"RawOverCompile", nullptr}};
+  ASSERT_TRUE(write_file(run.path() / "history.json", history.dump()).ok());
+  attempts = read_attempts(run.path());
+  ASSERT_TRUE(attempts.ok()) << attempts.error().sentence();
   made.attempts = std::move(*attempts);
   const std::string html = report_html(made);
   EXPECT_EQ(nesting_fault(html), "");
   for (const char* words :
-       {"How scale was improved", "because &lt;of 3&gt;", "<b>best</b>", "Stopped: the budget"})
+       {"How scale was improved", "because &lt;of 3&gt;", "<b>best</b>", "Stopped: the budget",
+        "Raw / time of PyTorch: eager 0.250, torch.compile not measured"})
     EXPECT_THAT(html, HasSubstr(words));
   for (const char* broken :
        {"", "[]", "{\"Schema\": 2}", "{\"Schema\": 1}", "{\"Schema\": 1, \"Kernel\": 7}"}) {
