@@ -265,7 +265,8 @@ Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& sou
   LATHE_TRY(Subject subject, extract_subject(request, source));
   subject.guessed_problems = subject.facts.problems.empty();
   if (subject.guessed_problems)
-    subject.facts.problems = usual_problems(subject.raw, subject.own_sizes, subject.architecture, subject.notes);
+    subject.facts.problems =
+        usual_problems(subject.raw, subject.own_sizes, subject.architecture, subject.notes);
   LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
   LATHE_CHECK(size_buffers(subject, request.parse));
   if (subject.guessed_problems)

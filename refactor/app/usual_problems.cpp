@@ -224,7 +224,8 @@ bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& pr
 
 } // namespace
 
-std::vector<Problem> usual_problems(const Candidate& raw, const std::map<std::string, std::int64_t>& own_sizes,
+std::vector<Problem> usual_problems(const Candidate& raw,
+                                    const std::map<std::string, std::int64_t>& own_sizes,
                                     const std::string& architecture, std::vector<std::string>& assumptions) {
   Problem common;
   std::vector<std::string> counts; // dimensions that are small in one call and large in another

@@ -10,9 +10,9 @@ namespace lathe::refactor {
 
 // Sizes for a kernel that comes without a workload: guesses by the dimensions' names, within what a block may
 // have on the architecture; each said in `assumptions`. `own_sizes`: of dimensions that the source fixes.
-std::vector<Problem> usual_problems(const Candidate& raw, const std::map<std::string, std::int64_t>& own_sizes,
-                                    const std::string& architecture,
-                                    std::vector<std::string>& assumptions);
+std::vector<Problem> usual_problems(const Candidate& raw,
+                                    const std::map<std::string, std::int64_t>& own_sizes,
+                                    const std::string& architecture, std::vector<std::string>& assumptions);
 
 // Halves guessed sizes, the largest first, until the buffers are no more than any device holds: a matrix of n
 // by n is much larger than n says. Each change is said in `assumptions`.

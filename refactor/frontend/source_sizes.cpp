@@ -77,9 +77,9 @@ public:
         !(function->hasAttr<CUDAGlobalAttr>() || function->hasAttr<CUDADeviceAttr>()))
       return true;
     const ASTContext& context = function->getASTContext();
-    const CharSourceRange range = Lexer::makeFileCharRange(
-        CharSourceRange::getTokenRange(function->getSourceRange()), context.getSourceManager(),
-        context.getLangOpts());
+    const CharSourceRange range =
+        Lexer::makeFileCharRange(CharSourceRange::getTokenRange(function->getSourceRange()),
+                                 context.getSourceManager(), context.getLangOpts());
     for (std::string& word :
          identifiers(Lexer::getSourceText(range, context.getSourceManager(), context.getLangOpts()).str()))
       words_.insert(std::move(word));

@@ -1,5 +1,6 @@
-// Sizes that a program fixes in its text: `#define N (1 << 24)`, `const int n = 4096;`, passed to a kernel that
-// takes them as run-time arguments. The kernel works for others, and a template has to be tried at others.
+// Sizes that a program fixes in its text: `#define N (1 << 24)`, `const int n = 4096;`, passed to a kernel
+// that takes them as run-time arguments. The kernel works for others, and a template has to be tried at
+// others.
 #pragma once
 
 #include "refactor/frontend/parsed_source.h"

@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/StringRef.h>
+#include <llvm/Analysis/CFG.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
@@ -182,18 +183,34 @@ std::map<std::string, unsigned> index_bits(KernelIr& kernel, llvm::Value* pointe
   return found;
 }
 
-LaunchWaits::LaunchWaits(Function& kernel) : tree_(kernel) {
-  for (const Instruction& instruction : instructions(kernel)) {
-    const auto* call = dyn_cast<CallBase>(&instruction);
-    const auto* assembly = call ? dyn_cast<InlineAsm>(call->getCalledOperand()) : nullptr;
-    if (assembly && StringRef(assembly->getAsmString()).contains("griddepcontrol.wait"))
-      waits_.push_back(&instruction);
-  }
+bool is_launch_wait(const Instruction& instruction) {
+  const auto* call = dyn_cast<CallBase>(&instruction);
+  const auto* assembly = call ? dyn_cast<InlineAsm>(call->getCalledOperand()) : nullptr;
+  return assembly && StringRef(assembly->getAsmString()).contains("griddepcontrol.wait");
 }
 
-bool LaunchWaits::before(const Instruction& instruction) const {
-  return std::ranges::any_of(waits_, [&](const Instruction* wait) {
-    return wait != &instruction && tree_.dominates(wait, &instruction);
+bool is_atomic(const Instruction& instruction) {
+  const auto* call = dyn_cast<CallBase>(&instruction);
+  const Function* callee = call ? call->getCalledFunction() : nullptr;
+  return isa<AtomicRMWInst>(instruction) || isa<AtomicCmpXchgInst>(instruction) ||
+         (callee && callee->getName().starts_with("llvm.nvvm.atomic"));
+}
+
+Milestones::Milestones(Function& kernel, bool (*is_one)(const Instruction&)) : tree_(kernel) {
+  for (const Instruction& instruction : instructions(kernel))
+    if (is_one(instruction))
+      places_.push_back(&instruction);
+}
+
+bool Milestones::before(const Instruction& instruction) const {
+  return std::ranges::any_of(places_, [&](const Instruction* place) {
+    return place != &instruction && tree_.dominates(place, &instruction);
+  });
+}
+
+bool Milestones::may_be_before(const Instruction& instruction) const {
+  return std::ranges::any_of(places_, [&](const Instruction* place) {
+    return place != &instruction && isPotentiallyReachable(place, &instruction, nullptr, &tree_);
   });
 }
 

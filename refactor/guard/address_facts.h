@@ -23,16 +23,22 @@ bool is_divisor(const llvm::Argument& parameter);
 // bit they reach the address at most, pieces of one value together.
 std::map<std::string, unsigned> index_bits(KernelIr& kernel, llvm::Value* pointer);
 
-// The places at which a kernel waits for the launch that it depends on.
-class LaunchWaits {
+// Waits for the launch that the kernel's depends on.
+bool is_launch_wait(const llvm::Instruction& instruction);
+bool is_atomic(const llvm::Instruction& instruction);
+
+// The places at which a kernel does something that others have to come after.
+class Milestones {
 public:
-  explicit LaunchWaits(llvm::Function& kernel);
-  // Whether the kernel has waited whenever the instruction is executed.
+  Milestones(llvm::Function& kernel, bool (*is_one)(const llvm::Instruction&));
+  // Whether the kernel has passed one whenever the instruction is executed.
   bool before(const llvm::Instruction& instruction) const;
+  // Whether it may have: some path leads from one to the instruction.
+  bool may_be_before(const llvm::Instruction& instruction) const;
 
 private:
   llvm::DominatorTree tree_;
-  std::vector<const llvm::Instruction*> waits_;
+  std::vector<const llvm::Instruction*> places_;
 };
 
 } // namespace lathe::refactor

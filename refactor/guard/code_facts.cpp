@@ -53,7 +53,8 @@ std::string type_name(Type* type) {
 class FactReader {
 public:
   FactReader(KernelIr& kernel, CodeFacts& facts)
-      : kernel_(kernel), waits_(kernel.function()), facts_(facts) {}
+      : kernel_(kernel), waits_(kernel.function(), is_launch_wait), atomics_(kernel.function(), is_atomic),
+        facts_(facts) {}
 
   void read() {
     for (Instruction& instruction : instructions(kernel_.function()))
@@ -75,8 +76,13 @@ private:
     for (const Root& root : kernel_.roots(pointer)) {
       MemoryUse& use = facts_.memory[root];
       use.atomic |= atomic;
-      if (atomic)
+      if (atomic) {
         use.atomic_operations.insert(operation_of(instruction));
+        use.atomic_result_used |= !instruction.use_empty();
+      } else if (reads) {
+        use.plain_read = true;
+        use.read_before_atomic |= !atomics_.may_be_before(instruction);
+      }
       use.address_parameters.merge(kernel_.scalars_in(pointer));
       for (const auto& [from, bits] : index_bits(kernel_, pointer))
         use.index_bits[from] = std::max(use.index_bits[from], bits);
@@ -232,7 +238,7 @@ private:
   }
 
   KernelIr& kernel_;
-  LaunchWaits waits_;
+  Milestones waits_, atomics_;
   CodeFacts& facts_;
 };
 

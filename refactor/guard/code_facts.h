@@ -31,6 +31,10 @@ struct MemoryUse {
   // Of indices that its addresses are computed from: where they were read, and how many of their bits arrive.
   std::map<Root, unsigned> index_bits;
   bool before_wait = false; // accessed where no `griddepcontrol.wait` has been executed in every case
+  bool plain_read = false;  // not by an atomic operation
+  // So, and where no path from an atomic operation on anything leads.
+  bool read_before_atomic = false;
+  bool atomic_result_used = false;         // of some atomic operation
   std::set<std::string> atomic_operations; // with their scope: "add system", "llvm.nvvm.atomic.add.gen.i.cta"
 };
 

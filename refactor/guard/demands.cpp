@@ -79,7 +79,7 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
         settings.integers[i] = *fill;
     return demands.back();
   };
-  constexpr std::uint64_t KINDS = 4;
+  constexpr std::uint64_t KINDS = 6;
   switch (drawn / ONE_RUN_IN % KINDS) {
   case 0: // two kernels that a launcher chooses between may part at zeros
     on_data(Data::zeros, IntegerFill::Kind::zeros, " on zeros").is_demanded = !configuration.flag_is_set();
@@ -87,6 +87,12 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   case 1: // each input on its own side
   case 2:
     on_data(Data::far, IntegerFill::Kind::large, " on numbers far from zero");
+    break;
+  case 3:
+    on_data(Data::huge, IntegerFill::Kind::usual, " on numbers whose squares overflow");
+    break;
+  case 4:
+    on_data(Data::tiny, IntegerFill::Kind::usual, " on numbers whose squares vanish");
     break;
   default:
     on_data(Data::coarse, IntegerFill::Kind::small, " on halves, ties among them");
@@ -100,6 +106,12 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
       others[i] = {*integers[i].below_zero};
     else if (const auto indices = integers[i].indices(*shape.workload, i))
       others[i] = *indices;
+  }
+  constexpr std::uint64_t ONE_ZERO_IN = 3;
+  if (has_real_scalars(*shape.workload) && drawn / (ONE_RUN_IN * KINDS * ONE_KIND_IN) % ONE_ZERO_IN == 0) {
+    TrialSettings& settings = demand(nullptr, " with zero for each real number among the arguments");
+    settings.zero_scalars = true;
+    settings.seed = own_seed;
   }
   if (!others.empty()) {
     TrialSettings& settings = demand(nullptr, " on other integers, which the raw kernel takes");

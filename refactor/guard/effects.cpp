@@ -71,6 +71,17 @@ void compare_memory(const JudgedPair& subject, const FactPair& pair, Findings& f
       findings.fail("the template reads " + name +
                     ", which the kernel writes, through the read-only path, and the raw kernel does not" +
                     where);
+    // Blocks run one after another here, at the same time on a device: what one reads of another's without
+    // being told is seen by no run.
+    if (raw.atomic && use.plain_read && !raw.plain_read)
+      findings.fail("the template reads " + name +
+                    " without an atomic operation, and the raw kernel with atomic ones alone" + where);
+    if (raw.plain_read && !raw.read_before_atomic && use.read_before_atomic)
+      findings.fail("the template reads " + name +
+                    " before an atomic operation that the raw kernel executes before all such reads" + where);
+    if (raw.atomic && use.atomic && raw.atomic_result_used && !use.atomic_result_used)
+      findings.fail("the template makes no use of what the atomic update of " + name +
+                    " returns, and the raw kernel does" + where);
     if (use.atomic && !raw.atomic)
       findings.fail("the template updates " + name + " atomically, which the raw kernel does not" + where);
     for (const std::string& operation : use.atomic_operations)

@@ -24,9 +24,15 @@ void strew(element::DType dtype, Data data, std::uint64_t seed, std::span<std::b
     const std::uint64_t hash = element::mix(seed ^ element::mix(i + 0x51ed));
     if (hash % (count < 256 ? 4 : 32) != 0)
       continue;
-    const double value =
-        data == Data::nans ? std::numeric_limits<double>::quiet_NaN() : specials[hash >> 8 & 7];
-    element::store(dtype, bytes.data(), i, element::encode(dtype, value));
+    // A device's own NaN has all bits but the sign (PTX ISA, "Floating point"); others have fewer.
+    constexpr std::uint64_t ONE_BIT = 1;
+    const std::uint64_t device_nan = (ONE_BIT << (8 * element::size_of(dtype) - 1)) - 1;
+    const bool is_nan = data == Data::nans;
+    element::store(dtype, bytes.data(), i,
+                   is_nan && (hash >> 8 & 1) != 0
+                       ? device_nan
+                       : element::encode(dtype, is_nan ? std::numeric_limits<double>::quiet_NaN()
+                                                       : specials[hash >> 8 & 7]));
   }
 }
 
@@ -36,6 +42,9 @@ bool may_be_negative(const Workload::Buffer& buffer) {
   return buffer.fill.kind == Fill::Kind::uniform ? buffer.fill.low < 0
                                                  : buffer.fill.mean < 3 * buffer.fill.spread;
 }
+
+// Of single precision, with room for sums.
+constexpr double HUGE_NUMBER = 1e20, TINY_NUMBER = 1e-25;
 
 // Every element anew, as `data` says.
 void replace_all(const Workload::Buffer& description, element::DType dtype, Data data, std::uint64_t seed,
@@ -53,7 +62,16 @@ void replace_all(const Workload::Buffer& description, element::DType dtype, Data
       halves = side * std::abs(halves);
     if (halves == 0 && both)
       halves = (hash >> 32 & 1) != 0 ? -0.0 : 0.0;
-    const double value = data == Data::zeros ? 0.0 : data == Data::far ? side * (90 + 40 * share) : halves;
+    const double sign = !both || (hash & 1) != 0 ? 1 : -1;
+    double value = halves;
+    if (data == Data::zeros)
+      value = 0;
+    else if (data == Data::far)
+      value = side * (90 + 40 * share);
+    else if (data == Data::huge)
+      value = sign * HUGE_NUMBER * (1 + share);
+    else if (data == Data::tiny)
+      value = sign * TINY_NUMBER * (1 + share);
     element::store(dtype, bytes.data(), i, element::encode(dtype, value));
   }
 }
@@ -119,9 +137,13 @@ private:
     case Data::zeros:
     case Data::far:
     case Data::coarse:
+    case Data::huge:
+    case Data::tiny:
       if (description.direction != Direction::out &&
           (kind == Fill::Kind::normal || kind == Fill::Kind::uniform) && element::size_of(dtype) > 1 &&
-          (data != Data::zeros || may_be_negative(description)))
+          (data != Data::zeros || may_be_negative(description)) &&
+          ((data != Data::huge && data != Data::tiny) ||
+           (dtype != element::f16 && kind == Fill::Kind::normal)))
         replace_all(description, dtype, data, seed, bytes);
       break;
     case Data::usual:
@@ -167,6 +189,8 @@ std::optional<bool> switch_of(const Workload::Parameter& parameter) {
 Value value_in_trial(const Workload::Parameter& parameter, const TrialSettings& settings) {
   if (settings.other_scalars && is_real_scalar(parameter))
     return other_number(parameter.value);
+  if (settings.zero_scalars && is_real_scalar(parameter))
+    return 0.0;
   if (const auto is_on = switch_of(parameter); settings.other_switches && is_on)
     return !*is_on;
   return parameter.value;
@@ -332,6 +356,12 @@ TrialComparison compare_trials(const Workload& workload, const TrialResult& temp
       sort(reference);
     }
     const auto element_size = static_cast<std::size_t>(element::size_of(*dtype));
+    // Where the raw kernel itself overflows, in which way is nobody's business.
+    if (settings.data == Data::huge && element::is_real(*dtype))
+      for (std::uint64_t k = 0; k < description.count; ++k)
+        if (const std::uint64_t bits = element::load(*dtype, reference.data(), k);
+            !std::isfinite(element::decode(*dtype, bits)))
+          element::store(*dtype, out.data(), k, bits);
     const bool is_small = element::is_real(*dtype) && element_size <= 2;
     comparison.small += is_small ? description.count : 0;
     if (out == reference)

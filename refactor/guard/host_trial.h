@@ -23,6 +23,8 @@ enum class Data {
   // In place of numbers around zero:
   zeros,
   far,    // from zero, each buffer on one side of it: exponentials vanish there, or overflow
+  huge,   // squares overflow, sums do not
+  tiny,   // squares vanish
   coarse, // halves, with ties and zeros of both signs, all of one sign or not: what rounding and comparing
           // decide
 };
@@ -42,6 +44,7 @@ struct TrialSettings {
   bool strides_apart = false;     // on ReferenceRuns::strides_apart
   bool other_divisors = false;    // on ReferenceRuns::other_divisors
   bool other_scalars = false;     // real numbers among the arguments have other values
+  bool zero_scalars = false;      // they are zero
   bool other_switches = false;    // truth values among the arguments are the other one
   // Two buffers, by index, that share memory: the first's, which holds what the second's would.
   std::optional<std::pair<std::size_t, std::size_t>> shared_buffers;

@@ -26,6 +26,23 @@ bool decides_rounding(const std::string& name) {
          std::regex_match(name, named);
 }
 
+// Sums and products that no compiler may fuse: `__fmul_rn`, `__dadd_rn`.
+bool is_kept_apart(const std::string& name) {
+  static const std::regex pattern(R"(__(f|d|h|h2)(mul|add|sub)_rn)");
+  return std::regex_match(name, pattern);
+}
+
+bool is_fused(const std::string& name) {
+  static const std::regex pattern(R"((std::)?fmaf?|__fmaf?_rn|__hfma2?)");
+  return std::regex_match(name, pattern);
+}
+
+// "-fmad=false" among the options of the raw kernel: nothing is fused there.
+bool forbids_fusing(const JudgedPair& subject) {
+  return std::ranges::any_of(subject.spec.reference.compile_options,
+                             [](const std::string& option) { return option.ends_with("fmad=false"); });
+}
+
 // Products of which bits are dropped, and quotients made of them.
 bool is_part_of_product(const std::string& name) {
   static const std::regex pattern(R"(__u?mul(24|hi|64hi))");
@@ -101,6 +118,20 @@ CheckResult check_precision(const JudgedPair& subject) {
       if (narrows && !pair.raw_source->library_calls.contains(name))
         findings.report("the template converts by " + name + ", which the raw kernel does not" + where);
     }
+    for (const auto& [name, count] : pair.raw_source->library_calls)
+      if (is_kept_apart(name) && !pair.template_source->library_calls.contains(name))
+        find("the template no longer calls " + name + ", without which the compiler fuses");
+    const bool keeps_products_apart =
+        std::ranges::any_of(pair.raw_source->library_calls, [](const auto& call) {
+          return is_kept_apart(call.first) && call.first.find("mul") != std::string::npos;
+        });
+    if (keeps_products_apart && pair.raw_source->real_products == 0 &&
+        pair.template_source->real_products > 0)
+      find("the template has a product that the compiler may fuse with a sum, and the raw kernel has none");
+    if (forbids_fusing(subject))
+      for (const auto& [name, count] : pair.template_source->library_calls)
+        if (is_fused(name) && !pair.raw_source->library_calls.contains(name))
+          find("the template calls " + name + ", and the raw kernel is compiled with -fmad=false");
     for (const std::string& cast : pair.template_source->narrowing_casts)
       if (cast[0] == 'f' && !pair.raw_source->narrowing_casts.contains(cast))
         find("the template narrows a value (" + cast + ")");

@@ -125,6 +125,8 @@ public:
           facts_.variables.emplace(std::pair(function_, variable->getNameAsString()), *width);
       if (!fresh && at->second.first == width->first)
         at->second.second = std::min(at->second.second, width->second);
+      else if (width->first == 'f')
+        at->second = *width; // an index may have the name that a sum has in another scope
     }
     return true;
   }
@@ -137,6 +139,7 @@ public:
     return true;
   }
   bool VisitBinaryOperator(BinaryOperator* operation) {
+    facts_.real_products += operation->getOpcode() == BO_Mul && operation->getType()->isRealFloatingType();
     if (operation->isComparisonOp()) {
       const std::string relation = BinaryOperator::getOpcodeStr(operation->getOpcode()).str();
       note_bound(relation, operation->getLHS(), operation->getRHS());

@@ -27,8 +27,9 @@ struct SourceFacts {
   std::set<std::string> constants;     // variables outside functions that are
   bool recursive = false;
   // Narrowest arithmetic type of the local variables of one name in one function: ("k", "sum") -> {'f', 32};
-  // 'i' for integers.
+  // 'i' for integers, where none of them is a real number.
   std::map<std::pair<std::string, std::string>, std::pair<char, int>> variables;
+  int real_products = 0;                    // "a * b" of real numbers, where the file itself has them
   std::map<std::string, int> real_literals; // by value as text, absolute value: occurrences
   // Integers, other than 0 and 1, that a run-time value is compared with: "== 4096"; that it is held below or
   // above: "min 4096"; and by whose power of two it is divided where only zero or not is asked: ">> 16".

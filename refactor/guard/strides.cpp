@@ -62,7 +62,7 @@ std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const W
 
 std::shared_ptr<const Workload> with_other_divisors(const std::shared_ptr<const Workload>& workload,
                                                     const Strides& strides) {
-  constexpr std::int64_t FACTOR = 2; // what divides the number still does
+  constexpr std::int64_t FACTOR = 3; // what divides the number still does, and it is no power of two
   std::shared_ptr<Workload> other;
   for (const int parameter : strides.divisors) {
     const auto index = static_cast<std::size_t>(parameter);
@@ -72,15 +72,18 @@ std::shared_ptr<const Workload> with_other_divisors(const std::shared_ptr<const 
     const auto* value = std::get_if<std::int64_t>(&workload->parameters[index].value);
     if (!value || *value < 1)
       continue;
-    if (!other) {
-      const auto apart = with_strides_apart(workload, strides);
-      other = std::make_shared<Workload>(apart ? *apart : *workload);
-    }
+    if (!other)
+      other = std::make_shared<Workload>(*workload);
     other->parameters[index].value = *value * FACTOR;
   }
-  if (other)
-    for (Workload::Buffer& buffer : other->buffers)
-      buffer.count *= static_cast<std::uint64_t>(FACTOR);
+  if (!other)
+    return nullptr;
+  for (const int parameter : strides.parameters)
+    if (const auto index = static_cast<std::size_t>(parameter); index < other->parameters.size())
+      if (auto* value = std::get_if<std::int64_t>(&other->parameters[index].value))
+        *value *= FACTOR;
+  for (Workload::Buffer& buffer : other->buffers)
+    buffer.count *= static_cast<std::uint64_t>(FACTOR);
   return other;
 }
 

@@ -25,8 +25,8 @@ Strides strides_of(const ParsedSide& raw);
 std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const Workload>& workload,
                                                    const Strides& strides);
 
-// The workload with every divisor that is the same for all problems twice as large, and its buffers too; with
-// strides apart, as pages of more places lie further from each other. Null where there is none.
+// The workload with every divisor that is the same for all problems three times as large, and its strides and
+// buffers too: pages of more places lie further from each other. Null where there is none.
 std::shared_ptr<const Workload> with_other_divisors(const std::shared_ptr<const Workload>& workload,
                                                     const Strides& strides);
 

@@ -18,6 +18,7 @@ protected:
     auto folder = TemporaryFolder::create("launcher");
     ASSERT_TRUE(folder.ok());
     folder_.emplace(std::move(*folder));
+    write(".git/HEAD", "ref: refs/heads/main\n"); // what lies beside the folder is not looked at
     write("kernels/scale.cu", "namespace lib {\n"
                               "__global__ void scale(float* x, float by, int n) {\n"
                               "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
