@@ -407,6 +407,39 @@ void launch(float* out, const float* in, int width, int depth) {
   EXPECT_THAT(assumptions, testing::Contains(HasSubstr("halved")));
 }
 
+TEST(UsualProblems, WhatTheSourceFixesIsNotGuessed) {
+  const auto raw = raw_of(R"(
+#define ROWS 3000
+__global__ void k(float* x, int rows, int width) {
+  for (int i = threadIdx.x; i < width; i += blockDim.x) {
+    x[(blockIdx.x % rows) * width + i] = 1;
+  }
+}
+void launch(float* x, int width) { k<<<ROWS, 128>>>(x, ROWS, width); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.dimensions, testing::UnorderedElementsAre("ROWS", "width"));
+  EXPECT_THAT(raw->own_sizes, testing::UnorderedElementsAre(testing::Pair("ROWS", 3000)));
+  EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("ROWS = 3000, as in the source")));
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, raw->own_sizes, "sm_90", assumptions);
+  ASSERT_FALSE(problems.empty());
+  for (const Problem& problem : problems)
+    EXPECT_EQ(problem.dimensions.at("ROWS"), 3000);
+}
+
+TEST(UsualProblems, ABlockHasThreadsWhateverTheType) {
+  const auto raw = raw_of(R"(
+template <class T> __global__ void k(T* x, int m, int n) { x[blockIdx.x * n + threadIdx.x] = T(1); }
+template <class T> void launch(T* x, int m, int n) { k<T><<<m, n / 4 / (4 / sizeof(T))>>>(x, m, n); }
+void both(float* a, __half* b, int m, int n) { launch(a, m, n); launch(b, m, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  for (const Problem& problem : usual_problems(raw->candidate, {}, "sm_90", assumptions))
+    EXPECT_GE(problem.dimensions.at("n"), 8);
+}
+
 // Not 27 problems of three counts; and a row's length is not a count, nor a switch a size.
 TEST(UsualProblems, NamesSayWhatSizesAreUsual) {
   const auto raw = raw_of(R"(

@@ -1,0 +1,88 @@
+// Sizes that a program fixes in its text and gives to kernels that take them at run time.
+#include "refactor/frontend/frontend.h"
+#include "tests/refactor/frontend/sources.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lathe::refactor {
+namespace {
+
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+// The first launch of kernel k.
+LaunchSite launch_in(const std::string& text) {
+  static std::vector<std::unique_ptr<ParsedSource>> kept;
+  kept.push_back(parse_text(text));
+  if (!kept.back())
+    return {};
+  EXPECT_THAT(kept.back()->errors(), IsEmpty());
+  const auto found = find_kernel(*kept.back(), "k");
+  if (!found.ok() || found->launches.empty()) {
+    ADD_FAILURE() << text;
+    return {};
+  }
+  return found->launches.front();
+}
+
+const std::string KERNEL =
+    "__global__ void k(float* x, int n, int rows) { if (threadIdx.x < n) x[rows] = n; }\n";
+
+TEST(SourceSizes, MacrosAndConstantsAreDimensions) {
+  const LaunchSite site =
+      launch_in("#define N (1 << 20)\nconst int ROWS = 4096;\n" + KERNEL +
+                "void run(float* x) { k<<<dim3((N + 255) / 256, ROWS), 256>>>(x, N, ROWS); }");
+  EXPECT_EQ(site.grid[0], "(N + 255) / 256");
+  EXPECT_EQ(site.grid[1], "ROWS");
+  EXPECT_EQ(site.arguments.at("n"), "N");
+  EXPECT_EQ(site.arguments.at("rows"), "ROWS");
+  EXPECT_THAT(site.fixed_sizes, UnorderedElementsAre(Pair("N", 1 << 20), Pair("ROWS", 4096)));
+}
+
+TEST(SourceSizes, AMacroMadeOfAnotherFollowsIt) {
+  const LaunchSite site = launch_in("#define N 1024\n#define TOTAL (N * 3)\n" + KERNEL +
+                                    "void run(float* x) { k<<<TOTAL / 128, 128>>>(x, TOTAL, N); }");
+  EXPECT_EQ(site.arguments.at("n"), "N * 3");
+  EXPECT_EQ(site.grid[0], "N * 3 / 128");
+  EXPECT_THAT(site.fixed_sizes, UnorderedElementsAre(Pair("N", 1024)));
+}
+
+TEST(SourceSizes, AVariableOfTheLaunchersIsOneUnlessItChanges) {
+  const std::string launch = "k<<<n / 64, 64>>>(x, n, 1); }";
+  EXPECT_THAT(launch_in(KERNEL + "void run(float* x) { int n = 1 << 22; " + launch).fixed_sizes,
+              UnorderedElementsAre(Pair("n", 1 << 22)));
+  EXPECT_THAT(
+      launch_in(KERNEL + "void run(float* x, bool half) { int n = 1 << 22; if (half) n /= 2; " + launch)
+          .fixed_sizes,
+      IsEmpty());
+  EXPECT_THAT(
+      launch_in("void ask(int*);\n" + KERNEL + "void run(float* x) { int n = 1 << 22; ask(&n); " + launch)
+          .fixed_sizes,
+      IsEmpty());
+}
+
+TEST(SourceSizes, WhatTheKernelOrTheBlockHasByNumberIsNone) {
+  // The kernel's own text would not follow.
+  EXPECT_THAT(launch_in("#define N 4096\n__global__ void k(float* x, int n, int rows) { x[N - n] = 1; }\n"
+                        "void run(float* x) { k<<<N / 64, 64>>>(x, N, 1); }")
+                  .fixed_sizes,
+              IsEmpty());
+  EXPECT_THAT(launch_in("#define THREADS 512\n" + KERNEL +
+                        "void run(float* x) { k<<<64, THREADS>>>(x, THREADS, 1); }")
+                  .fixed_sizes,
+              IsEmpty());
+  EXPECT_THAT(launch_in("const int THREADS = 512;\n" + KERNEL +
+                        "void run(float* x) { dim3 block(THREADS); k<<<64, block>>>(x, THREADS, 1); }")
+                  .fixed_sizes,
+              IsEmpty());
+  // Nor are small numbers, and macros with parameters.
+  EXPECT_THAT(launch_in("#define RADIUS 3\n#define TWICE(a) (2 * (a))\n" + KERNEL +
+                        "void run(float* x) { k<<<64, 64>>>(x, TWICE(4096), RADIUS); }")
+                  .fixed_sizes,
+              IsEmpty());
+}
+
+} // namespace
+} // namespace lathe::refactor
