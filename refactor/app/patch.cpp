@@ -2,6 +2,7 @@
 #include "refactor/app/command.h"
 #include "refactor/app/launch_patch.h"
 #include "refactor/app/launcher_search.h"
+#include "refactor/app/subject.h"
 #include "refactor/app/subject_options.h"
 #include "refactor/app/unified_diff.h"
 #include "refactor/rewrite/edits.h"
@@ -78,8 +79,24 @@ Status check_header(const PatchRequest& request) {
   return Done{};
 }
 
+// Whether the kernel is still what it was where the file around it is not: another launch in it may have been
+// patched before.
+bool has_same_kernel(const PatchRequest& request, const fs::path& source) {
+  SubjectRequest now;
+  now.source = source;
+  now.kernel = kernel_name(request.spec.reference.instance);
+  now.parse = request.parse;
+  auto parsed = open_source(now);
+  if (!parsed.ok())
+    return false;
+  const auto subject = extract_subject(now, **parsed);
+  const auto raw = read_file(request.spec.reference.file);
+  return subject.ok() && raw.ok() && subject->raw.text == *raw;
+}
+
 // The file that was templatized, as the specification names it; empty where it is not there.
-Result<fs::path> own_source(const TuningSpec& spec) {
+Result<fs::path> own_source(const PatchRequest& request) {
+  const TuningSpec& spec = request.spec;
   const fs::path named = spec.provenance.source_file;
   if (named.empty())
     return fs::path();
@@ -88,8 +105,8 @@ Result<fs::path> own_source(const TuningSpec& spec) {
     if (!fs::is_regular_file(path, failure))
       continue;
     LATHE_TRY(const std::string text, read_file(path));
-    if (content_hash(text) != spec.provenance.source_hash)
-      return cannot_patch(spec, path.string() + " has changed since it was templatized",
+    if (content_hash(text) != spec.provenance.source_hash && !has_same_kernel(request, path))
+      return cannot_patch(spec, "the kernel in " + path.string() + " has changed since it was templatized",
                           "templatize and tune it again, so that the header has the kernel as it is now");
     return path;
   }
@@ -163,7 +180,7 @@ Result<std::string> make_patch(const PatchRequest& request) {
   if (request.spec.reference.file.empty())
     return cannot_patch(request.spec, "the specification names no raw kernel", "give it a reference");
   LATHE_CHECK(check_header(request));
-  LATHE_TRY(const fs::path own, own_source(request.spec));
+  LATHE_TRY(const fs::path own, own_source(request));
   LATHE_TRY(const std::vector<fs::path> files, files_to_read(request, own));
   std::vector<std::unique_ptr<ParsedSource>> sources;
   std::vector<RawLaunch> launches;

@@ -36,7 +36,7 @@ void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t 
       break;
     case IntegerFill::Kind::negative:
     case IntegerFill::Kind::minus_one:
-      if (hash % ONE_NEGATIVE_IN == 0)
+      if (hash % ONE_NEGATIVE_IN == 0 || i == seed % count) // one at least
         put(fill.kind == IntegerFill::Kind::minus_one ? ~0ull : ~(hash >> 8 & 7));
       break;
     case IntegerFill::Kind::below:

@@ -14,17 +14,55 @@
 namespace lathe {
 namespace {
 
+// The including file's macros of these names stand aside between the two texts: `#define N 1024` is not meant
+// for a dimension N.
+struct Aside {
+  std::string begin, end;
+};
+Aside set_aside(const std::vector<std::string>& names) {
+  Aside aside;
+  for (const std::string& name : names) {
+    aside.begin += fmt::format("#pragma push_macro(\"{}\")\n#undef {}\n", name, name);
+    aside.end += fmt::format("#undef {}\n#pragma pop_macro(\"{}\")\n", name, name);
+  }
+  return aside;
+}
+
+// What a template declares for some of its configurations the others leave unused: no reason to stop a build
+// that takes warnings for errors.
+constexpr const char* QUIET_BEGIN = "#if defined(__clang__)\n"
+                                    "#pragma clang diagnostic push\n"
+                                    "#pragma clang diagnostic ignored \"-Wunused-variable\"\n"
+                                    "#endif\n"
+                                    "#ifdef __NVCC_DIAG_PRAGMA_SUPPORT__\n"
+                                    "#pragma nv_diagnostic push\n"
+                                    "#pragma nv_diag_suppress 177\n"
+                                    "#endif\n";
+constexpr const char* QUIET_END = "#ifdef __NVCC_DIAG_PRAGMA_SUPPORT__\n"
+                                  "#pragma nv_diagnostic pop\n"
+                                  "#endif\n"
+                                  "#if defined(__clang__)\n"
+                                  "#pragma clang diagnostic pop\n"
+                                  "#endif\n";
+
+// The names that the header declares after the specification.
+std::vector<std::string> own_names(const TuningSpec& spec) {
+  std::vector<std::string> names = spec.dimensions;
+  for (const Knob& knob : spec.knobs)
+    names.push_back(knob.name);
+  for (const TypeParameter& type : spec.types)
+    names.push_back(type.name);
+  return names;
+}
+
 // The text of a kernel and its launchers in a namespace; its includes are left to `parts`.
 Result<std::string> kernel_namespace(const std::string& name, const KernelSource& source,
                                      const std::string& launchers, HeaderSource& parts) {
   LATHE_TRY(const std::string text, read_file(source.file));
   HeaderSource split = split_source(text);
-  std::string result;
-  for (const std::string& macro : split.macros)
-    result += fmt::format("#pragma push_macro(\"{}\")\n#undef {}\n", macro, macro);
-  result += "namespace " + name + " {\n" + split.body + launchers + "\n} // namespace " + name + "\n";
-  for (const std::string& macro : split.macros)
-    result += fmt::format("#undef {}\n#pragma pop_macro(\"{}\")\n", macro, macro);
+  const Aside macros = set_aside(split.macros);
+  const std::string result = macros.begin + "namespace " + name + " {\n" + split.body + launchers +
+                             "\n} // namespace " + name + "\n" + macros.end;
   for (const std::string& include : split.includes)
     if (std::find(parts.includes.begin(), parts.includes.end(), include) == parts.includes.end())
       parts.includes.push_back(include);
@@ -102,6 +140,8 @@ Result<std::string> emit_header(const TuningSpec& spec, const std::vector<Stored
   for (const std::string& include : parts.includes)
     text += include + "\n";
   // Everything has internal linkage: the header may be in any number of translation units.
+  const Aside macros = set_aside(own_names(spec));
+  text += "\n" + macros.begin + QUIET_BEGIN;
   text += fmt::format("\nnamespace lathe_tuned {{\nnamespace {} {{\nnamespace {{\n\n"
                       "inline constexpr char template_sha1[] = \"{}\";\n\n",
                       identifier(spec.name), spec.template_hash);
@@ -109,6 +149,7 @@ Result<std::string> emit_header(const TuningSpec& spec, const std::vector<Stored
   text += raw + "\n" + tuned + "\n" + dispatch_tables(spec, table) + "\n" + functions;
   text += fmt::format("\n}} // namespace\n}} // namespace {}\n}} // namespace lathe_tuned\n",
                       identifier(spec.name));
+  text += QUIET_END + macros.end;
   return text;
 }
 
