@@ -375,12 +375,23 @@ PROTOCOL = ("CUDA graph over rotating buffers; L2 flushed by a write of four tim
             "A/A: the raw kernel twice a round; every contestant's results compared with PyTorch's, eager, first")
 
 
+def driver_version():
+    """Of the first GPU; "" where nvidia-smi does not say."""
+    try:
+        told = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True,
+                              text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return told.stdout.split("\n")[0].strip()
+
+
 def measure_all(torch, options):
     names = options.kernel or list(CASES)
     properties = torch.cuda.get_device_properties(0)
     begin = time.monotonic()
     libraries, errors = compile_all(names, options.headers, options.build, f"sm_{properties.major}{properties.minor}")
-    report = {"Schema": 1, "Device": properties.name, "Torch": torch.__version__, "Cuda": torch.version.cuda,
+    report = {"Schema": 1, "Device": properties.name, "Driver": driver_version(), "Date": time.strftime("%Y-%m-%d"),
+              "Commit": options.commit, "Torch": torch.__version__, "Cuda": torch.version.cuda,
               "Protocol": PROTOCOL, "Baselines": []}
     timer = bench.Timer(torch)
     rows = [(name, sizes, turn) for name in names for turn, sizes in enumerate(problems_of(name, options.problems))]
@@ -423,11 +434,32 @@ def converted(file):
             "Protocol": content["Protocol"], "Baselines": rows}
 
 
+def mean_ratio(rows, slower, faster):
+    """Geometric mean over the rows that have both, as text."""
+    logarithms = [math.log(row["Microseconds"][slower] / row["Microseconds"][faster]) for row in rows
+                  if {slower, faster} <= row["Microseconds"].keys()]
+    return f"{math.exp(sum(logarithms) / len(logarithms)):.3f}" if logarithms else "not measured"
+
+
+def means_of(report):
+    """The ratios' means over each kernel's sizes, and over all rows."""
+    lines = ["| kernel | sizes | raw / tuned | eager / tuned | compile / tuned | raw / compile |", "|---|---:|---:|---:|---:|---:|"]
+    names = list(dict.fromkeys(row["Kernel"] for row in report["Baselines"]))
+    for name in [*names, None]:
+        rows = [row for row in report["Baselines"] if name in (None, row["Kernel"])]
+        lines.append(f"| {name or '**all rows**'} | {len(rows)} | {mean_ratio(rows, 'Raw', 'Tuned')} | {mean_ratio(rows, 'Eager', 'Tuned')} | "
+                     f"{mean_ratio(rows, 'Compile', 'Tuned')} | {mean_ratio(rows, 'Raw', 'Compile')} |")
+    return lines
+
+
 def page_of(report):
     """Both columns of PyTorch in every row."""
+    told = [f"driver {report['Driver']}" if report.get("Driver") else "", report.get("Date") or "",
+            f"commit {report['Commit']}" if report.get("Commit") else ""]
     lines = ["# PyTorch as baseline", "",
-             f"{report['Device']}, PyTorch {report['Torch']}, CUDA {report['Cuda']}, bf16. Microseconds of one call: "
-             f"{report['Protocol']}. Written by `tests/benchmarks/pytorch_baselines.py`.", "",
+             ", ".join([report["Device"], *filter(None, told), f"PyTorch {report['Torch']}", f"CUDA {report['Cuda']}"]) +
+             f", bf16. Microseconds of one call: {report['Protocol']}. Written by `tests/benchmarks/pytorch_baselines.py`.", "",
+             "Geometric means; above 1 the second is faster.", "", *means_of(report), "",
              "| kernel | problem | raw | tuned | PyTorch eager | torch.compile | raw / eager | raw / compile | A/A |",
              "|---|---|---:|---:|---:|---:|---:|---:|---:|"]
     for row in report["Baselines"]:
@@ -453,12 +485,16 @@ def main():
     parser.add_argument("--samples", type=int, default=21, help="of each contestant and size")
     parser.add_argument("--seconds", type=float, default=200, help="after which no further size is begun")
     parser.add_argument("--convert", type=pathlib.Path, metavar="RESULT.json", help="take what bench.py measured; needs no GPU")
+    parser.add_argument("--commit", default="", help="of the kernels and headers, for the page")
+    parser.add_argument("--redraw", action="store_true", help="write the page of what --output holds; needs no GPU")
     parser.add_argument("--build-only", action="store_true", help="compile the libraries for sm_90 and run nothing")
     options = parser.parse_args()
     if options.build_only:
         _, errors = compile_all(options.kernel or list(CASES), options.headers, options.build, "sm_90")
         sys.exit("\n".join(f"{name}, {'tuned' if is_tuned else 'raw'}: {why}" for (name, is_tuned), why in errors.items()) or 0)
-    if options.convert:
+    if options.redraw:
+        report = json.loads(options.output.read_text(encoding="utf-8"))
+    elif options.convert:
         report = converted(options.convert)
     else:
         try:

@@ -45,6 +45,14 @@ class Baselines(unittest.TestCase):
         self.assertIn("- k, Compile: no compiler", page)
         self.assertIn("- broken, all: nvcc: error", page)
 
+    def test_means_are_of_the_rows_that_have_both(self):
+        rows = [{"Kernel": "k", "Microseconds": {"Raw": 4.0, "Tuned": 2.0}}, {"Kernel": "k", "Microseconds": {"Raw": 8.0, "Tuned": 1.0}},
+                {"Kernel": "k", "Microseconds": {"Raw": 100.0}}]
+        self.assertEqual(baselines.mean_ratio(rows, "Raw", "Tuned"), "4.000")
+        self.assertEqual(baselines.mean_ratio(rows, "Eager", "Tuned"), "not measured")
+        self.assertIn("| **all rows** | 3 | 4.000 | not measured | not measured | not measured |",
+                      baselines.means_of({"Baselines": rows}))
+
     def test_what_bench_measured_is_converted(self):
         result = {"Device": "made up", "Torch": "2", "Cuda": "13", "Protocol": "none", "Results": [
             {"Operator": "silu_and_mul", "Type": "bfloat16", "Tokens": 3, "Columns": 4, "Samples": 5, "Launches": 6,
