@@ -94,13 +94,6 @@ std::optional<std::size_t> place_of(const LaunchText& launch, const std::string&
 
 using Place = std::pair<fs::path, std::size_t>;
 
-// "kernel" of "lib::kernel<{T}, 4>".
-std::string last_name(const std::string& instance) {
-  const std::string name = split_instance(instance).name;
-  const std::size_t scope = name.rfind("::");
-  return scope == std::string::npos ? name : name.substr(scope + 2);
-}
-
 // What becomes of all launches that were read at one place of the text: one for each way to it.
 Result<std::string> call_at(const TuningSpec& spec, const std::vector<const RawLaunch*>& launches) {
   std::optional<Error> first_error;
@@ -135,7 +128,7 @@ Result<DimensionNames> match(const TuningSpec& spec, const RawLaunch& launch) {
   Result<DimensionNames> found =
       Error{launch.site.location, "it launches " + launch.kernel, "name the kernel that was templatized"};
   for (const spec::InstanceCase& one : cases)
-    if (last_name(one.instance) == launch.kernel)
+    if (unqualified_kernel(one.instance) == launch.kernel)
       if (found = match_launch(spec, one, launch.site); found.ok())
         return found;
   return found;
@@ -143,12 +136,18 @@ Result<DimensionNames> match(const TuningSpec& spec, const RawLaunch& launch) {
 
 } // namespace
 
+std::string unqualified_kernel(const std::string& instance) {
+  const std::string name = split_instance(instance).name;
+  const std::size_t scope = name.rfind("::");
+  return scope == std::string::npos ? name : name.substr(scope + 2);
+}
+
 std::vector<RawLaunch> raw_launches(const TuningSpec& spec, const std::vector<KernelInfo>& kernels,
                                     const fs::path& own) {
   std::set<std::string> names;
   if (const auto cases = spec::instance_cases(spec.reference.instance); cases.ok())
     for (const spec::InstanceCase& one : *cases)
-      names.insert(last_name(one.instance));
+      names.insert(unqualified_kernel(one.instance));
   const auto is_meant = [&](const KernelInfo& kernel) {
     return names.contains(kernel.name) &&
            (own.empty() || !kernel.declaration->hasBody() || kernel.location.starts_with(own.string() + ":"));

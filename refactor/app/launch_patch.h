@@ -12,6 +12,9 @@
 
 namespace lathe::refactor {
 
+// "kernel" of "lib::kernel<{T}, 4>".
+std::string unqualified_kernel(const std::string& instance);
+
 struct RawLaunch {
   std::string kernel; // its name without its namespaces
   LaunchSite site;

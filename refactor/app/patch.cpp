@@ -5,7 +5,6 @@
 #include "refactor/app/subject.h"
 #include "refactor/app/subject_options.h"
 #include "refactor/app/unified_diff.h"
-#include "refactor/rewrite/edits.h"
 #include "tuner/app/options.h"
 #include "tuner/base/files.h"
 #include "tuner/base/hash.h"
@@ -61,13 +60,6 @@ Error cannot_patch(const TuningSpec& spec, std::string why, std::string remedy) 
   return {"cannot patch the launches of " + spec.name, std::move(why), std::move(remedy)};
 }
 
-// "kernel" of "lib::kernel<{T}, 4>".
-std::string kernel_name(const std::string& instance) {
-  const std::string name = split_instance(instance).name;
-  const std::size_t scope = name.rfind("::");
-  return scope == std::string::npos ? name : name.substr(scope + 2);
-}
-
 // Of this template, and not of another one.
 Status check_header(const PatchRequest& request) {
   LATHE_TRY(const std::string text, read_file(request.header));
@@ -84,7 +76,7 @@ Status check_header(const PatchRequest& request) {
 bool has_same_kernel(const PatchRequest& request, const fs::path& source) {
   SubjectRequest now;
   now.source = source;
-  now.kernel = kernel_name(request.spec.reference.instance);
+  now.kernel = unqualified_kernel(request.spec.reference.instance);
   now.parse = request.parse;
   auto parsed = open_source(now);
   if (!parsed.ok())
@@ -125,20 +117,16 @@ Result<std::vector<fs::path>> files_to_read(const PatchRequest& request, const f
   std::vector<fs::path> files{own};
   LATHE_TRY(const auto cases, spec::instance_cases(request.spec.reference.instance));
   for (const spec::InstanceCase& one : cases)
-    for (fs::path& file : launching_files(own, kernel_name(one.instance)))
+    for (fs::path& file : launching_files(own, unqualified_kernel(one.instance)))
       if (std::ranges::find(files, file) == files.end())
         files.push_back(std::move(file));
   return files;
 }
 
-// What stands before ": " in front of a message: the place, which moves with the text.
-std::multiset<std::string> messages(const ParsedSource& source) {
-  std::multiset<std::string> all;
-  for (const std::string& error : source.errors()) {
-    const std::size_t end = error.find(": ");
-    all.insert(end == std::string::npos ? error : error.substr(end + 2));
-  }
-  return all;
+// Without what stands before the first ": ": the place, which moves with the text.
+std::string message_of(const std::string& error) {
+  const std::size_t end = error.find(": ");
+  return end == std::string::npos ? error : error.substr(end + 2);
 }
 
 // The files are parsed with the changes: what was right before still is.
@@ -153,10 +141,11 @@ Status check_texts(const PatchRequest& request, const std::vector<std::unique_pt
   }
   for (const std::unique_ptr<ParsedSource>& source : sources) {
     LATHE_TRY(const auto changed, ParsedSource::parse(source->file(), options));
-    std::multiset<std::string> known = messages(*source);
+    std::multiset<std::string> known;
+    for (const std::string& error : source->errors())
+      known.insert(message_of(error));
     for (const std::string& error : changed->errors()) {
-      const std::size_t end = error.find(": ");
-      const auto found = known.find(end == std::string::npos ? error : error.substr(end + 2));
+      const auto found = known.find(message_of(error));
       if (found == known.end())
         return cannot_patch(request.spec, "the changed text does not compile: " + error,
                             "call the header from a file of its own, without the raw kernel's text");

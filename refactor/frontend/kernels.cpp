@@ -158,9 +158,7 @@ public:
   bool TraverseDecl(Decl* declaration) {
     // Nothing of a system header is a kernel of the user's; function bodies hold none.
     if (declaration && !isa<TranslationUnitDecl>(declaration) &&
-        (declaration->isImplicit() ||
-         (declaration->getLocation().isValid() && !isa<NamespaceDecl>(declaration) &&
-          !isa<LinkageSpecDecl>(declaration) && !source_.is_user_file(declaration->getLocation()))))
+        (declaration->isImplicit() || source_.is_elsewhere(*declaration)))
       return true;
     return RecursiveASTVisitor::TraverseDecl(declaration);
   }
@@ -280,11 +278,8 @@ public:
   LauncherFinder(ParsedSourceImpl& source, HostReader& reader) : source_(source), reader_(reader) {}
 
   bool TraverseDecl(Decl* declaration) {
-    if (declaration && !isa<TranslationUnitDecl>(declaration) && !isa<NamespaceDecl>(declaration) &&
-        !isa<LinkageSpecDecl>(declaration) && declaration->getLocation().isValid() &&
-        !source_.is_user_file(declaration->getLocation()))
-      return true;
-    return RecursiveASTVisitor::TraverseDecl(declaration);
+    return (declaration && source_.is_elsewhere(*declaration)) ||
+           RecursiveASTVisitor::TraverseDecl(declaration);
   }
   bool TraverseStmt(Stmt*) { return true; }
 

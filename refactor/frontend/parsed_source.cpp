@@ -222,6 +222,11 @@ bool ParsedSourceImpl::is_user_file(SourceLocation location) {
   return files_->is_user(unit_->getSourceManager(), location);
 }
 
+bool ParsedSourceImpl::is_elsewhere(const clang::Decl& declaration) {
+  return !llvm::isa<clang::TranslationUnitDecl, clang::NamespaceDecl, clang::LinkageSpecDecl>(declaration) &&
+         declaration.getLocation().isValid() && !is_user_file(declaration.getLocation());
+}
+
 bool ParsedSourceImpl::is_stand_in(SourceLocation location) {
   return location.isValid() && files_->is_stand_in(unit_->getSourceManager(), location);
 }

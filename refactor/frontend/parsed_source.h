@@ -76,6 +76,8 @@ public:
 
   // True for the source, its repository's headers and those of its dependencies.
   bool is_user_file(clang::SourceLocation location);
+  // True for what lies in none of these, with all that is in it: not for namespaces, which many files share.
+  bool is_elsewhere(const clang::Decl& declaration);
   // True for the headers by which Lathe stands in for a framework.
   bool is_stand_in(clang::SourceLocation location);
   // "file:line" of where a location stands in a file.

@@ -65,11 +65,8 @@ public:
   DeviceText(ParsedSourceImpl& source, std::set<std::string>& words) : source_(source), words_(words) {}
 
   bool TraverseDecl(Decl* declaration) {
-    if (declaration && !isa<TranslationUnitDecl>(declaration) && !isa<NamespaceDecl>(declaration) &&
-        !isa<LinkageSpecDecl>(declaration) && declaration->getLocation().isValid() &&
-        !source_.is_user_file(declaration->getLocation()))
-      return true;
-    return RecursiveASTVisitor::TraverseDecl(declaration);
+    return (declaration && source_.is_elsewhere(*declaration)) ||
+           RecursiveASTVisitor::TraverseDecl(declaration);
   }
   bool TraverseStmt(Stmt*) { return true; }
   bool VisitFunctionDecl(FunctionDecl* function) {

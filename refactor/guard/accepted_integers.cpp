@@ -132,7 +132,7 @@ AcceptedIntegers ask(const Question& question, const Workload& workload, std::si
 } // namespace
 
 std::optional<IntegerFill> AcceptedIntegers::data(IntegerFill::Kind kind) const {
-  return bits > 0 ? std::optional(IntegerFill{kind, bits}) : std::nullopt;
+  return bits > 0 && kind != IntegerFill::Kind::usual ? std::optional(IntegerFill{kind, bits}) : std::nullopt;
 }
 
 std::optional<IntegerFill> AcceptedIntegers::indices(const Workload& workload, std::size_t buffer) const {

@@ -24,7 +24,7 @@ struct AcceptedIntegers {
   std::optional<Index> index;
 
   bool any() const { return bits > 0 || below_zero || index; }
-  // What to fill the buffer with at a problem; nothing where there is nothing other than usual.
+  // What to fill the buffer with, at a problem; nothing where that is the specification's own.
   std::optional<IntegerFill> data(IntegerFill::Kind kind) const;
   std::optional<IntegerFill> indices(const Workload& workload, std::size_t buffer) const;
 };

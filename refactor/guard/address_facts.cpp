@@ -10,7 +10,6 @@
 #include <llvm/IR/IntrinsicInst.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace lathe::refactor {
@@ -94,10 +93,6 @@ llvm::Value* loaded_from(Instruction& instruction) {
   return nullptr;
 }
 
-} // namespace
-
-namespace {
-
 // Whether an instruction divides by this use of a value, or takes a remainder.
 bool is_division_by(const Use& use) {
   const auto* operation = dyn_cast<BinaryOperator>(use.getUser());
@@ -108,11 +103,11 @@ bool is_division_by(const Use& use) {
          opcode == Instruction::URem;
 }
 
-// Whether a parameter divides, where it does nothing but that and scale addresses; nothing where it does
-// more.
-std::optional<bool> only_divides(const Argument& parameter) {
+// What a scalar parameter is for: to scale addresses alone, to divide as well, or for something else.
+enum class ScalarUse { scales, divides, other };
+ScalarUse use_of(const Argument& parameter) {
   if (!parameter.getType()->isIntegerTy() || parameter.use_empty())
-    return std::nullopt;
+    return ScalarUse::other;
   bool divides = false;
   SmallPtrSet<const llvm::Value*, 32> seen;
   std::vector<const llvm::Value*> work{&parameter};
@@ -130,21 +125,21 @@ std::optional<bool> only_divides(const Argument& parameter) {
       }
       const auto* user = dyn_cast<Instruction>(use.getUser());
       if (!user || !is_linear(*user) || (isa<SelectInst>(user) && use.getOperandNo() == 0))
-        return std::nullopt;
+        return ScalarUse::other;
       work.push_back(user);
     }
   }
-  return divides;
+  return divides ? ScalarUse::divides : ScalarUse::scales;
 }
 
 } // namespace
 
 bool is_stride(const Argument& parameter) {
-  return only_divides(parameter) == false;
+  return use_of(parameter) == ScalarUse::scales;
 }
 
 bool is_divisor(const Argument& parameter) {
-  return only_divides(parameter) == true;
+  return use_of(parameter) == ScalarUse::divides;
 }
 
 std::map<std::string, unsigned> index_bits(KernelIr& kernel, llvm::Value* pointer) {
