@@ -193,6 +193,39 @@ Result<Traced> trace_raw(const Inference& inference, const Dimensions& base) {
   return traced;
 }
 
+// Integers that the kernel divides by are no zeros: traces with ones in one of the integer inputs, or in all
+// of them, and has the specification fill them so. Fails where that does not help.
+Result<Traced> trace_with_ones(Candidate& raw, const Dimensions& base, TracedKernel& kernel,
+                               std::vector<std::string>& notes) {
+  std::vector<std::set<std::size_t>> choices;
+  std::set<std::size_t> all;
+  for (std::size_t i = 0; i < raw.arguments.size(); ++i)
+    if (const Argument& argument = raw.arguments[i]; argument.is_buffer &&
+                                                     argument.direction != Direction::out &&
+                                                     argument.fill.kind == Fill::Kind::zero) {
+      choices.push_back({i});
+      all.insert(i);
+    }
+  choices.push_back(all);
+  Result<Traced> traced = Error{};
+  LATHE_TRY(const Expression one, Expression::parse("1"));
+  for (const std::set<std::size_t>& choice : choices) {
+    kernel.set_ones(choice);
+    traced = trace_raw(Inference(raw, base, kernel), base);
+    if (!traced.ok())
+      continue;
+    for (const std::size_t i : choice) {
+      Argument& argument = raw.arguments[i];
+      argument.fill.kind = Fill::Kind::integer;
+      argument.fill.integer_low = argument.fill.integer_high = one;
+      notes.push_back(fmt::format(
+          "{} holds ones, as the kernel divides by it (a workload file says otherwise)", argument.name));
+    }
+    break;
+  }
+  return traced;
+}
+
 } // namespace
 
 Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<std::string>& fixed_directions,
@@ -200,7 +233,10 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
   TracedKernel kernel(raw, architecture);
   LATHE_CHECK(kernel.compile());
   const Inference inference(raw, base, kernel);
-  const Result<Traced> traced = trace_raw(inference, base);
+  Result<Traced> traced = trace_raw(inference, base);
+  if (!traced.ok() && traced.error().sentence().find(DIVISION_BY_ZERO) != std::string::npos)
+    if (auto with_ones = trace_with_ones(raw, base, kernel, notes); with_ones.ok())
+      traced = std::move(with_ones);
   if (!traced.ok())
     return Error{
         "cannot see the buffers of " + raw.kernel, traced.error().sentence(),

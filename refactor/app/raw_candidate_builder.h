@@ -51,6 +51,8 @@ private:
   // Given, or in use, or else the usual ones.
   const std::vector<std::string>& dtypes_of(const std::string& type) const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
+  bool is_specialised(const std::string& type, const std::string& dtype) const;
+  Status leave_out_specialised();
   bool take_types_of_an_instance();
   bool take_types_of(const std::vector<std::string>& instance, bool as_written);
   // Gives buffers that the launch's function allocates itself their sizes, where the problem's sizes decide

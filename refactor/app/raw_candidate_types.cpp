@@ -259,6 +259,7 @@ Status RawCandidateBuilder::choose_dtypes() {
     if (std::find(data_types_.begin(), data_types_.end(), name) == data_types_.end())
       return usage_error("no type parameter '" + name + "' of " + kernel_.name, "");
   candidate.instance = extracted_.kernel + type_list({});
+  LATHE_CHECK(leave_out_specialised());
   // Where nothing says which types are in use, those that compile are taken.
   for (TypeParameter& type : candidate.types) {
     if (facts_.types.contains(type.name) || dtypes_in_use_.contains(type.name))
@@ -268,6 +269,32 @@ Status RawCandidateBuilder::choose_dtypes() {
     if (!compiling.ok() && take_types_of_an_instance())
       return Done{};
     LATHE_TRY(type.dtypes, std::move(compiling));
+  }
+  return Done{};
+}
+
+// Whether the kernel for that type is an explicit specialisation: another kernel, which is not extracted.
+bool RawCandidateBuilder::is_specialised(const std::string& type, const std::string& dtype) const {
+  const auto index = static_cast<std::size_t>(
+      std::ranges::find(kernel_.template_parameters, type, &TemplateParameter::name) -
+      kernel_.template_parameters.begin());
+  return std::ranges::any_of(kernel_.specialised, [&](const std::vector<std::string>& arguments) {
+    return index < arguments.size() && dtype_of_type(arguments[index]) == dtype;
+  });
+}
+
+Status RawCandidateBuilder::leave_out_specialised() {
+  for (TypeParameter& type : result_.candidate.types) {
+    if (!facts_.types.contains(type.name) && !dtypes_in_use_.contains(type.name))
+      continue; // what compiles is asked
+    std::vector<std::string> own = type.dtypes;
+    std::erase_if(own, [&](const std::string& dtype) { return is_specialised(type.name, dtype); });
+    if (own.empty() || (facts_.types.contains(type.name) && own != type.dtypes))
+      return Error{"cannot templatize " + kernel_.name,
+                   "for " + type.name + " = " + type.dtypes.front() +
+                       " it is an explicit specialisation, a kernel of its own",
+                   "name other types with --types, or write that kernel under a name of its own"};
+    type.dtypes = std::move(own);
   }
   return Done{};
 }
@@ -343,6 +370,8 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
       for (const std::string& dtype : *dtypes) {
         if (dtypes != kinds.front() && !compiling.empty())
           break;
+        if (is_specialised(type.name, dtype))
+          continue;
         std::map<std::string, std::string> cxx;
         for (const TypeParameter& other : result_.candidate.types)
           cxx[other.name] = dtype_cxx(other.name == type.name ? dtype : other.dtypes.front());

@@ -7,7 +7,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lathe::refactor {
@@ -26,6 +28,9 @@ public:
 
   // Before the first run.
   Status compile();
+
+  // The arguments, by index, whose integers are ones in the runs from now on: what is divided by.
+  void set_ones(std::set<std::size_t> arguments) { ones_ = std::move(arguments); }
 
   // One entry an argument; scalars' stay empty. Real numbers are ones and integers zero, but for offsets:
   // those rise as far as there are any, and then lie all in the last range, and what counts is how far any of
@@ -48,6 +53,7 @@ private:
   std::map<std::string, std::string> types_;
   std::map<std::string, Value> device_;
   std::optional<HostKernel> kernel_;
+  std::set<std::size_t> ones_;
 };
 
 } // namespace lathe::refactor

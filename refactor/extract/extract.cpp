@@ -114,7 +114,10 @@ void Extractor::index(const DeclContext* context) {
         belongs_to(specialised->getSpecializedTemplate());
     } else if (const auto* function = dyn_cast<FunctionDecl>(plain);
                function && function->getTemplateSpecializationKind() == TSK_ExplicitSpecialization) {
-      belongs_to(function->getPrimaryTemplate());
+      // The kernel's own are kernels beside it.
+      if (function->getPrimaryTemplate()->getTemplatedDecl()->getCanonicalDecl() !=
+          kernel_.declaration->getCanonicalDecl())
+        belongs_to(function->getPrimaryTemplate());
     } else if (const auto* variable = dyn_cast<VarTemplateSpecializationDecl>(plain);
                variable && variable->getSpecializationKind() == TSK_ExplicitSpecialization) {
       belongs_to(variable->getSpecializedTemplate());

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fmt/format.h>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,8 +25,14 @@ std::string spelled(const std::string& path) {
   return path;
 }
 
-// cuda/std/__type_traits/is_same.h -> cuda/std/type_traits, where that is a header.
+// cuda/std/__type_traits/is_same.h -> cuda/std/type_traits, where that is a header, and
+// cuda/std/detail/libcxx/include/tuple -> cuda/std/tuple.
 std::string public_header(const std::string& path, const std::string& name) {
+  constexpr std::string_view LIBRARY = "cuda/std/detail/libcxx/include/";
+  if (name.starts_with(LIBRARY))
+    return public_header(path.substr(0, path.size() - name.size()) + "cuda/std/" +
+                             name.substr(LIBRARY.size()),
+                         "cuda/std/" + name.substr(LIBRARY.size()));
   const std::size_t internal = name.find("/__");
   if (internal == std::string::npos)
     return name;

@@ -118,6 +118,8 @@ struct KernelInfo {
   std::vector<TemplateParameter> template_parameters;
   std::vector<KernelParameter> parameters;
   std::vector<LaunchSite> launches;
+  // Template arguments that have an explicit specialisation: a kernel of its own.
+  std::vector<std::vector<std::string>> specialised;
   std::vector<std::string> unresolved; // names in its body that could not be resolved
   bool is_whole() const { return unresolved.empty(); }
 };

@@ -257,6 +257,10 @@ HostValue HostReader::evaluate_plain(const Expr* e) {
     return subscript(element->getBase(), element->getIdx(), element->getType());
   if (const auto* called = dyn_cast<CallExpr>(e))
     return call_named(called);
+  // A call that Clang could not read, of a function or macro that it does not know.
+  if (const auto* unread = dyn_cast<RecoveryExpr>(e))
+    if (record_wrapped_launch(unread->subExpressions(), e->getBeginLoc()))
+      return HostValue::unknown("");
   visit_children(e);
   return HostValue::unknown("", object_name(e));
 }

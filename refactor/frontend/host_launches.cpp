@@ -218,7 +218,7 @@ bool HostReader::record_launch(const CallExpr* call) {
   const bool extended = name == "cudaLaunchKernelEx" || name == "cudaLaunchKernelExC";
   const bool plain = name == "cudaLaunchKernel" || name == "cudaLaunchCooperativeKernel";
   if (!extended && !plain)
-    return false;
+    return record_wrapped_launch({call->getArgs(), call->getNumArgs()}, call->getBeginLoc());
   std::vector<HostValue> given;
   for (const Expr* argument : call->arguments())
     given.push_back(evaluate(argument));
@@ -259,6 +259,44 @@ bool HostReader::record_launch(const CallExpr* call) {
              unpacked(given[3]), text, call->getBeginLoc());
   }
   return true;
+}
+
+// launch(kernel, grid, block, shared, stream, arguments...): by a function or macro of the repository's own,
+// or of HIP, that takes a kernel, what a launch takes, and then as many arguments as the kernel has.
+bool HostReader::record_wrapped_launch(llvm::ArrayRef<const Expr*> arguments, SourceLocation location) {
+  constexpr std::size_t FEWEST_SETTINGS = 2, MOST_SETTINGS = 4; // grid, block, bytes, stream
+  const auto kernel_in = [&](const Expr* argument) -> HostValue {
+    const Expr* named = plain(argument);
+    if (const auto* address = dyn_cast<UnaryOperator>(named); address && address->getOpcode() == UO_AddrOf)
+      named = plain(address->getSubExpr());
+    return isa<DeclRefExpr, UnresolvedLookupExpr>(named) ? evaluate(named) : HostValue::unknown("");
+  };
+  for (std::size_t at = 0; at + FEWEST_SETTINGS < arguments.size(); ++at) {
+    const HostValue callee = kernel_in(arguments[at]);
+    if (callee.kind != HostValue::Kind::kernel || callee.kernels.empty())
+      continue;
+    const std::size_t own = callee.kernels.front().kernel->getNumParams(), left = arguments.size() - at - 1;
+    if (left < own + FEWEST_SETTINGS || left > own + MOST_SETTINGS)
+      return false;
+    std::vector<HostValue> values;
+    for (const Expr* argument : arguments.drop_front(at + 1))
+      values.push_back(evaluate(argument));
+    const std::size_t settings = left - own;
+    const auto is_size = [](const HostValue& value) {
+      return value.is_integer() || value.kind == HostValue::Kind::structure;
+    };
+    if (!is_size(values[0]) || !is_size(values[1]))
+      return false;
+    LaunchText text;
+    text.fixed = "it goes through a function that launches";
+    const HostValue shared =
+        settings > FEWEST_SETTINGS && values[2].is_integer() ? values[2] : HostValue::integer("0");
+    const std::vector<HostValue> given(values.begin() + static_cast<std::ptrdiff_t>(settings), values.end());
+    for (const KernelReference& kernel : callee.kernels)
+      record(kernel, values[0], values[1], shared, given, text, location);
+    return true;
+  }
+  return false;
 }
 
 void HostReader::record(const KernelReference& kernel, const HostValue& grid, const HostValue& block,

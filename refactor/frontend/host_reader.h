@@ -125,6 +125,7 @@ private:
 
   // host_launches.cpp
   bool record_launch(const clang::CallExpr* call);
+  bool record_wrapped_launch(llvm::ArrayRef<const clang::Expr*> arguments, clang::SourceLocation location);
   static void note_members(const HostValue& value, const std::string& path, LaunchSite& site);
   void record(const KernelReference& kernel, const HostValue& grid, const HostValue& block,
               const HostValue& shared, const std::vector<HostValue>& arguments, LaunchText text,

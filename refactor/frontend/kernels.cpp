@@ -261,13 +261,16 @@ private:
   ASTContext& context_;
 };
 
-std::vector<std::vector<std::string>> instances_of(const FunctionDecl& kernel) {
+// The template arguments of the instances that are explicit specialisations, or of the others.
+std::vector<std::vector<std::string>> instances_of(const FunctionDecl& kernel, bool is_specialised) {
   std::vector<std::vector<std::string>> instances;
   const FunctionTemplateDecl* described = kernel.getDescribedFunctionTemplate();
   if (!described)
     return instances;
   for (const FunctionDecl* instance : described->specializations())
-    if (const TemplateArgumentList* arguments = instance->getTemplateSpecializationArgs())
+    if ((instance->getTemplateSpecializationKind() == TSK_ExplicitSpecialization) != is_specialised)
+      continue;
+    else if (const TemplateArgumentList* arguments = instance->getTemplateSpecializationArgs())
       instances.push_back(HostReader::texts(arguments->asArray(), kernel.getASTContext()));
   return instances;
 }
@@ -327,10 +330,19 @@ std::vector<KernelInfo> find_kernels(ParsedSource& source) {
         kernel.launches.push_back(launch.site);
   for (KernelInfo& kernel : finder.kernels) {
     // A launch inside a template has no types of its own: the file's instantiations of the kernel are its.
-    const std::vector<std::vector<std::string>> all = instances_of(*kernel.declaration);
-    for (LaunchSite& site : kernel.launches)
+    const std::vector<std::vector<std::string>> all = instances_of(*kernel.declaration, false);
+    kernel.specialised = instances_of(*kernel.declaration, true);
+    const auto is_specialised = [&](const std::vector<std::string>& arguments) {
+      return std::ranges::find(kernel.specialised, arguments) != kernel.specialised.end();
+    };
+    // What launches a specialisation launches another kernel.
+    std::erase_if(kernel.launches,
+                  [&](const LaunchSite& site) { return is_specialised(site.template_arguments); });
+    for (LaunchSite& site : kernel.launches) {
+      std::erase_if(site.instances, is_specialised);
       if (site.instances.empty())
         site.instances = all;
+    }
   }
   // A declaration whose parameters differ from the definition's is no kernel of its own.
   std::set<std::string> defined;

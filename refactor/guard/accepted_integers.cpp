@@ -1,6 +1,7 @@
 #include "refactor/guard/accepted_integers.h"
 
 #include "refactor/guard/parallel.h"
+#include "refactor/guard/raw_question.h"
 #include "tuner/measure/fill.h"
 
 #include <algorithm>
@@ -9,8 +10,6 @@
 
 namespace lathe::refactor {
 namespace {
-
-constexpr double SECONDS_PER_RUN = 1; // a loop over a number from memory can be long
 
 // Of the integers a buffer holds, whether they are the specification's to choose: neither offsets, which hang
 // together, nor truth values.
@@ -25,75 +24,31 @@ bool is_one_number(const Workload::Buffer& buffer) {
          (buffer.fill.kind == Fill::Kind::integer && buffer.integer_low == buffer.integer_high);
 }
 
-// Sizes that differ: of those ordered by what is executed, one from each third.
-std::vector<const ReferenceRuns*> telling_sizes(std::vector<const ReferenceRuns*> sizes) {
-  std::ranges::stable_sort(sizes, {}, [](const ReferenceRuns* size) { return size->raw[1].work; });
-  std::vector<const ReferenceRuns*> chosen;
-  for (const std::size_t sixth : {1, 3, 5})
-    if (const ReferenceRuns* size = sizes[sixth * sizes.size() / 6];
-        std::ranges::find(chosen, size) == chosen.end())
-      chosen.push_back(size);
-  return chosen;
-}
-
-// Asks the raw kernel about one buffer.
-class Question {
+// A question about one buffer.
+class BufferQuestion {
 public:
-  Question(const HostKernels& raw, const std::vector<const ReferenceRuns*>& sizes, std::uint64_t seed,
-           std::size_t buffer)
-      : raw_(raw), sizes_(sizes), seed_(seed), buffer_(buffer) {}
+  BufferQuestion(const RawQuestion& question, std::size_t buffer) : question_(question), buffer_(buffer) {}
 
   // `fill_at`: for a workload, or nothing where the question makes no sense there.
   template <class FillAt> bool accepts(FillAt fill_at) const {
-    std::size_t asked = 0;
-    for (const ReferenceRuns* size : sizes_) {
-      const std::optional<IntegerFill> fill = fill_at(*size->workload);
-      if (!fill)
-        continue;
-      ++asked;
-      if (!accepts_at(*size, *fill))
-        return false;
-    }
-    return asked > 0;
+    return question_.accepts([&](const Workload& workload, TrialSettings& settings) {
+      const std::optional<IntegerFill> fill = fill_at(workload);
+      if (fill)
+        settings.integers[buffer_] = *fill;
+      return fill.has_value();
+    });
   }
   bool accepts(const IntegerFill& fill) const {
     return accepts([&](const Workload&) { return std::optional(fill); });
   }
 
 private:
-  bool accepts_at(const ReferenceRuns& size, const IntegerFill& fill) const {
-    const HostKernel* kernel = raw_.find(size.usual.raw_instance, size.usual.macros());
-    if (!kernel)
-      return false;
-    // Signs are drawn by the seed: of one, of the other, and of both.
-    constexpr std::size_t SEEDS = 3;
-    std::vector<Trial> trials;
-    for (std::size_t i = 0; i < 2 * SEEDS; ++i) {
-      TrialSettings settings;
-      settings.seed = seed_ + i / 2;
-      settings.schedule = i % 2 == 0 ? HostSchedule::forward : HostSchedule::reverse;
-      settings.barriers_by_count = size.meets_by_count;
-      settings.time_limit_s = SECONDS_PER_RUN;
-      settings.integers[buffer_] = fill;
-      trials.push_back({kernel, &size.usual.raw_launch, size.workload.get(), settings});
-    }
-    const std::vector<TrialResult> results = run_trials(trials);
-    for (std::size_t i = 0; i < results.size(); i += 2)
-      if (!results[i].clean || !results[i + 1].clean ||
-          !compare_trials(*size.workload, results[i + 1], results[i], trials[i].settings, size.unordered)
-               .problem.empty())
-        return false;
-    return true;
-  }
-
-  const HostKernels& raw_;
-  const std::vector<const ReferenceRuns*>& sizes_;
-  std::uint64_t seed_;
+  const RawQuestion& question_;
   std::size_t buffer_;
 };
 
 // The most bits, sign apart, that numbers in the buffer may have.
-int accepted_bits(const Question& question, element::DType dtype) {
+int accepted_bits(const BufferQuestion& question, element::DType dtype) {
   constexpr std::array<int, 6> FEWER{48, 31, 24, 15, 11, 8};
   const int all = 8 * element::size_of(dtype) - (element::is_signed_integer(dtype) ? 1 : 0);
   std::vector<int> steps{all};
@@ -104,7 +59,7 @@ int accepted_bits(const Question& question, element::DType dtype) {
   return 0;
 }
 
-AcceptedIntegers ask(const Question& question, const Workload& workload, std::size_t buffer) {
+AcceptedIntegers ask(const BufferQuestion& question, const Workload& workload, std::size_t buffer) {
   const Workload::Buffer& description = workload.buffers[buffer];
   const element::DType dtype = *element_type(description.dtype);
   AcceptedIntegers accepted;
@@ -153,12 +108,13 @@ std::vector<AcceptedIntegers> accepted_integers(const HostKernels& raw,
                                                 std::chrono::steady_clock::time_point deadline) {
   if (sizes.empty())
     return {};
-  const std::vector<const ReferenceRuns*> chosen = telling_sizes(sizes);
-  const Workload& workload = *chosen.back()->workload;
+  constexpr std::size_t SEEDS = 3; // signs are drawn by the seed: of one, of the other, and of both
+  const RawQuestion question(raw, sizes, seed, SEEDS);
+  const Workload& workload = question.workload();
   std::vector<AcceptedIntegers> accepted(workload.buffers.size());
   parallel(workload.buffers.size(), jobs, deadline, [&](std::size_t buffer) {
     if (is_open(workload.buffers[buffer]))
-      accepted[buffer] = ask(Question(raw, chosen, seed, buffer), workload, buffer);
+      accepted[buffer] = ask(BufferQuestion(question, buffer), workload, buffer);
   });
   return accepted;
 }

@@ -1,5 +1,7 @@
 #include "refactor/guard/coverage.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -22,28 +24,67 @@ bool reads_grid_size(const JudgedPair& subject, const Configuration& configurati
 }
 
 // The workload with one dimension so many times as large; nothing where it is not a workload any more.
-std::shared_ptr<const Workload> scaled(const JudgedPair& subject, const Configuration& configuration,
-                                       const std::string& dimension, int doublings) {
+std::shared_ptr<const Workload> multiplied(const JudgedPair& subject, const Configuration& configuration,
+                                           const std::string& dimension, std::int64_t times) {
   Problem problem;
   problem.dimensions = configuration.workload->problem.dimensions;
   std::int64_t& size = problem.dimensions[dimension];
-  if (size < 1 || size > LARGEST >> doublings)
+  if (size < 1 || size > LARGEST / times)
     return nullptr;
-  size <<= doublings;
+  size *= times;
   const auto workload = own_workload(subject.spec, problem, configuration.workload->types, subject.device);
   return workload ? *workload : nullptr;
+}
+
+// Where the raw kernel's dynamic shared memory grows with a size: whether the template's default still fits
+// at most of the sizes at which the raw kernel's does. Other configurations are taken where they fit.
+std::string shared_memory_problem(const JudgedPair& subject, const Configuration& configuration) {
+  constexpr double TELLING_SHARE = 0.75; // of the largest size: partial sums of more warps are no matter
+  constexpr std::int64_t MOST_TIMES = 1 << 24;
+  const auto limit = static_cast<std::uint32_t>(subject.device.shared_per_block_optin);
+  for (const auto& [dimension, size] : configuration.workload->problem.dimensions) {
+    const auto fits = [&](const LaunchGeometry& side, const Workload& workload) {
+      const auto launch = bind_launch(side, workload, configuration.knobs);
+      return launch && launch->shared_bytes <= limit;
+    };
+    const auto raw_fits = [&](std::int64_t times) {
+      const auto workload = multiplied(subject, configuration, dimension, times);
+      return workload && fits(subject.spec.reference.launch, *workload);
+    };
+    std::int64_t most = 1;
+    while (most < MOST_TIMES && raw_fits(2 * most))
+      most *= 2;
+    for (std::int64_t step = most / 2; step > 0; step /= 2)
+      if (raw_fits(most + step))
+        most += step;
+    const auto times =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(TELLING_SHARE * static_cast<double>(most)));
+    const auto workload = multiplied(subject, configuration, dimension, times);
+    if (!workload || !admitted(*workload, configuration.knobs))
+      continue;
+    const auto raw = bind_launch(subject.spec.reference.launch, *workload, configuration.knobs);
+    if (!raw || raw->shared_bytes <= limit / 2 || fits(subject.spec.kernel.launch, *workload))
+      continue;
+    return "the template cannot be launched at " + dimension + "=" + std::to_string(size * times) +
+           ", where the raw kernel can: that asks for " + std::to_string(raw->shared_bytes) +
+           " bytes of shared memory, and the device has " + std::to_string(limit);
+  }
+  return "";
 }
 
 } // namespace
 
 std::string coverage_problem(const JudgedPair& subject, const Configuration& configuration) {
+  if (configuration.is_default)
+    if (std::string problem = shared_memory_problem(subject, configuration); !problem.empty())
+      return problem;
   if (reads_grid_size(subject, configuration))
     return "";
   for (const auto& [dimension, size] : configuration.workload->problem.dimensions) {
     std::optional<double> share; // template blocks for a raw block, where there are many
     std::string refused;         // by the template's launch, where the raw kernel's is legal
     for (int step = 0; step <= STEPS; ++step) {
-      const auto workload = scaled(subject, configuration, dimension, STEP * step);
+      const auto workload = multiplied(subject, configuration, dimension, std::int64_t{1} << STEP * step);
       if (!workload || !admitted(*workload, configuration.knobs))
         continue;
       const auto raw = bind_launch(subject.spec.reference.launch, *workload, configuration.knobs);

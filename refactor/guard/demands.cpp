@@ -1,17 +1,47 @@
 #include "refactor/guard/demands.h"
 
+#include <iterator>
+#include <map>
+#include <utility>
+
 namespace lathe::refactor {
 namespace {
 
 // A template's run may take this long, and so many times what the raw kernel's took.
 constexpr double SECONDS_PER_RUN = 2, TIMES_RAW = 100;
 
+// Data that is not random numbers around zero.
+struct Kind {
+  Data data;
+  IntegerFill::Kind integers;
+  RealScalars scalars;
+  const char* suffix;
+};
+constexpr Kind KINDS[] = {
+    {Data::zeros, IntegerFill::Kind::zeros, RealScalars::usual, " on zeros"},
+    {Data::far, IntegerFill::Kind::large, RealScalars::usual, " on numbers far from zero"},
+    {Data::tails, IntegerFill::Kind::large, RealScalars::usual, " on numbers on one side of zero"},
+    {Data::huge, IntegerFill::Kind::usual, RealScalars::usual, " on numbers whose squares overflow"},
+    {Data::largest, IntegerFill::Kind::usual, RealScalars::usual, " on numbers whose sums overflow"},
+    {Data::tiny, IntegerFill::Kind::usual, RealScalars::usual, " on numbers whose squares vanish"},
+    {Data::coarse, IntegerFill::Kind::small, RealScalars::usual, " on halves, ties among them"},
+    // Which a factor would move.
+    {Data::ties, IntegerFill::Kind::usual, RealScalars::one, " on numbers between two of 16 bits"},
+};
+
+// Real numbers among the arguments, and on what data.
+constexpr std::pair<RealScalars, const char*> SCALARS[] = {
+    {RealScalars::zero, " with zero for each real number among the arguments"},
+    {RealScalars::negated, " with the real numbers among the arguments below zero"},
+    {RealScalars::tiny, " with real numbers as arguments whose squares vanish"},
+};
+constexpr Data BESIDE_SCALARS[] = {Data::usual,  Data::zeros,      Data::far,
+                                   Data::coarse, Data::infinities, Data::nans};
+
 } // namespace
 
 std::vector<Demand> demands_of(const Configuration& configuration, const ReferenceRuns& shape,
-                               const std::set<std::size_t>& nullable,
-                               const std::vector<AcceptedIntegers>& integers, std::uint64_t seed,
-                               std::uint64_t own_seed) {
+                               const AcceptedInputs& accepted, std::uint64_t seed, std::uint64_t own_seed) {
   TrialSettings usual;
   usual.seed = seed;
   usual.barriers_by_count = shape.meets_by_count;
@@ -40,8 +70,11 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&*shape.nans, " on data with NaN").data = Data::nans;
   if (shape.one_range)
     demand(&*shape.one_range, " where one range of the offsets holds everything").data = Data::one_range;
+  if (shape.inner_ranges)
+    demand(&*shape.inner_ranges, " where offsets begin behind the first element and end before the last")
+        .data = Data::inner_ranges;
   if (shape.other_scalars)
-    demand(&*shape.other_scalars, " with other real numbers as arguments").other_scalars = true;
+    demand(&*shape.other_scalars, " with other real numbers as arguments").real_scalars = RealScalars::other;
   if (shape.other_switches)
     demand(&*shape.other_switches, " with the other truth values as arguments").other_switches = true;
   if (shape.with_strides_apart)
@@ -69,56 +102,57 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     one.misaligned_buffer = drawn / ONE_RUN_IN % buffers;
     demands.back().follows = true;
   }
-  // Other numbers than random ones around zero, each kind in some of the runs.
-  const auto on_data = [&](Data data, IntegerFill::Kind kind, const char* suffix) -> Demand& {
-    TrialSettings& settings = demand(nullptr, suffix);
-    settings.data = data;
-    settings.seed = own_seed; // on which side of zero numbers lie, too
-    for (std::size_t i = 0; i < integers.size(); ++i)
-      if (const auto fill = integers[i].data(kind))
-        settings.integers[i] = *fill;
-    return demands.back();
+  // What is drawn for each run anew comes round often enough over the runs of all configurations.
+  std::uint64_t rest = drawn / ONE_RUN_IN;
+  const auto draw = [&](std::uint64_t of) {
+    const std::uint64_t one = rest % of;
+    rest = element::mix(rest);
+    return one;
   };
-  constexpr std::uint64_t KINDS = 6;
-  switch (drawn / ONE_RUN_IN % KINDS) {
-  case 0: // two kernels that a launcher chooses between may part at zeros
-    on_data(Data::zeros, IntegerFill::Kind::zeros, " on zeros").is_demanded = !configuration.flag_is_set();
-    break;
-  case 1: // each input on its own side
-  case 2:
-    on_data(Data::far, IntegerFill::Kind::large, " on numbers far from zero");
-    break;
-  case 3:
-    on_data(Data::huge, IntegerFill::Kind::usual, " on numbers whose squares overflow");
-    break;
-  case 4:
-    on_data(Data::tiny, IntegerFill::Kind::usual, " on numbers whose squares vanish");
-    break;
-  default:
-    on_data(Data::coarse, IntegerFill::Kind::small, " on halves, ties among them");
+  const auto own = [&](const char* suffix) -> TrialSettings& {
+    TrialSettings& settings = demand(nullptr, suffix);
+    settings.seed = own_seed; // on which side of zero numbers lie, too
+    return settings;
+  };
+  // Other numbers than random ones around zero: two kinds in each run.
+  const std::uint64_t kind = draw(std::size(KINDS));
+  for (const std::uint64_t step : {std::uint64_t{0}, 1 + draw(std::size(KINDS) - 1)}) {
+    const Kind& one = KINDS[(kind + step) % std::size(KINDS)];
+    TrialSettings& settings = own(one.suffix);
+    settings.data = one.data;
+    settings.real_scalars = one.scalars;
+    for (std::size_t i = 0; i < accepted.integers.size(); ++i)
+      if (const auto fill = accepted.integers[i].data(one.integers))
+        settings.integers[i] = *fill;
+    // Two kernels that a launcher chooses between may part at zeros.
+    demands.back().is_demanded = one.data != Data::zeros || !configuration.flag_is_set();
+  }
+  if (has_real_scalars(*shape.workload)) {
+    const auto& [scalars, suffix] = SCALARS[draw(std::size(SCALARS))];
+    TrialSettings& settings = own(suffix);
+    settings.real_scalars = scalars;
+    settings.data = BESIDE_SCALARS[draw(std::size(BESIDE_SCALARS))];
+    demands.back().is_demanded = settings.data != Data::zeros || !configuration.flag_is_set();
   }
   // Integers that mean something else: none, below zero; other elements than the first.
-  constexpr std::uint64_t ONE_KIND_IN = 2;
-  const bool below_zero = drawn / (ONE_RUN_IN * KINDS) % ONE_KIND_IN == 0;
+  const bool below_zero = draw(2) == 0;
   std::map<std::size_t, IntegerFill> others;
-  for (std::size_t i = 0; i < integers.size(); ++i) {
-    if (below_zero && integers[i].below_zero)
-      others[i] = {*integers[i].below_zero};
-    else if (const auto indices = integers[i].indices(*shape.workload, i))
+  for (std::size_t i = 0; i < accepted.integers.size(); ++i) {
+    if (below_zero && accepted.integers[i].below_zero)
+      others[i] = {*accepted.integers[i].below_zero};
+    else if (const auto indices = accepted.integers[i].indices(*shape.workload, i))
       others[i] = *indices;
   }
-  constexpr std::uint64_t ONE_ZERO_IN = 3;
-  if (has_real_scalars(*shape.workload) && drawn / (ONE_RUN_IN * KINDS * ONE_KIND_IN) % ONE_ZERO_IN == 0) {
-    TrialSettings& settings = demand(nullptr, " with zero for each real number among the arguments");
-    settings.zero_scalars = true;
-    settings.seed = own_seed;
+  if (!others.empty())
+    own(" on other integers, which the raw kernel takes").integers = std::move(others);
+  if (!accepted.scalars.empty()) {
+    const AcceptedScalar& one = accepted.scalars[draw(accepted.scalars.size())];
+    const std::string& name = shape.workload->spec->arguments[one.parameter].name;
+    own(" with other integers as arguments, which the raw kernel takes").integer_scalars[one.parameter] =
+        one.value;
+    demands.back().suffix += " ('" + name + "' of " + std::to_string(one.value) + ")";
   }
-  if (!others.empty()) {
-    TrialSettings& settings = demand(nullptr, " on other integers, which the raw kernel takes");
-    settings.integers = std::move(others);
-    settings.seed = own_seed;
-  }
-  for (const std::size_t parameter : nullable)
+  for (const std::size_t parameter : accepted.nullable)
     demand(nullptr, " where a pointer that the raw kernel compares with null is null").null_parameter =
         parameter;
   TrialSettings& other_data = demand(nullptr, " on other data");

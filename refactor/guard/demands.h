@@ -2,6 +2,7 @@
 #pragma once
 
 #include "refactor/guard/accepted_integers.h"
+#include "refactor/guard/accepted_scalars.h"
 #include "refactor/guard/reference_runs.h"
 
 #include <set>
@@ -19,11 +20,15 @@ struct Demand {
   bool follows = false; // asked only where the demand before it was met
 };
 
-// `nullable`: parameters that may be null pointers. `integers`: what integer inputs may hold, by buffer.
+// What the raw kernel takes beside what the specification says.
+struct AcceptedInputs {
+  std::set<std::size_t> nullable;         // parameters that may be null pointers
+  std::vector<AcceptedIntegers> integers; // by buffer
+  std::vector<AcceptedScalar> scalars;
+};
+
 // `own_seed`: of the data that no other configuration sees.
 std::vector<Demand> demands_of(const Configuration& configuration, const ReferenceRuns& shape,
-                               const std::set<std::size_t>& nullable,
-                               const std::vector<AcceptedIntegers>& integers, std::uint64_t seed,
-                               std::uint64_t own_seed);
+                               const AcceptedInputs& accepted, std::uint64_t seed, std::uint64_t own_seed);
 
 } // namespace lathe::refactor

@@ -153,7 +153,7 @@ private:
     if (const std::size_t slow = slow_[types].size())
       findings_.evidence("left out: " + std::to_string(slow) + " sizes at which a run takes long");
     keep_pairs_of_all_sizes(clean_[types]);
-    find_integers(types);
+    find_accepted(types);
     if (!clean_[types].empty())
       return;
     const std::string sizes = std::to_string(tally.tried) + " sizes";
@@ -165,16 +165,21 @@ private:
       findings_.undecided("the raw kernel runs clean at none of " + sizes + " (" + tally.first_problem + ")");
   }
 
-  // What integer inputs may hold beside the specification's numbers.
-  void find_integers(const std::map<std::string, std::string>& types) {
+  // What the raw kernel takes beside what the specification says.
+  void find_accepted(const std::map<std::string, std::string>& types) {
     std::vector<const ReferenceRuns*> sizes;
     for (const auto& size : clean_.at(types))
       sizes.push_back(size.get());
-    const auto& accepted = integers_[types] = accepted_integers(raw_, sizes, seed(0), jobs_, deadline_);
+    AcceptedInputs& accepted = accepted_[types];
+    accepted.nullable = nullable_;
+    accepted.integers = accepted_integers(raw_, sizes, seed(0), jobs_, deadline_);
+    accepted.scalars = accepted_scalars(raw_, subject_.spec, sizes, seed(0), jobs_, deadline_);
     if (sizes.empty())
       return;
-    if (const std::string sentence = describe(*sizes.front()->workload, accepted); !sentence.empty())
-      findings_.evidence(sentence);
+    for (const std::string& sentence :
+         {describe(*sizes.front()->workload, accepted.integers), describe(subject_.spec, accepted.scalars)})
+      if (!sentence.empty())
+        findings_.evidence(sentence);
   }
 
   struct RawTally {
@@ -297,8 +302,8 @@ private:
       const std::vector<std::string> macros = task.configuration.macros();
       const HostKernel *raw = raw_.find(task.configuration.raw_instance, macros),
                        *templated = templated_.find(task.configuration.template_instance, macros);
-      demands.push_back(demands_of(task.configuration, *task.shape, nullable_,
-                                   integers_.at(task.configuration.workload->types), seed(0),
+      demands.push_back(demands_of(task.configuration, *task.shape,
+                                   accepted_.at(task.configuration.workload->types), seed(0),
                                    seed(1 + index)));
       if (!raw)
         std::erase_if(demands.back(), [](const Demand& demand) { return !demand.reference; });
@@ -362,7 +367,8 @@ private:
     const std::lock_guard lock(mutex_);
     identical_ += comparison.identical;
     worst_error_ = std::max(worst_error_, comparison.error);
-    if (comparison.problem.empty() && settings.data == Data::usual && !task.shape->depends_on_order &&
+    if (comparison.problem.empty() && (settings.data == Data::usual || settings.data == Data::ties) &&
+        settings.real_scalars != RealScalars::negated && !task.shape->depends_on_order &&
         comparison.small >= FEWEST_ROUNDED && !task.configuration.flag_is_set() &&
         static_cast<double>(comparison.differing_small) >
             MOST_ROUNDED_ANEW * static_cast<double>(comparison.small))
@@ -601,7 +607,7 @@ private:
   std::map<std::pair<std::string, bool>, std::size_t> raw_races_;
   Reach reach_, raw_reach_;
   std::set<std::size_t> nullable_; // parameters whose argument may be a null pointer
-  std::map<std::map<std::string, std::string>, std::vector<AcceptedIntegers>> integers_; // by types
+  std::map<std::map<std::string, std::string>, AcceptedInputs> accepted_; // by types
   ShapeLimits limits_;
   int jobs_ = 1;
   Clock::time_point deadline_;

@@ -45,6 +45,36 @@ bool may_be_negative(const Workload::Buffer& buffer) {
 
 // Of single precision, with room for sums.
 constexpr double HUGE_NUMBER = 1e20, TINY_NUMBER = 1e-25;
+// The largest of single precision and of half precision; twice as much overflows from half of them on.
+constexpr double LARGEST_SINGLE = 3.4e38, LARGEST_HALF = 65504;
+
+// `value` in single precision, changed to lie half way between two numbers of a 16-bit format.
+std::uint64_t tie_of(double value, bool of_half) {
+  // Bits of the significand that the format does not have, and the highest of them.
+  constexpr std::uint64_t HALF_LACKS = 0x1fff, HALF_TIE = 0x1000, BFLOAT_LACKS = 0xffff, BFLOAT_TIE = 0x8000;
+  const std::uint64_t bits = element::encode(element::f32, value);
+  return of_half ? (bits & ~HALF_LACKS) | HALF_TIE : (bits & ~BFLOAT_LACKS) | BFLOAT_TIE;
+}
+
+// Whether such numbers make sense in a buffer whose contents the specification describes.
+bool may_hold(const Workload::Buffer& description, element::DType dtype, Data data) {
+  const Fill::Kind kind = description.fill.kind;
+  if ((kind != Fill::Kind::normal && kind != Fill::Kind::uniform) || element::size_of(dtype) == 1)
+    return false;
+  switch (data) {
+  case Data::zeros:
+    return may_be_negative(description);
+  case Data::huge:
+  case Data::tiny:
+    return dtype != element::f16 && kind == Fill::Kind::normal;
+  case Data::largest:
+    return kind == Fill::Kind::normal;
+  case Data::ties:
+    return dtype == element::f32;
+  default:
+    return true;
+  }
+}
 
 // Every element anew, as `data` says.
 void replace_all(const Workload::Buffer& description, element::DType dtype, Data data, std::uint64_t seed,
@@ -72,7 +102,33 @@ void replace_all(const Workload::Buffer& description, element::DType dtype, Data
       value = sign * HUGE_NUMBER * (1 + share);
     else if (data == Data::tiny)
       value = sign * TINY_NUMBER * (1 + share);
-    element::store(dtype, bytes.data(), i, element::encode(dtype, value));
+    else if (data == Data::tails)
+      value = side * (4 + 4 * share);
+    else if (data == Data::largest)
+      value = (dtype == element::f16 ? LARGEST_HALF : LARGEST_SINGLE) * (0.4 + 0.6 * share);
+    else if (data == Data::ties)
+      value = sign * (0.25 + 4 * share);
+    element::store(dtype, bytes.data(), i,
+                   data == Data::ties ? tie_of(value, (hash >> 1 & 1) != 0) : element::encode(dtype, value));
+  }
+}
+
+// Offsets from 0 to `total`, which then begin behind the first element and end before the last.
+void move_inside(element::DType dtype, std::uint64_t total, std::uint64_t seed, std::span<std::byte> bytes) {
+  constexpr std::uint64_t MOST_SHARE = 5; // of all elements are left out on either side
+  const std::uint64_t most = std::max<std::uint64_t>(1, total / MOST_SHARE);
+  const std::uint64_t before = std::min<std::uint64_t>(total, 1 + element::mix(seed) % most),
+                      behind = std::min<std::uint64_t>(total - before, 1 + element::mix(seed + 1) % most);
+  const double kept = static_cast<double>(total - before - behind);
+  const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t bits = element::load(dtype, bytes.data(), i);
+    const double offset = element::is_real(dtype) ? element::decode(dtype, bits) : static_cast<double>(bits);
+    const double moved =
+        static_cast<double>(before) + std::floor(offset / std::max(1.0, static_cast<double>(total)) * kept);
+    element::store(dtype, bytes.data(), i,
+                   element::is_real(dtype) ? element::encode(dtype, moved)
+                                           : static_cast<std::uint64_t>(moved));
   }
 }
 
@@ -119,6 +175,8 @@ public:
         change(description, *dtype, settings.data, settings.seed + index, bytes);
       else if (dtype)
         fill_integers(integer, *dtype, settings.seed + index, bytes);
+      if (dtype && settings.data == Data::inner_ranges && description.fill.kind == Fill::Kind::offsets)
+        move_inside(*dtype, plan.integer_range, settings.seed + index, bytes);
     }
     return bytes;
   }
@@ -136,18 +194,18 @@ private:
       break;
     case Data::zeros:
     case Data::far:
+    case Data::tails:
     case Data::coarse:
     case Data::huge:
+    case Data::largest:
     case Data::tiny:
-      if (description.direction != Direction::out &&
-          (kind == Fill::Kind::normal || kind == Fill::Kind::uniform) && element::size_of(dtype) > 1 &&
-          (data != Data::zeros || may_be_negative(description)) &&
-          ((data != Data::huge && data != Data::tiny) ||
-           (dtype != element::f16 && kind == Fill::Kind::normal)))
+    case Data::ties:
+      if (description.direction != Direction::out && may_hold(description, dtype, data))
         replace_all(description, dtype, data, seed, bytes);
       break;
     case Data::usual:
     case Data::one_range:
+    case Data::inner_ranges:
       break;
     }
   }
@@ -162,12 +220,28 @@ struct Prepared {
   std::vector<HostArgument> arguments;
 };
 
-// Neither 0 nor 1, and of the same order: what only holds for the specification's own number no longer does.
-Value other_number(const Value& value) {
-  if (const auto* real = std::get_if<double>(&value))
-    return *real * 0.75 + 0.375;
-  if (const auto* integer = std::get_if<std::int64_t>(&value))
-    return static_cast<double>(*integer) * 0.75 + 0.375;
+Value changed_number(const Value& value, RealScalars how) {
+  constexpr double TINY_SCALAR = 1e-30; // single precision
+  const auto* real = std::get_if<double>(&value);
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  if (!real && !integer)
+    return value;
+  const double number = real ? *real : static_cast<double>(*integer);
+  switch (how) {
+  case RealScalars::usual:
+    break;
+  case RealScalars::other:
+    // Neither 0 nor 1: what only holds for the specification's own number no longer does.
+    return number * 0.75 + 0.375;
+  case RealScalars::one:
+    return 1.0;
+  case RealScalars::zero:
+    return 0.0;
+  case RealScalars::negated:
+    return -number;
+  case RealScalars::tiny:
+    return TINY_SCALAR;
+  }
   return value;
 }
 
@@ -186,11 +260,12 @@ std::optional<bool> switch_of(const Workload::Parameter& parameter) {
   return number ? std::optional(*number != 0) : std::nullopt;
 }
 
-Value value_in_trial(const Workload::Parameter& parameter, const TrialSettings& settings) {
-  if (settings.other_scalars && is_real_scalar(parameter))
-    return other_number(parameter.value);
-  if (settings.zero_scalars && is_real_scalar(parameter))
-    return 0.0;
+Value value_in_trial(const Workload& workload, std::size_t index, const TrialSettings& settings) {
+  const Workload::Parameter& parameter = workload.parameters[index];
+  if (const auto changed = settings.integer_scalars.find(index); changed != settings.integer_scalars.end())
+    return changed->second;
+  if (is_real_scalar(parameter))
+    return changed_number(parameter.value, settings.real_scalars);
   if (const auto is_on = switch_of(parameter); settings.other_switches && is_on)
     return !*is_on;
   return parameter.value;
@@ -226,7 +301,7 @@ Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& se
       continue;
     }
     LATHE_TRY(HostArgument scalar,
-              HostArgument::scalar(parameter.dtype, value_in_trial(parameter, settings)));
+              HostArgument::scalar(parameter.dtype, value_in_trial(workload, p, settings)));
     prepared.arguments.push_back(std::move(scalar));
   }
   return prepared;
@@ -357,7 +432,7 @@ TrialComparison compare_trials(const Workload& workload, const TrialResult& temp
     }
     const auto element_size = static_cast<std::size_t>(element::size_of(*dtype));
     // Where the raw kernel itself overflows, in which way is nobody's business.
-    if (settings.data == Data::huge && element::is_real(*dtype))
+    if ((settings.data == Data::huge || settings.data == Data::largest) && element::is_real(*dtype))
       for (std::uint64_t k = 0; k < description.count; ++k)
         if (const std::uint64_t bits = element::load(*dtype, reference.data(), k);
             !std::isfinite(element::decode(*dtype, bits)))
@@ -370,7 +445,8 @@ TrialComparison compare_trials(const Workload& workload, const TrialResult& temp
     for (std::uint64_t k = 0; is_small && k < description.count; ++k)
       comparison.differing_small +=
           element::load(*dtype, out.data(), k) != element::load(*dtype, reference.data(), k);
-    if (settings.data == Data::infinities && element::is_real(*dtype))
+    if (settings.data == Data::infinities && settings.real_scalars == RealScalars::usual &&
+        element::is_real(*dtype))
       for (std::uint64_t k = 0; k < description.count; ++k) {
         const double a = element::decode(*dtype, element::load(*dtype, out.data(), k)),
                      b = element::decode(*dtype, element::load(*dtype, reference.data(), k));

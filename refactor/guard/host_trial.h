@@ -6,6 +6,7 @@
 #include "tuner/measure/host_executor/host_executor.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,14 +20,28 @@ enum class Data {
   usual,      // the specification's fill
   infinities, // that with special values strewn in
   nans,
-  one_range, // that with offsets of which one range holds everything and the others are empty
+  one_range,    // that with offsets of which one range holds everything and the others are empty
+  inner_ranges, // that with offsets that begin behind the first element and end before the last
   // In place of numbers around zero:
   zeros,
-  far,    // from zero, each buffer on one side of it: exponentials vanish there, or overflow
-  huge,   // squares overflow, sums do not
-  tiny,   // squares vanish
-  coarse, // halves, with ties and zeros of both signs, all of one sign or not: what rounding and comparing
-          // decide
+  far,     // from zero, each buffer on one side of it: exponentials vanish there, or overflow
+  tails,   // so far from zero, on one side, that functions are near their limits and not yet at them
+  huge,    // squares overflow, sums do not
+  largest, // sums overflow; above zero, so that in which order does not matter
+  tiny,    // squares vanish
+  coarse,  // halves, with ties and zeros of both signs, all of one sign or not: what rounding and comparing
+           // decide
+  ties,    // single precision half way between two numbers of 16 bits
+};
+
+// What real numbers among the arguments are.
+enum class RealScalars {
+  usual, // the specification's
+  other, // of the same order
+  one,
+  zero,
+  negated,
+  tiny, // squares vanish
 };
 
 struct TrialSettings {
@@ -43,9 +58,9 @@ struct TrialSettings {
   bool barriers_by_count = false; // HostRunOptions::barriers_by_count
   bool strides_apart = false;     // on ReferenceRuns::strides_apart
   bool other_divisors = false;    // on ReferenceRuns::other_divisors
-  bool other_scalars = false;     // real numbers among the arguments have other values
-  bool zero_scalars = false;      // they are zero
   bool other_switches = false;    // truth values among the arguments are the other one
+  RealScalars real_scalars = RealScalars::usual;
+  std::map<std::size_t, std::int64_t> integer_scalars; // by parameter, of those that are not the usual ones
   // Two buffers, by index, that share memory: the first's, which holds what the second's would.
   std::optional<std::pair<std::size_t, std::size_t>> shared_buffers;
   std::optional<std::size_t> null_parameter; // of the kernel: gets no buffer but a null pointer

@@ -135,6 +135,9 @@ CheckResult check_precision(const JudgedPair& subject) {
     for (const std::string& cast : pair.template_source->narrowing_casts)
       if (cast[0] == 'f' && !pair.raw_source->narrowing_casts.contains(cast))
         find("the template narrows a value (" + cast + ")");
+    for (const std::string& cast : pair.template_source->narrowed_arithmetic)
+      if (!pair.raw_source->narrowed_arithmetic.contains(cast))
+        find("the template keeps fewer bits of what it computes (" + cast + ")");
     if (!pair.raw || !pair.templated)
       continue;
     for (const std::string& type : pair.templated->arithmetic_types)

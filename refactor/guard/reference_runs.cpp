@@ -35,8 +35,8 @@ std::vector<TrialSettings> settings_of(std::uint64_t seed) {
   return all;
 }
 
-// What depends on the size too: other scalars; everything in one range; a result in place of an input, in
-// three orders of threads; strides apart and other divisors, in two.
+// What depends on the size too: other scalars; everything in one range, and ranges that leave elements out; a
+// result in place of an input, in three orders of threads; strides apart and other divisors, in two.
 std::vector<TrialSettings> settings_at(const ReferenceRuns& runs, std::uint64_t seed,
                                        const std::vector<bool>& is_restrict) {
   const Workload& workload = *runs.workload;
@@ -57,13 +57,14 @@ std::vector<TrialSettings> settings_at(const ReferenceRuns& runs, std::uint64_t 
     all.emplace_back().seed = seed;
     all.back().other_switches = true;
   }
-  if (has_offsets(workload)) {
-    all.emplace_back().seed = seed;
-    all.back().data = Data::one_range;
-  }
+  if (has_offsets(workload))
+    for (const Data data : {Data::one_range, Data::inner_ranges}) {
+      all.emplace_back().seed = seed;
+      all.back().data = data;
+    }
   if (has_real_scalars(workload)) {
     all.emplace_back().seed = seed;
-    all.back().other_scalars = true;
+    all.back().real_scalars = RealScalars::other;
   }
   for (const auto& pair : shareable_buffers(workload, is_restrict))
     for (const HostSchedule schedule : {HostSchedule::forward, HostSchedule::reverse, HostSchedule::warps}) {
@@ -112,12 +113,18 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
       results[7].clean &&
       compare_trials(workload, results[7], results[0], settings[7], runs->unordered).problem.empty();
   for (std::size_t i = 8; i < settings.size(); ++i) {
-    if (settings[i].other_switches || settings[i].other_scalars || settings[i].data == Data::one_range) {
-      auto& result = settings[i].other_switches  ? runs->other_switches
-                     : settings[i].other_scalars ? runs->other_scalars
-                                                 : runs->one_range;
+    std::optional<TrialResult>* alone = nullptr; // one run, which nothing is held against here
+    if (settings[i].other_switches)
+      alone = &runs->other_switches;
+    else if (settings[i].real_scalars == RealScalars::other)
+      alone = &runs->other_scalars;
+    else if (settings[i].data == Data::one_range)
+      alone = &runs->one_range;
+    else if (settings[i].data == Data::inner_ranges)
+      alone = &runs->inner_ranges;
+    if (alone) {
       if (results[i].clean)
-        result = std::move(results[i]);
+        *alone = std::move(results[i]);
       continue;
     }
     if (settings[i].strides_apart || settings[i].other_divisors) {

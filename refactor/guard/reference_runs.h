@@ -17,7 +17,7 @@ struct ReferenceRuns {
   std::shared_ptr<const Workload> workload;
   Configuration usual; // the default there
   TrialResult raw[2];  // under either poison; the first with its accesses
-  std::optional<TrialResult> infinities, nans, one_range;
+  std::optional<TrialResult> infinities, nans, one_range, inner_ranges;
   std::vector<HostRace> races;
   std::vector<bool> unordered; // buffers that depend on the order of threads
   bool depends_on_order = false;

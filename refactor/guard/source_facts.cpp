@@ -47,6 +47,16 @@ std::string width_text(std::pair<char, int> width) {
   return std::to_string(width.second).insert(0, 1, width.first);
 }
 
+constexpr int SMALL_INTEGER_BITS = 16;
+
+// A sum, difference or product of numbers that are not constant: neither bits picked from a word nor a
+// number.
+bool is_arithmetic(const Expr* expression) {
+  const auto* operation = dyn_cast<BinaryOperator>(expression->IgnoreParenImpCasts());
+  return operation && (operation->isAdditiveOp() || operation->getOpcode() == BO_Mul) &&
+         !operation->isValueDependent();
+}
+
 // Finds the kernel that the pin of one instance points to; its template arguments may name functions too.
 struct PinVisitor : RecursiveASTVisitor<PinVisitor> {
   explicit PinVisitor(FunctionDecl*& found) : function(found) {}
@@ -169,6 +179,9 @@ public:
     if (from && to && from->first == to->first && to->second < from->second && !cast->isValueDependent() &&
         !cast->getSubExpr()->EvaluateAsRValue(value, context_))
       facts_.narrowing_casts.insert(width_text(*from) + "->" + width_text(*to));
+    if (from && to && from->first == 'i' && to->first == 'i' && to->second <= SMALL_INTEGER_BITS &&
+        to->second < from->second && is_arithmetic(cast->getSubExpr()))
+      facts_.narrowed_arithmetic.insert(width_text(*from) + "->" + width_text(*to));
     return true;
   }
   // Statements that `if constexpr` discarded are no longer in an instantiation; types and attributes are not

@@ -37,7 +37,9 @@ struct SourceFacts {
   // Of `variables`, those that something is added to, or taken from, again and again: "sum += x".
   std::set<std::pair<std::string, std::string>> accumulators;
   FencePlaces fences;
-  std::set<std::string> narrowing_casts;            // explicit: "long -> int"
+  std::set<std::string> narrowing_casts; // explicit: "long -> int"
+  // The same of integer sums, differences and products that become 16 bits or fewer, written or not.
+  std::set<std::string> narrowed_arithmetic;
   std::optional<std::pair<int, int>> launch_bounds; // threads, blocks per multiprocessor (0: not given)
 };
 

@@ -96,6 +96,8 @@ enum class HostSchedule {
 
 // Begins the reason of a run in which threads of a block wait at barriers in different lines.
 inline constexpr const char* DIVERGENT_BARRIER = "divergent barrier";
+// The reason of a run that ended because an integer was divided by zero.
+inline constexpr const char* DIVISION_BY_ZERO = "integer division by zero";
 
 struct HostRunOptions {
   HostSchedule schedule = HostSchedule::forward;

@@ -119,7 +119,7 @@ std::string signal_words(int signal) {
   case SIGBUS:
     return "illegal memory access";
   case SIGFPE:
-    return "integer division by zero";
+    return DIVISION_BY_ZERO;
   case SIGILL:
   case SIGTRAP:
     return "trap";

@@ -4,20 +4,19 @@
 #include <cstdarg>
 #include <cstdio>
 
-struct lathe_builtin_index {
-  unsigned x, y, z;
-  constexpr operator uint3() const { return uint3{x, y, z}; }
-  operator dim3() const { return dim3(x, y, z); }
-};
+// Of the types that CUDA gives them: code may ask.
 namespace lathe_host {
-LATHE_INLINE lathe_builtin_index as_builtin(const Index3& index) {
+LATHE_INLINE const uint3 as_index(const Index3& index) {
   return {index.x, index.y, index.z};
 }
+LATHE_INLINE const dim3 as_size(const Index3& size) {
+  return {size.x, size.y, size.z};
+}
 } // namespace lathe_host
-#define threadIdx (::lathe_host::as_builtin(::lathe_host::thread().thread))
-#define blockIdx (::lathe_host::as_builtin(::lathe_host::block().block))
-#define blockDim (::lathe_host::as_builtin(::lathe_host::block().block_dim))
-#define gridDim (::lathe_host::as_builtin(::lathe_host::block().grid_dim))
+#define threadIdx (::lathe_host::as_index(::lathe_host::thread().thread))
+#define blockIdx (::lathe_host::as_index(::lathe_host::block().block))
+#define blockDim (::lathe_host::as_size(::lathe_host::block().block_dim))
+#define gridDim (::lathe_host::as_size(::lathe_host::block().grid_dim))
 static constexpr int warpSize = 32;
 
 // Barriers.
