@@ -115,9 +115,10 @@ void Extractor::index(const DeclContext* context) {
     } else if (const auto* function = dyn_cast<FunctionDecl>(plain);
                function && function->getTemplateSpecializationKind() == TSK_ExplicitSpecialization) {
       // The kernel's own are kernels beside it.
-      if (function->getPrimaryTemplate()->getTemplatedDecl()->getCanonicalDecl() !=
-          kernel_.declaration->getCanonicalDecl())
-        belongs_to(function->getPrimaryTemplate());
+      const FunctionTemplateDecl* primary = function->getPrimaryTemplate();
+      if (primary &&
+          primary->getTemplatedDecl()->getCanonicalDecl() != kernel_.declaration->getCanonicalDecl())
+        belongs_to(primary);
     } else if (const auto* variable = dyn_cast<VarTemplateSpecializationDecl>(plain);
                variable && variable->getSpecializationKind() == TSK_ExplicitSpecialization) {
       belongs_to(variable->getSpecializedTemplate());

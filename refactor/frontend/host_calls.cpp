@@ -155,6 +155,8 @@ HostValue HostReader::call_named(const CallExpr* called) {
     return call(function, arguments);
   if ((function == "umin" || function == "umax") && arguments.size() == 2)
     return call(function.substr(1), arguments);
+  if (function == "clamp" && arguments.size() == 3)
+    return call("min", {call("max", {arguments[0], arguments[1]}), arguments[2]});
   if ((function == "ceil" || function == "ceilf") && written.size() == 1) {
     // The real quotient of two integers, rounded up.
     if (const auto* quotient = dyn_cast<BinaryOperator>(plain(written[0]));

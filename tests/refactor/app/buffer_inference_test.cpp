@@ -55,6 +55,24 @@ TEST(BufferInference, ASizeThatRunsWhileLargerOnesDoNot) {
   EXPECT_EQ(size_of_x(candidate(SQUARE, "(n + 63) / 64", "64", {"n"}), {{"n", 12000}}), "n * n");
 }
 
+TEST(BufferInference, WhatIsDividedByHoldsOnes) {
+  Candidate raw = candidate(R"(
+__global__ void k(int* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[1 + i] = i % x[0];
+}
+)",
+                            "(n + 63) / 64", "64", {"n"});
+  raw.arguments.front().dtype = "i32";
+  raw.arguments.front().fill.kind = Fill::Kind::zero;
+  std::vector<std::string> notes;
+  const Status inferred = infer_buffers(raw, {{"n", 256}}, {}, "sm_90", notes);
+  ASSERT_TRUE(inferred.ok()) << inferred.error().sentence();
+  EXPECT_EQ(raw.arguments.front().count.text(), "1 + n");
+  EXPECT_EQ(raw.arguments.front().fill.kind, Fill::Kind::integer);
+  EXPECT_EQ(raw.arguments.front().fill.integer_low.text(), "1");
+}
+
 TEST(BufferInference, SmallSizesAtWhichNothingIsLaunched) {
   EXPECT_EQ(size_of_x(candidate(R"(
 __global__ void k(unsigned char* x, int n, int bits) {

@@ -50,6 +50,35 @@ TEST(RawCandidate, ALauncherParameterIsAskedFor) {
   EXPECT_THAT(raw.error().sentence(), HasSubstr("--template-argument ROW=..."));
 }
 
+// In single precision the kernel is a specialisation.
+constexpr const char* SPECIALISED = R"(
+#include <cuda_fp16.h>
+template <typename T> __global__ void k(T* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] = static_cast<T>(2.f * static_cast<float>(x[i]));
+}
+template <> __global__ void k<float>(float* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] = 3.f * x[i];
+}
+template <typename T> void launch(T* x, int n) { k<T><<<(n + 255) / 256, 256>>>(x, n); }
+)";
+
+TEST(RawCandidate, ASpecialisationIsAnotherKernel) {
+  const auto raw = raw_of(SPECIALISED);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.text.find("3.f"), std::string::npos);
+  ASSERT_EQ(raw->candidate.types.size(), 1u);
+  EXPECT_THAT(raw->candidate.types.front().dtypes, ElementsAre("bf16", "f16"));
+}
+
+TEST(RawCandidate, AFileThatLaunchesOnlyASpecialisation) {
+  const auto raw = raw_of(std::string(SPECIALISED) +
+                          "void launch_float(float* x, int n) { k<float><<<(n + 63) / 64, 64>>>(x, n); }");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.launch.block[0].text(), "256");
+}
+
 // A launcher of which the file has several instances, the first of which does not get to the launch.
 constexpr const char* INSTANCES = R"(
 template <int N> __global__ void k(float* x, int n) {

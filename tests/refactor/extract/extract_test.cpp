@@ -108,6 +108,18 @@ __global__ void k(float* out) { out[threadIdx.x] = sizeof(std::tuple_element<1, 
   expect_compiles(text, "k");
 }
 
+TEST(Extract, TuplesOfThrust) {
+  auto source = parse_text(R"(
+#include <thrust/tuple.h>
+__device__ thrust::tuple<float, float> both(float x) { return thrust::make_tuple(x, 2 * x); }
+__global__ void k(float* out) { out[threadIdx.x] = thrust::get<1>(both(out[threadIdx.x])); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("#include <thrust/tuple.h>"));
+  EXPECT_THAT(text, Not(HasSubstr("libcxx")));
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, ReachesFriendsOfOtherNamespaces) {
   auto source = parse_text(R"(
 namespace lib {

@@ -16,12 +16,13 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-std::vector<LaunchSite> launches(const std::string& text, const std::string& kernel = "k") {
+std::vector<LaunchSite> launches(const std::string& text, const std::string& kernel = "k",
+                                 bool is_whole = true) {
   static std::vector<std::unique_ptr<ParsedSource>> kept;
   kept.push_back(parse_text(text));
   if (!kept.back())
     return {};
-  EXPECT_THAT(kept.back()->errors(), IsEmpty());
+  EXPECT_EQ(kept.back()->errors().empty(), is_whole);
   const auto found = find_kernel(*kept.back(), kernel);
   if (!found.ok()) {
     ADD_FAILURE() << found.error().sentence();
@@ -517,6 +518,72 @@ void launch(float* x, int n, std::vector<std::function<void()>>& work) {
 )");
   ASSERT_EQ(sites.size(), 1u);
   EXPECT_THAT(sites[0].dimensions, ElementsAre("n"));
+}
+
+TEST(Launch, ThroughFunctionsAndMacrosThatLaunch) {
+  const auto sites = launches(R"(
+struct Stream {};
+struct Launcher {
+  template <class Kernel, class... Arguments>
+  void launch(const Kernel& kernel, dim3 grid, dim3 block, unsigned long bytes, Stream stream, Arguments&&... arguments);
+};
+#define LAUNCH(KERNEL, ...) [&] { auto& kernel = KERNEL; Launcher().launch(kernel, __VA_ARGS__); }()
+template <class T> __global__ void k(T* x, int n) {}
+template <class T> void launch(T* x, int n, Stream stream) {
+  LAUNCH((k<T>), (n + 63) / 64, 64, n * 4, stream, x, n);
+  hipLaunchKernelGGL(k<T>, dim3(n / 8), dim3(8, 4), 0, stream, x, n);
+}
+template void launch<float>(float*, int, Stream);
+)",
+                              "k", false); // hipLaunchKernelGGL is not known
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_EQ(sites[0].grid[0], "(n + 63) / 64");
+  EXPECT_EQ(sites[0].block[0], "64");
+  EXPECT_EQ(sites[0].shared_bytes, "n * 4");
+  EXPECT_EQ(sites[0].arguments.at("n"), "n");
+  EXPECT_EQ(sites[1].grid[0], "n / 8");
+  EXPECT_EQ(sites[1].block[1], "4");
+}
+
+TEST(Launch, ACallThatOnlyTakesAKernelIsNone) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+template <class Kernel> void prepare(const Kernel& kernel, int bytes);
+template <class Kernel> void tune(const Kernel& kernel, const char* name, float* x, float* y, int n, int m);
+void launch(float* x, int n) {
+  prepare(k, 1024);
+  tune(k, "k", x, x, n, n);
+  k<<<n, 32>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(sites[0].grid[0], "n");
+}
+
+TEST(Launch, ANumberBetweenTwo) {
+  const auto sites = launches(R"(
+#include <algorithm>
+__global__ void k(float* x, int n) {}
+void launch(float* x, int n) {
+  k<<<std::clamp(n / 32, 1, 4096), 32>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(sites[0].grid[0], "min(max(n / 32, 1), 4096)");
+}
+
+TEST(Launch, OfASpecialisationAreThoseOfAnotherKernel) {
+  const auto sites = launches(R"(
+template <class T> __global__ void k(T* x, int n) {}
+template <> __global__ void k<float>(float* x, int n) {}
+template <class T> void launch(T* x, int n) { k<T><<<n / 2, 64>>>(x, n); }
+template void launch<int>(int*, int);
+template void launch<float>(float*, int);
+void launch_float(float* x, int n) { k<float><<<n, 32>>>(x, n); }
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(sites[0].grid[0], "n / 2");
+  EXPECT_THAT(sites[0].instances, ElementsAre(ElementsAre("int")));
 }
 
 TEST(Launch, WhatALoopComputesIsASizeOfItsOwn) {

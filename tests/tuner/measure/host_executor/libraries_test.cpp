@@ -255,6 +255,37 @@ __global__ void k(int* out, const int* in, int n) {
     EXPECT_EQ(out[static_cast<std::size_t>(1 + group)], 64 * group + 36);
 }
 
+TEST(Libraries, ThrustsTuplesAndFunctionObjects) {
+  const auto out = run<int>(R"(
+#include <thrust/functional.h>
+#include <thrust/tuple.h>
+#include <cuda/std/tuple>
+__device__ thrust::tuple<int, int> both(int x) { return thrust::make_tuple(x, 2 * x); }
+__global__ void k(int* out, const int* in, int n) {
+  int one, two;
+  thrust::tie(one, two) = both(in[threadIdx.x]);
+  out[threadIdx.x] = thrust::maximum<int>()(one, 5) + thrust::plus<int>()(two, thrust::get<0>(both(1)));
+})",
+                            shape(1, 8), 8, counted(8));
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(out[static_cast<std::size_t>(i)], std::max(i + 1, 5) + 2 * (i + 1) + 1);
+}
+
+TEST(Libraries, BuiltinsHaveTheirTypes) {
+  const auto out = run<int>(R"(
+template <class T> __device__ int kind(const T&) { return 0; }
+__device__ int kind(const uint3&) { return 1; }
+__device__ int kind(const dim3&) { return 2; }
+__global__ void k(int* out, const int* in, int n) {
+  const dim3 place = threadIdx;
+  const auto size = blockDim;
+  out[0] = kind(threadIdx), out[1] = kind(blockIdx), out[2] = kind(blockDim), out[3] = kind(gridDim);
+  out[4] = static_cast<int>(place.x + size.x);
+})",
+                            shape(1, 1), 5, counted(1));
+  EXPECT_EQ(out, (std::vector<int>{1, 1, 2, 2, 1}));
+}
+
 TEST(Libraries, AGridOfSeveralBlocksDoesNotSynchronise) {
   const HostRunResult result = outcome(R"(
 #include <cooperative_groups.h>
