@@ -2,11 +2,13 @@
 
 #include "refactor/extract/host_members.h"
 
+#include <clang/AST/Attr.h>
 #include <clang/AST/DeclCXX.h>
 #include <clang/AST/DeclFriend.h>
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/RecursiveASTVisitor.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -15,6 +17,13 @@ namespace lathe::refactor {
 using namespace clang;
 
 namespace {
+
+// Whether the declaration may be a function that device code calls: what is no function may.
+bool is_callable_on_device(const NamedDecl* declaration) {
+  const FunctionDecl* function = declaration->getAsFunction();
+  return !function || function->isConstexpr() || function->hasAttr<CUDADeviceAttr>() ||
+         function->hasAttr<CUDAGlobalAttr>();
+}
 
 class References : public RecursiveASTVisitor<References> {
 public:
@@ -36,8 +45,17 @@ public:
     note(member->getMemberDecl());
     return true;
   }
+  // Of overloads those that device code can call, where any is: the shift operators of streams are none, even
+  // alone.
   bool VisitOverloadExpr(OverloadExpr* overloads) {
+    const bool is_operator = overloads->getName().getNameKind() == DeclarationName::CXXOperatorName;
+    const bool has_choice =
+        is_operator || std::ranges::any_of(overloads->decls(), [](const NamedDecl* candidate) {
+          return is_callable_on_device(candidate->getUnderlyingDecl());
+        });
     for (const NamedDecl* candidate : overloads->decls()) {
+      if (has_choice && !is_callable_on_device(candidate->getUnderlyingDecl()))
+        continue;
       note(candidate);
       note(candidate->getUnderlyingDecl());
     }

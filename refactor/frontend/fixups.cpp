@@ -123,6 +123,32 @@ std::vector<Insertion> drop_register(const std::string& text, std::size_t at) {
   return {{at, "", "register is left out, as C++17 has no such storage class", word.size()}};
 }
 
+// `k << <grid, block >> > (x)`, as some formatters leave a launch: its brackets without the blanks.
+std::vector<Insertion> close_brackets(const std::string& text, std::size_t at) {
+  const auto is_blank = [&](std::size_t i) { return std::isspace(static_cast<unsigned char>(text[i])) != 0; };
+  const char* what = "the brackets of a launch are written without blanks";
+  std::size_t opened = at;
+  while (opened > 0 && is_blank(opened - 1))
+    --opened;
+  if (at >= text.size() || text[at] != '<' || opened == at || opened < 2 ||
+      text.substr(opened - 2, 2) != "<<")
+    return {};
+  for (std::size_t close = at; close + 2 < text.size() && text[close] != ';'; ++close) {
+    if (text.substr(close, 2) != ">>")
+      continue;
+    std::size_t last = close + 2;
+    while (last < text.size() && is_blank(last))
+      ++last;
+    if (last == text.size() || text[last] != '>')
+      continue;
+    std::vector<Insertion> found{{opened, "", what, at - opened}};
+    if (last > close + 2)
+      found.push_back({close + 2, "", what, last - close - 2});
+    return found;
+  }
+  return {};
+}
+
 std::vector<Insertion> insertions_for(const ParseError& error, const std::string& text) {
   const auto says = [&](const char* words) { return error.message.find(words) != std::string::npos; };
   if (says("invalid % escape in inline assembly"))
@@ -134,6 +160,8 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
     return name_operator(text, error.offset);
   if (says("'register' storage class"))
     return drop_register(text, error.offset);
+  if (says("expected expression"))
+    return close_brackets(text, error.offset);
   if (says("use of overloaded operator '=' is ambiguous"))
     return name_type(text, error.offset);
   return {};

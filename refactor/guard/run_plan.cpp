@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <set>
 
 namespace lathe::refactor {
@@ -77,7 +78,7 @@ void RunPlan::add_extremes(const Configuration& configuration) {
   const Problem base = first->shape->workload->problem;
   Problem ones = base, twos = base;
   std::vector<std::pair<std::int64_t, std::string>> largest_first;
-  // Of each group the first that does not take long is run.
+  // In each group ever longer: the last that does not take long is run.
   std::vector<std::vector<std::shared_ptr<const Workload>>> wanted;
   for (const auto& [name, size] : base.dimensions) {
     largest_first.emplace_back(-size, name);
@@ -91,18 +92,25 @@ void RunPlan::add_extremes(const Configuration& configuration) {
   }
   std::ranges::sort(largest_first);
   largest_first.resize(std::min(largest_first.size(), MOST));
+  constexpr std::uint64_t GROWTH = 4;
   for (const auto& [negative, name] : largest_first)
     for (Problem small : {twos, ones}) {
       small.dimensions[name] = -negative;
-      std::vector<std::shared_ptr<const Workload>> longest;
-      for (const std::int64_t growth : {64, 16, 4})
-        if (auto shape = longest_shape(subject_, configuration, small, name, growth, limits_))
-          longest.push_back(std::move(shape));
-      wanted.push_back(std::move(longest));
+      std::vector<std::shared_ptr<const Workload>> longer;
+      for (const std::uint64_t growth : {GROWTH, GROWTH * GROWTH, GROWTH * GROWTH * GROWTH})
+        if (auto shape = longest_shape(subject_, configuration, small, name,
+                                       static_cast<std::int64_t>(growth), limits_))
+          longer.push_back(std::move(shape));
+      wanted.push_back(std::move(longer));
     }
-  std::vector<std::shared_ptr<const Workload>> unknown;
-  for (const auto& group : wanted)
-    for (const auto& workload : group) {
+  std::vector<const ReferenceRuns*> chosen(wanted.size(), nullptr);
+  std::vector<std::size_t> open(wanted.size());
+  std::iota(open.begin(), open.end(), std::size_t{0});
+  for (std::size_t step = 0; !open.empty(); ++step) {
+    std::erase_if(open, [&](std::size_t group) { return step >= wanted[group].size(); });
+    std::vector<std::shared_ptr<const Workload>> unknown;
+    for (const std::size_t group : open) {
+      const auto& workload = wanted[group][step];
       const auto [place, is_new] = extremes_.emplace(workload->key(), nullptr);
       for (const auto& shape : shapes_.at(configuration.workload->types))
         if (shape->workload->key() == workload->key())
@@ -110,15 +118,20 @@ void RunPlan::add_extremes(const Configuration& configuration) {
       if (is_new && !place->second)
         unknown.push_back(workload);
     }
-  for (const ReferenceRuns* shape : run_raw_(unknown, true, false))
-    if (shape->raw[1].work <= MOST_WORK)
+    for (const ReferenceRuns* shape : run_raw_(unknown, true, false))
       extremes_[shape->workload->key()] = shape;
-  for (const auto& group : wanted)
-    for (const auto& workload : group)
-      if (const ReferenceRuns* shape = extremes_.at(workload->key())) {
-        add(configuration, *shape);
-        break;
-      }
+    // The next of the group executes so many times as much.
+    std::erase_if(open, [&](std::size_t group) {
+      const ReferenceRuns* shape = extremes_.at(wanted[group][step]->key());
+      if (!shape || shape->raw[1].work > MOST_WORK)
+        return true;
+      chosen[group] = shape;
+      return shape->raw[1].work > MOST_WORK / GROWTH;
+    });
+  }
+  for (const ReferenceRuns* shape : chosen)
+    if (shape)
+      add(configuration, *shape);
 }
 
 void RunPlan::add_defaults(bool same_code) {

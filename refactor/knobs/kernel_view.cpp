@@ -403,6 +403,10 @@ std::optional<Polynomial> KernelView::evaluate_call(const CallExpr* call) const 
   return result;
 }
 
+void KernelView::keep(const Expr* expression, std::string atom) {
+  kept_expressions_[strip(expression)] = std::move(atom);
+}
+
 Polynomial KernelView::evaluate(const Expr* expression) const {
   expression = strip(expression);
   const auto opaque = [&](const std::string& what) { return Polynomial::atom(what); };
@@ -416,6 +420,8 @@ Polynomial KernelView::evaluate(const Expr* expression) const {
     ~Leave() { --depth; }
   } leave{depth_};
 
+  if (const auto kept = kept_expressions_.find(expression); kept != kept_expressions_.end())
+    return Polynomial::atom(kept->second);
   if (const std::string name = builtin_name(expression); !name.empty())
     return Polynomial::atom(name);
   if (const auto* literal = dyn_cast<IntegerLiteral>(expression))

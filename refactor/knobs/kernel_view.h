@@ -64,6 +64,8 @@ public:
   void keep(const clang::VarDecl* variable, std::string atom) {
     kept_[variable->getCanonicalDecl()] = std::move(atom);
   }
+  // The same of an expression that has no name.
+  void keep(const clang::Expr* expression, std::string atom);
   void release(const clang::VarDecl* variable) { kept_.erase(variable->getCanonicalDecl()); }
   // Variables written after their initialisation, or whose address or reference escapes.
   bool is_modified(const clang::VarDecl* variable) const {
@@ -103,6 +105,7 @@ private:
   std::set<std::string> external_calls_;
   std::set<const clang::VarDecl*> modified_;
   std::map<const clang::VarDecl*, std::string> kept_;
+  std::map<const clang::Expr*, std::string> kept_expressions_;
   // Parameters of a function that is read in place of its call.
   mutable std::map<const clang::VarDecl*, Polynomial> bound_;
   std::map<const clang::Stmt*, const clang::Stmt*> parents_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <string_view>
 
 namespace lathe::refactor {
 
@@ -20,6 +21,7 @@ public:
       : view_(view), thread_(axis.thread), count_(axis.count), launcher_varies_(launcher_varies) {}
 
   std::variant<ThreadRefusal, ThreadModel> run() {
+    keep_divided_indices();
     keep_index_variables();
     check_expressions();
     if (model_.free_grid)
@@ -191,6 +193,40 @@ private:
       }
     }
     return false;
+  }
+
+  // (threads * block + thread) / 32 without a name for what is divided: an index as others are.
+  void keep_divided_indices() {
+    std::map<std::string, std::string> atoms; // by what the index is
+    view_.visit([&](const Stmt* statement) {
+      const auto binary = isa<Expr>(statement) ? binary_parts(statement) : std::nullopt;
+      if (!binary || !refusal_.empty() || is_dead(statement) ||
+          isa<DeclRefExpr>(binary->left->IgnoreParenCasts()) ||
+          (binary->operation != BO_Div && binary->operation != BO_Rem && binary->operation != BO_Shr) ||
+          !view_.evaluate(binary->right).as_constant())
+        return;
+      const Polynomial value = view_.evaluate(binary->left);
+      if (!mentions_thread(value))
+        return;
+      const auto share = share_of(value);
+      if (!share || share->spread.is_zero())
+        return;
+      const auto [known, is_new] = atoms.emplace(value.text(), "index:@" + std::to_string(indices_.size()));
+      if (is_new)
+        accept_share(*share, binary->left->getBeginLoc(), known->second);
+      view_.keep(binary->left, known->second);
+    });
+  }
+
+  // Whether an atom is the index, or the index divided, once or several times: never what is left over.
+  static bool is_quotient_of(std::string_view atom, std::string_view index) {
+    if (atom == index)
+      return true;
+    if (atom.find('%') != std::string_view::npos)
+      return false;
+    const std::size_t opened = atom.find_first_not_of('(');
+    return opened != 0 && opened != std::string_view::npos && atom.substr(opened).starts_with(index) &&
+           atom.substr(opened + index.size()).starts_with("/");
   }
 
   void keep_index_variables() {
@@ -438,7 +474,7 @@ private:
     // A bound on the group that an index is in (row = index / 32) is one on the index.
     for (const std::string& atom : value.atoms())
       for (const auto& [index, where] : indices_)
-        if (atom == index || (atom.find('%') == std::string::npos && atom.find("(" + index + "/") == 0))
+        if (is_quotient_of(atom, index))
           note_guard(expression, index);
     const bool has_thread = mentions_thread(value), has_count = value.mentions(count_);
     if (!has_thread && !has_count)

@@ -2,6 +2,10 @@
 // source; never copied into an extracted kernel. The cache hints have no effect on the value that is read or
 // written.
 #pragma once
+// nvcc's own headers include these before every source (crt/common_functions.h).
+#include <assert.h>
+#include <string.h>
+#include <time.h>
 #if defined(__CUDA__) && defined(__clang__)
 #define LATHE_DEVICE_ static __inline__ __device__ __attribute__((always_inline))
 #define LATHE_LOAD_(name)                                                                                    \

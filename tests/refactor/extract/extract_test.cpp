@@ -61,6 +61,21 @@ template <class T> __device__ float inner(T poles, const char* unused) { return 
 }
 
 // Streams, strings and containers are for the host: what a class has for them stays behind.
+TEST(Extract, LeavesOutOperatorsOfTheHost) {
+  auto source = parse_text(R"(
+#include <ostream>
+struct Matrix { double* elements; };
+std::ostream& operator<<(std::ostream& out, const Matrix& matrix) { return out << matrix.elements[0]; }
+struct Bits { unsigned bits; };
+__device__ unsigned operator<<(Bits b, int n) { return b.bits << n; }
+template <typename T> __global__ void k(T* out, T x) { out[threadIdx.x] = x << 2; }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("operator<<(Bits"));
+  EXPECT_THAT(text, Not(HasSubstr("Matrix")));
+  expect_compiles(text, "k<int>");
+}
+
 TEST(Extract, LeavesOutWhatAClassHasForTheHost) {
   auto source = parse_text(R"(
 #include <ostream>

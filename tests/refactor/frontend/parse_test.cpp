@@ -164,6 +164,24 @@ TEST(Parse, RegisterIsLeftOut) {
   EXPECT_THAT(source->stand_ins(), testing::Contains(testing::HasSubstr("register is left out")));
 }
 
+TEST(Parse, BlanksInTheBracketsOfALaunch) {
+  const auto source = parse_text(R"(
+template <int N> __global__ void k(float* x, int n) { x[n] = N; }
+void launch(float* x, int n) {
+  int shifted = n << 2 > 3;
+  k<2> << <n, 64 >> > (x, shifted);
+  k<3> << < dim3(n >> 1), dim3(64, 2), 0 >> >(x, n);
+}
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), testing::IsEmpty());
+  const auto kernel = find_kernel(*source, "k");
+  ASSERT_TRUE(kernel.ok());
+  ASSERT_EQ(kernel->launches.size(), 2u);
+  EXPECT_EQ(kernel->launches[0].grid[0], "n");
+  EXPECT_EQ(kernel->launches[1].block[1], "2");
+}
+
 TEST(Parse, AnyHeaderOfTorchHasAStandIn) {
   const auto source = parse_text("#include <ATen/cuda/nothing/OfThisName.cuh>\n"
                                  "void run(const at::Tensor& x);\n"
