@@ -465,8 +465,9 @@ private:
 
   bool is_of_interest(const Polynomial& value) const {
     for (const std::string& atom : value.atoms())
-      if (indices_.count(atom))
-        return true;
+      for (const auto& [index, where] : indices_)
+        if (is_quotient_of(atom, index))
+          return true;
     return value.mentions(thread_) || value.mentions(count_);
   }
 

@@ -56,11 +56,11 @@ constexpr int K_DIM = NOPE_DIM + ROPE_DIM;
 
 constexpr int HEAD_CHUNK = 16;
 
-template <unsigned ROWS, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS>
-__global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : 1024, MIN_BLOCKS) concat_mla_k_kernel(__nv_bfloat16* __restrict__ k, const __nv_bfloat16* __restrict__ k_nope,
+template <unsigned BLOCK, unsigned ROWS, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS>
+__global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 1024 : BLOCK), MIN_BLOCKS) concat_mla_k_kernel(__nv_bfloat16* __restrict__ k, const __nv_bfloat16* __restrict__ k_nope,
                                     const __nv_bfloat16* __restrict__ k_rope, const int num_tokens) {
   for (unsigned lathe_row = 0; lathe_row < ROWS; ++lathe_row) {
-  const int warp = ((blockIdx.x * ROWS + lathe_row) * blockDim.x + threadIdx.x) / 32;
+  const int warp = ((blockIdx.x * ROWS + lathe_row) * (BLOCK == 0 ? blockDim.x : BLOCK) + threadIdx.x) / 32;
   const int lane = threadIdx.x % 32;
   const int token = warp / (NUM_HEADS / HEAD_CHUNK);
   const int first_head = warp % (NUM_HEADS / HEAD_CHUNK) * HEAD_CHUNK;

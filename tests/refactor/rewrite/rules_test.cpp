@@ -110,6 +110,19 @@ INSTANTIATE_TEST_SUITE_P(
             plain(kernel("  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) out[i] = in[i];"),
                   {"256"}, {"n / 256"}),
             "BLOCK", ""},
+        Row{"DividedWithoutAName", "expose-block-size",
+            plain(kernel(
+                      "  const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % "
+                      "32;\n  const int row = warp / 4, part = warp % 4;\n  if (row >= n) return;\n  "
+                      "out[(row * 4 + part) * 32 + lane] = in[row];"),
+                  {"256"}, {"(n * 4 + 7) / 8"}),
+            "BLOCK", ""},
+        Row{"DividedAndLeftOver", "expose-block-size",
+            plain(
+                kernel("  const int place = (blockIdx.x * blockDim.x + threadIdx.x) % 48;\n  if (place < n) "
+                       "out[blockIdx.x * 48 + place] = in[place];"),
+                {"256"}, {"n"}),
+            "", "stands for itself"},
         Row{"NotRead", "expose-block-size", plain(kernel("  if (threadIdx.x < 1) out[blockIdx.x] = in[0];")),
             "", "does not read blockDim"}),
     [](const auto& tested) { return std::string(tested.param.name); });
