@@ -1,6 +1,7 @@
 #include "refactor/guard/source_facts.h"
 
 #include "refactor/guard/fences.h"
+#include "refactor/guard/thread_place.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Attr.h>
@@ -241,7 +242,8 @@ private:
   void note_bound(const std::string& relation, const Expr* side, const Expr* other) {
     const std::optional<std::uint64_t> number = number_of(side);
     Expr::EvalResult value;
-    if (!number || *number <= 1 || other->isValueDependent() || other->EvaluateAsRValue(value, context_))
+    if (!number || *number <= 1 || other->isValueDependent() || other->EvaluateAsRValue(value, context_) ||
+        is_place_in_block(other, context_))
       return;
     facts_.compared_integers.insert(relation + " " + std::to_string(*number));
   }
