@@ -123,6 +123,14 @@ std::vector<Insertion> drop_register(const std::string& text, std::size_t at) {
   return {{at, "", "register is left out, as C++17 has no such storage class", word.size()}};
 }
 
+// `__shared__ alignas(16) float tile[64]`: CUDA's own word for it may stand there.
+std::vector<Insertion> name_alignment(const std::string& text, std::size_t at) {
+  const std::string word = "alignas";
+  if (text.compare(at, word.size(), word) != 0)
+    return {};
+  return {{at, "__align__", "alignas behind __shared__ is written as __align__", word.size()}};
+}
+
 // `k << <grid, block >> > (x)`, as some formatters leave a launch: its brackets without the blanks.
 std::vector<Insertion> close_brackets(const std::string& text, std::size_t at) {
   const auto is_blank = [&](std::size_t i) { return std::isspace(static_cast<unsigned char>(text[i])) != 0; };
@@ -160,6 +168,8 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
     return name_operator(text, error.offset);
   if (says("'register' storage class"))
     return drop_register(text, error.offset);
+  if (says("an attribute list cannot appear here"))
+    return name_alignment(text, error.offset);
   if (says("expected expression"))
     return close_brackets(text, error.offset);
   if (says("use of overloaded operator '=' is ambiguous"))

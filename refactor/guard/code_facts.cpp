@@ -224,7 +224,7 @@ private:
 
   void note_barrier(Instruction& instruction) {
     ++facts_.barriers;
-    facts_.divergent_barriers += kernel_.is_divergent(instruction);
+    facts_.divergent_barriers += kernel_.is_divergent(instruction, Together::block);
   }
 
   void note_warp_primitive(CallBase& call, StringRef name) {
@@ -234,7 +234,7 @@ private:
     else
       key += " computed mask";
     ++facts_.warp_primitives[key];
-    facts_.divergent_warp_primitives += kernel_.is_divergent(call);
+    facts_.divergent_warp_primitives += kernel_.is_divergent(call, Together::warp);
   }
 
   KernelIr& kernel_;

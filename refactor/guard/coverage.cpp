@@ -78,8 +78,7 @@ std::string coverage_problem(const JudgedPair& subject, const Configuration& con
   if (configuration.is_default)
     if (std::string problem = shared_memory_problem(subject, configuration); !problem.empty())
       return problem;
-  if (reads_grid_size(subject, configuration))
-    return "";
+  const bool is_any_grid_enough = reads_grid_size(subject, configuration);
   for (const auto& [dimension, size] : configuration.workload->problem.dimensions) {
     std::optional<double> share; // template blocks for a raw block, where there are many
     std::string refused;         // by the template's launch, where the raw kernel's is legal
@@ -102,7 +101,7 @@ std::string coverage_problem(const JudgedPair& subject, const Configuration& con
         continue;
       }
       const double blocks = blocks_of(*raw);
-      if (blocks < COUNTED_FROM)
+      if (blocks < COUNTED_FROM || is_any_grid_enough)
         continue;
       const double now = blocks_of(*templated) / blocks;
       if (share && now < KEPT_SHARE * *share)

@@ -91,7 +91,15 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&shape.raw[0], " on buffers that start one element off, which the raw kernel accepts",
            configuration.is_default)
         .misalignment = 1;
-  // What serves buffers that are all off looks at alignment when it runs: then it must look at each. Every
+  // What serves buffers that are all off looks at alignment when it runs: then it must look at each, and at
+  // every distance.
+  if (shape.accepts_misalignment) {
+    TrialSettings& further = demand(
+        &shape.raw[0], " on buffers that start two or four elements off, which the raw kernel accepts");
+    further.misalignment = own_seed >> 4 & 1 ? 2 : 4;
+    demands.back().follows = true;
+  }
+  // Every
   // configuration runs at many sizes, so that some of its runs ask for each buffer.
   constexpr std::uint64_t ONE_RUN_IN = 3;
   const std::uint64_t drawn = own_seed >> 8; // seeds are odd

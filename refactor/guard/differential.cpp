@@ -203,6 +203,8 @@ private:
                 raw_.find(trials[i].runs->usual.raw_instance, trials[i].runs->usual.macros()))
           raw_reach_.note(*kernel, trials[i].runs->raw[1]);
         race_seen_ |= !trials[i].runs->accepts_warps_in_turn;
+        writes_ |= std::ranges::any_of(trials[i].runs->raw[0].accesses,
+                                       [](const BufferAccess& access) { return !access.written.empty(); });
         note_unwritten(*trials[i].runs);
         for (const auto& [buffers, result] : trials[i].runs->in_place)
           in_place_.insert({shapes[i]->buffers[buffers.first].name, shapes[i]->buffers[buffers.second].name});
@@ -575,6 +577,9 @@ private:
                          " pairs of configuration and size were left out for the time limit");
     if (runs_ == 0)
       findings_.undecided("nothing was run");
+    else if (!findings_.failed() && !writes_)
+      findings_.undecided("the raw kernel writes nothing at any of " + std::to_string(shapes) +
+                          " sizes, so that no run says anything: other sizes are wanted");
     char error[32];
     std::snprintf(error, sizeof error, "%.2g", worst_error_);
     for (const auto& [place, sizes] : raw_races_)
@@ -623,7 +628,7 @@ private:
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::atomic<std::size_t> runs_{0};
-  bool order_seen_ = false, race_seen_ = false;
+  bool order_seen_ = false, race_seen_ = false, writes_ = false;
   std::size_t identical_ = 0, left_out_ = 0, configurations_ = 0;
   double worst_error_ = 0;
   std::vector<std::string> notes_;

@@ -76,7 +76,8 @@ void compare_memory(const JudgedPair& subject, const FactPair& pair, Findings& f
     if (raw.atomic && use.plain_read && !raw.plain_read)
       findings.fail("the template reads " + name +
                     " without an atomic operation, and the raw kernel with atomic ones alone" + where);
-    if (raw.plain_read && !raw.read_before_atomic && use.read_before_atomic)
+    // Nothing that others write can be missed in what nobody writes.
+    if (raw.plain_read && !raw.read_before_atomic && use.read_before_atomic && (raw.written || use.written))
       findings.fail("the template reads " + name +
                     " before an atomic operation that the raw kernel executes before all such reads" + where);
     if (raw.atomic && use.atomic && raw.atomic_result_used && !use.atomic_result_used)

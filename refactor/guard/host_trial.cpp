@@ -78,7 +78,7 @@ bool may_hold(const Workload::Buffer& description, element::DType dtype, Data da
 
 // Every element anew, as `data` says.
 void replace_all(const Workload::Buffer& description, element::DType dtype, Data data, std::uint64_t seed,
-                 std::span<std::byte> bytes) {
+                 std::span<const double> scalars, std::span<std::byte> bytes) {
   const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
   const bool both = may_be_negative(description);
   const std::uint64_t drawn = element::mix(seed);
@@ -92,6 +92,9 @@ void replace_all(const Workload::Buffer& description, element::DType dtype, Data
       halves = side * std::abs(halves);
     if (halves == 0 && both)
       halves = (hash >> 32 & 1) != 0 ? -0.0 : 0.0;
+    constexpr std::uint64_t ONE_SCALAR_IN = 8;
+    if (!scalars.empty() && (hash >> 33) % ONE_SCALAR_IN == 0)
+      halves = scalars[(hash >> 40) % scalars.size()];
     const double sign = !both || (hash & 1) != 0 ? 1 : -1;
     double value = halves;
     if (data == Data::zeros)
@@ -155,6 +158,17 @@ std::optional<std::int64_t> uncovered(const std::vector<ByteRange>& inner,
   return std::nullopt;
 }
 
+// The real numbers among the arguments, which data may equal.
+std::vector<double> real_scalars(const Workload& workload) {
+  std::vector<double> found;
+  for (const Workload::Parameter& parameter : workload.parameters)
+    if (const auto dtype = parameter.is_buffer ? std::nullopt : element_type(parameter.dtype);
+        dtype && element::is_real(*dtype))
+      if (const auto* real = std::get_if<double>(&parameter.value))
+        found.push_back(*real);
+  return found;
+}
+
 // What buffers hold before a run, made once for trials that share it.
 class Fills {
 public:
@@ -172,7 +186,7 @@ public:
       fill_buffer(plan, bytes);
       const auto dtype = element_type(description.dtype);
       if (dtype && element::is_real(*dtype))
-        change(description, *dtype, settings.data, settings.seed + index, bytes);
+        change(description, *dtype, settings.data, settings.seed + index, real_scalars(workload), bytes);
       else if (dtype)
         fill_integers(integer, *dtype, settings.seed + index, bytes);
       if (dtype && settings.data == Data::inner_ranges && description.fill.kind == Fill::Kind::offsets)
@@ -183,7 +197,7 @@ public:
 
 private:
   static void change(const Workload::Buffer& description, element::DType dtype, Data data, std::uint64_t seed,
-                     std::span<std::byte> bytes) {
+                     std::span<const double> scalars, std::span<std::byte> bytes) {
     const Fill::Kind kind = description.fill.kind;
     switch (data) {
     case Data::infinities:
@@ -201,7 +215,7 @@ private:
     case Data::tiny:
     case Data::ties:
       if (description.direction != Direction::out && may_hold(description, dtype, data))
-        replace_all(description, dtype, data, seed, bytes);
+        replace_all(description, dtype, data, seed, scalars, bytes);
       break;
     case Data::usual:
     case Data::one_range:

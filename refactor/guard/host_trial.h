@@ -29,9 +29,9 @@ enum class Data {
   huge,    // squares overflow, sums do not
   largest, // sums overflow; above zero, so that in which order does not matter
   tiny,    // squares vanish
-  coarse,  // halves, with ties and zeros of both signs, all of one sign or not: what rounding and comparing
-           // decide
-  ties,    // single precision half way between two numbers of 16 bits
+  coarse, // halves and the numbers among the arguments, with ties and zeros of both signs, all of one sign or
+          // not: what rounding and comparing decide
+  ties,   // single precision half way between two numbers of 16 bits
 };
 
 // What real numbers among the arguments are.

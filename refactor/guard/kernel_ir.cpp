@@ -2,7 +2,6 @@
 
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/PostDominators.h>
-#include <llvm/Analysis/UniformityAnalysis.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/Constants.h>
@@ -21,6 +20,7 @@
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <regex>
@@ -47,7 +47,8 @@ struct KernelIr::State {
   ModuleAnalysisManager modules;
   std::map<const BasicBlock*, std::vector<BasicBlock*>> controllers; // direct: blocks whose branch decides
   std::map<const BasicBlock*, std::set<int>> guards;
-  std::map<const BasicBlock*, bool> divergent;
+  std::array<std::uint32_t, 3> threads{};                    // of a block
+  std::map<Together, std::set<const BasicBlock*>> divergent; // whose branch threads may take differently
 
   std::vector<BasicBlock*> all_controllers(const BasicBlock* block) {
     std::vector<BasicBlock*> found;
@@ -193,6 +194,7 @@ Result<std::unique_ptr<KernelIr>> KernelIr::create(std::string_view bitcode, con
   state->kernel = state->module->getFunction(mangled);
   if (!state->kernel || state->kernel->isDeclaration())
     return Error{"no LLVM IR for the kernel", "'" + mangled + "' is not in the module", ""};
+  state->threads = block;
   state->machine = make_machine(*state->module);
   if (!state->machine)
     return Error{"no LLVM IR for the kernel", "this LLVM has no NVPTX target", "install a complete LLVM"};
@@ -301,17 +303,19 @@ const std::set<int>& KernelIr::guards(Instruction& instruction) {
   return state_->guards.emplace(block, std::move(parameters)).first->second;
 }
 
-bool KernelIr::is_divergent(Instruction& instruction) {
-  const BasicBlock* block = instruction.getParent();
-  const auto known = state_->divergent.find(block);
-  if (known != state_->divergent.end())
-    return known->second;
-  auto& uniformity = state_->functions.getResult<UniformityInfoAnalysis>(*state_->kernel);
-  bool divergent = false;
-  for (BasicBlock* controller : state_->all_controllers(block))
-    divergent |= uniformity.hasDivergentTerminator(*controller);
-  state_->divergent[block] = divergent;
-  return divergent;
+bool KernelIr::is_divergent(const Instruction& instruction, Together together) {
+  const auto [known, is_new] = state_->divergent.try_emplace(together);
+  if (is_new) {
+    const std::vector<bool> divergent =
+        divergent_terminators(*state_->kernel, state_->functions, together, state_->threads);
+    std::size_t index = 0;
+    for (const BasicBlock& block : *state_->kernel)
+      if (divergent[index++])
+        known->second.insert(&block);
+  }
+  const auto controllers = state_->all_controllers(instruction.getParent());
+  return std::ranges::any_of(
+      controllers, [&](const BasicBlock* controller) { return known->second.contains(controller); });
 }
 
 std::set<int> KernelIr::scalars_in(llvm::Value* value) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "refactor/guard/narrow_index.h"
+#include "refactor/guard/uniformity.h"
 #include "tuner/base/result.h"
 
 #include <llvm/IR/Function.h>
@@ -31,8 +32,9 @@ public:
   // Parameters of the kernel that decide whether the instruction runs: those that the conditions of the
   // branches that control it are computed from.
   const std::set<int>& guards(llvm::Instruction& instruction);
-  // Whether a branch that may go different ways for threads of one block controls the instruction.
-  bool is_divergent(llvm::Instruction& instruction);
+  // Whether a branch that may go different ways for threads of one block, or of one warp, controls the
+  // instruction.
+  bool is_divergent(const llvm::Instruction& instruction, Together together);
   // Values of fewer than 64 bits on the way to an address that are made of more than one size or block index.
   std::set<NarrowIndex> narrow_indices(llvm::Value* pointer);
   // Scalar parameters that the value is computed from, without going through memory.

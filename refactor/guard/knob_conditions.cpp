@@ -38,6 +38,8 @@ public:
       if (tokens_.is(i, "?"))
         if (i > 0)
           span_around(i - 1);
+      if (tokens_.is(i, "/"))
+        quotient_at(i);
       if (tokens_.is(i, "if")) {
         const std::size_t open = tokens_.is(i + 1, "constexpr") ? i + 2 : i + 1;
         if (tokens_.is(open, "(") && tokens_[open].partner > open + 1)
@@ -120,6 +122,23 @@ private:
     take(last + 1);
     if (!conjunction.empty())
       add(conjunction);
+  }
+
+  // TILE / (BLOCK * VEC): whether that is none, and whether anything is left over.
+  void quotient_at(std::size_t at) {
+    const auto primary_before = [&](std::size_t i) {
+      return tokens_[i].text == ")" ? tokens_[i].partner : i;
+    };
+    if (at == 0 || at + 1 >= tokens_.size())
+      return;
+    std::size_t first = primary_before(at - 1);
+    while (first >= 2 && tokens_.is(first - 1, "*"))
+      first = primary_before(first - 2);
+    const std::size_t last = tokens_.is(at + 1, "(") ? tokens_[at + 1].partner : at + 1;
+    const std::string dividend = "(" + tokens_.source(first, at - 1) + ")",
+                      divisor = "(" + tokens_.source(at + 1, last) + ")";
+    add(dividend + " < " + divisor);
+    add(dividend + " % " + divisor + " == 0");
   }
 
   void find_directives() {

@@ -20,6 +20,35 @@ long long threads_of(const Launch& launch) {
   return 1ll * launch.block[0] * launch.block[1] * launch.block[2];
 }
 
+// The first number of the text's only `__launch_bounds__(...)`, where that is an expression over knobs.
+std::optional<Expression> stated_bound(const std::string& text) {
+  const std::string word = "__launch_bounds__";
+  const std::size_t at = text.find(word);
+  if (at == std::string::npos || text.find(word, at + word.size()) != std::string::npos)
+    return std::nullopt;
+  const std::size_t open = text.find('(', at);
+  int depth = 0;
+  for (std::size_t end = open; end < text.size(); ++end) {
+    depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+    if ((depth == 1 && text[end] == ',') || depth == 0) {
+      auto parsed = Expression::parse(text.substr(open + 1, end - open - 1));
+      return parsed ? std::optional(std::move(*parsed)) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> bound_at(const Expression& bound, const Workload& workload,
+                                     const KnobValues& knobs) {
+  const auto value = bound.evaluate_integer([&](std::string_view name) -> std::optional<Value> {
+    for (std::size_t k = 0; k < workload.spec->knobs.size(); ++k)
+      if (workload.spec->knobs[k].name == name)
+        return knobs[k];
+    return std::nullopt; // a name of the text's own
+  });
+  return value ? std::optional(*value) : std::nullopt;
+}
+
 // Launches of (up to `most`) admitted configurations of one workload. Returns how many; `complete`: all of
 // them.
 std::uint64_t judge_launches(const JudgedPair& subject, const std::shared_ptr<const Workload>& workload,
@@ -44,6 +73,7 @@ std::uint64_t judge_launches(const JudgedPair& subject, const std::shared_ptr<co
     findings.fail("no configuration is admitted for " + workload->key() + ": " + space.error().sentence());
     return 0;
   }
+  const std::optional<Expression> most_threads = stated_bound(subject.template_text);
   Random random(subject.seed ^ 0x7e5);
   const ValidCount count = space->valid_count();
   const bool all = space->is_enumerated() && count.value <= static_cast<double>(most);
@@ -62,6 +92,13 @@ std::uint64_t judge_launches(const JudgedPair& subject, const std::shared_ptr<co
     }
     if (threads_of(*launch) > subject.device.max_threads_per_block) {
       findings.fail(std::to_string(threads_of(*launch)) + " threads a block at " + configuration.text());
+      return i;
+    }
+    if (const auto bound = most_threads ? bound_at(*most_threads, *workload, knobs) : std::nullopt;
+        bound && *bound > 0 && threads_of(*launch) > *bound) {
+      findings.fail("a block of " + std::to_string(threads_of(*launch)) +
+                    " threads against launch bounds of " + std::to_string(*bound) + " at " +
+                    configuration.text());
       return i;
     }
     if (static_cast<int>(launch->shared_bytes) > subject.device.shared_per_block_optin) {
@@ -113,6 +150,11 @@ CheckResult check_resources(const JudgedPair& subject, const Images& images) {
     judge_image(subject, subject.defaults[i], images.template_defaults[i], findings);
   for (std::size_t i = 0; i < subject.sampled.size(); ++i)
     judge_image(subject, subject.sampled[i], images.template_samples[i], findings);
+  // Blocks that are launched together limit the grid to a multiple of their number.
+  const std::string clusters = "__cluster_dims__";
+  if (subject.template_text.find(clusters) != std::string::npos &&
+      subject.raw_text.find(clusters) == std::string::npos)
+    findings.fail("the template is launched in clusters of blocks, and the raw kernel is not");
   std::uint64_t launches = 0;
   bool complete = true;
   const std::uint64_t workloads =

@@ -19,6 +19,11 @@ bool has_primitive(const std::map<std::string, int>& primitives, const std::stri
                      [&](const auto& entry) { return primitive(entry.first) == name; });
 }
 
+// "membar.cta", the narrowest of CUDA's fences.
+bool is_of_block(const std::string& fence) {
+  return fence.find(".cta") != std::string::npos;
+}
+
 } // namespace
 
 CheckResult check_synchronisation(const JudgedPair& subject) {
@@ -44,6 +49,11 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
     for (const auto& [scope, count] : raw.fences)
       if (!templated.fences.contains(scope))
         findings.fail("the template lost its memory fence (" + scope + ")" + where);
+    for (const auto& [scope, count] : templated.fences)
+      if (const auto known = raw.fences.find(scope);
+          !raw.fences.empty() && known == raw.fences.end() && is_of_block(scope))
+        findings.fail("the template has a memory fence for a block alone (" + scope +
+                      "), and the raw kernel none" + where);
     const FencePlaces &raws = pair.raw_source->fences, &own = pair.template_source->fences;
     if (own.count < raws.count)
       findings.fail("the template has " + std::to_string(own.count) +

@@ -1,0 +1,125 @@
+#include "refactor/guard/uniformity.h"
+
+#include <llvm/Analysis/UniformityAnalysis.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <memory>
+
+namespace lathe::refactor {
+namespace {
+
+using namespace llvm;
+
+constexpr unsigned WARP_SIZE = 32, WARP_BITS = 5;
+constexpr unsigned GENERIC = 0, GLOBAL = 1, CONSTANT = 4; // address spaces (NVPTX usage guide)
+
+// The special register that a call reads, "tid.x"; empty for everything else.
+StringRef special_register(const llvm::Value* value) {
+  const auto* call = dyn_cast<CallInst>(value);
+  const Function* callee = call ? call->getCalledFunction() : nullptr;
+  StringRef name = callee ? callee->getName() : StringRef();
+  return name.consume_front("llvm.nvvm.read.ptx.sreg.") ? name : StringRef();
+}
+
+// A thread's place in its block, of which only the warp's is left.
+bool is_number_of_warp(const Instruction& instruction) {
+  const auto* operation = dyn_cast<BinaryOperator>(&instruction);
+  if (!operation)
+    return false;
+  const llvm::Value* place = operation->getOperand(0);
+  if (const auto* widened = dyn_cast<ZExtInst>(place))
+    place = widened->getOperand(0);
+  const auto* number = dyn_cast<ConstantInt>(operation->getOperand(1));
+  if (!number || special_register(place) != "tid.x")
+    return false;
+  switch (operation->getOpcode()) {
+  case Instruction::LShr:
+    return number->getValue().uge(WARP_BITS);
+  case Instruction::UDiv:
+    return number->getValue().urem(WARP_SIZE) == 0;
+  case Instruction::And:
+    return (number->getZExtValue() & (WARP_SIZE - 1)) == 0;
+  default:
+    return false;
+  }
+}
+
+bool is_same_for_all(const Instruction& instruction, Together together,
+                     const std::array<std::uint32_t, 3>& block) {
+  const StringRef name = special_register(&instruction);
+  if (name.starts_with("ctaid") || name.starts_with("nctaid") || name.starts_with("ntid"))
+    return true;
+  const bool is_row_of_warps = block[0] % WARP_SIZE == 0, is_flat = block[1] == 1 && block[2] == 1;
+  if (together == Together::block)
+    return false;
+  return (is_row_of_warps && (name == "tid.y" || name == "tid.z")) ||
+         ((is_row_of_warps || is_flat) && is_number_of_warp(instruction));
+}
+
+// A call of an intrinsic function that follows from its arguments alone, each a number of the result's type
+// or a constant.
+bool is_arithmetic(const Instruction& instruction) {
+  const auto* call = dyn_cast<IntrinsicInst>(&instruction);
+  return call && call->doesNotAccessMemory() && !call->isConvergent() && special_register(call).empty() &&
+         call->getType()->isIntOrIntVectorTy() && all_of(call->args(), [&](const Use& argument) {
+           return isa<Constant>(argument) || argument->getType() == call->getType();
+         });
+}
+
+} // namespace
+
+std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysisManager& analyses,
+                                        Together together, const std::array<std::uint32_t, 3>& block) {
+  ValueToValueMapTy copies;
+  const std::unique_ptr<Module> module = CloneModule(*kernel.getParent(), copies);
+  auto* copy = cast<Function>(copies[&kernel]);
+  std::vector<Instruction*> same;
+  std::vector<CallBase*> calls;
+  std::vector<LoadInst*> loads;
+  for (Instruction& instruction : instructions(copy)) {
+    if (is_same_for_all(instruction, together, block))
+      same.push_back(&instruction);
+    else if (is_arithmetic(instruction))
+      calls.push_back(cast<CallBase>(&instruction));
+    else if (auto* load = dyn_cast<LoadInst>(&instruction);
+             load && load->isSimple() && load->getPointerAddressSpace() == GENERIC &&
+             !isa<AllocaInst>(getUnderlyingObject(load->getPointerOperand())))
+      loads.push_back(load);
+  }
+  // What stands for it is read from constant memory.
+  for (Instruction* instruction : same) {
+    auto* place = new GlobalVariable(*module, instruction->getType(), true, GlobalValue::ExternalLinkage,
+                                     nullptr, "lathe_same", nullptr, GlobalValue::NotThreadLocal, CONSTANT);
+    IRBuilder<> builder(instruction);
+    instruction->replaceAllUsesWith(builder.CreateLoad(instruction->getType(), place));
+  }
+  // What is computed does not matter, only from what.
+  for (CallBase* call : calls) {
+    IRBuilder<> builder(call);
+    llvm::Value* sum = Constant::getNullValue(call->getType());
+    for (llvm::Value* argument : call->args())
+      if (argument->getType() == call->getType())
+        sum = builder.CreateAdd(sum, argument);
+    call->replaceAllUsesWith(sum);
+  }
+  for (LoadInst* load : loads) {
+    IRBuilder<> builder(load);
+    load->setOperand(0, builder.CreateAddrSpaceCast(load->getPointerOperand(),
+                                                    PointerType::get(module->getContext(), GLOBAL)));
+  }
+  auto& uniformity = analyses.getResult<UniformityInfoAnalysis>(*copy);
+  std::vector<bool> divergent;
+  for (const BasicBlock& basic_block : *copy)
+    divergent.push_back(uniformity.hasDivergentTerminator(basic_block));
+  analyses.clear(*copy, copy->getName());
+  return divergent;
+}
+
+} // namespace lathe::refactor
