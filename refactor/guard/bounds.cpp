@@ -79,6 +79,10 @@ void compare_widths(const FactPair& pair, Findings& findings) {
       findings.fail(factors + " is computed in " + std::to_string(*widths.begin()) +
                     " bits, which the raw kernel does in " + std::to_string(*raw->second.begin()) + where);
   }
+  if (pair.raw_source->vectors_across_rows.empty())
+    for (const std::string& vectors : pair.template_source->vectors_across_rows)
+      findings.fail("the template accesses a shared array by " + vectors +
+                    " bytes: most rows begin where no such vector may" + where);
   // An optimiser may turn the raw kernel's own arithmetic in 32 bits into arithmetic in 64 that is cut down.
   for (const NarrowIndex& index : pair.templated->narrow_indices) {
     const auto is_as_narrow = [&](const NarrowIndex& raw) {

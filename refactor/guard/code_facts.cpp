@@ -144,11 +144,15 @@ private:
     else if (isa<FPTruncInst>(instruction))
       facts_.narrowings.insert(type_name(instruction.getOperand(0)->getType()) + "->" +
                                type_name(instruction.getType()));
-    else if (isa<FPToSIInst>(instruction) || isa<FPToUIInst>(instruction))
-      facts_.integers_of_reals.insert(type_name(instruction.getOperand(0)->getType()) + "->" +
-                                      type_name(instruction.getType()));
+    else if (isa<FPToSIInst>(instruction) || isa<FPToUIInst>(instruction)) {
+      const std::string conversion =
+          type_name(instruction.getOperand(0)->getType()) + "->" + type_name(instruction.getType());
+      facts_.integers_of_reals.insert(conversion);
+      if (kernel_.is_integer_by_way_of_real(instruction))
+        facts_.integers_by_way_of_reals.insert(conversion);
+    }
     if (auto* product = dyn_cast<BinaryOperator>(&instruction);
-        product && product->getOpcode() == Instruction::Mul)
+        product && (product->getOpcode() == Instruction::Mul || product->getOpcode() == Instruction::Shl))
       if (const std::string factors = kernel_.factors(*product); !factors.empty())
         facts_.products[factors].insert(product->getType()->getScalarSizeInBits());
     if (const auto* fence = dyn_cast<FenceInst>(&instruction))

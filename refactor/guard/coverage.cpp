@@ -80,8 +80,9 @@ std::string coverage_problem(const JudgedPair& subject, const Configuration& con
       return problem;
   const bool is_any_grid_enough = reads_grid_size(subject, configuration);
   for (const auto& [dimension, size] : configuration.workload->problem.dimensions) {
-    std::optional<double> share; // template blocks for a raw block, where there are many
-    std::string refused;         // by the template's launch, where the raw kernel's is legal
+    std::optional<double> share;  // template blocks for a raw block, where there are many
+    std::optional<double> fewest; // raw blocks
+    std::string refused;          // by the template's launch, where the raw kernel's is legal
     for (int step = 0; step <= STEPS; ++step) {
       const auto workload = multiplied(subject, configuration, dimension, std::int64_t{1} << STEP * step);
       if (!workload || !admitted(*workload, configuration.knobs))
@@ -91,6 +92,10 @@ std::string coverage_problem(const JudgedPair& subject, const Configuration& con
         break;
       const std::string at = " at " + configuration.knobs_text() + (configuration.knobs.empty() ? "" : ", ") +
                              dimension + "=" + std::to_string(workload->problem.dimensions.at(dimension));
+      // What the raw kernel does in a loop a template may spread over blocks, as far as they go.
+      fewest = std::min(fewest.value_or(blocks_of(*raw)), blocks_of(*raw));
+      if (is_any_grid_enough && blocks_of(*raw) == *fewest)
+        continue;
       // A smaller block reaches a limit somewhat earlier than the raw kernel's; not 16 times.
       if (!refused.empty())
         return refused;

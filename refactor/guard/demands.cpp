@@ -99,15 +99,17 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     further.misalignment = own_seed >> 4 & 1 ? 2 : 4;
     demands.back().follows = true;
   }
-  // Every
-  // configuration runs at many sizes, so that some of its runs ask for each buffer.
+  // Every configuration runs at many sizes, so that some of its runs ask for each buffer.
   constexpr std::uint64_t ONE_RUN_IN = 3;
   const std::uint64_t drawn = own_seed >> 8; // seeds are odd
   if (const std::size_t buffers = shape.workload->buffers.size();
       shape.accepts_misalignment && buffers > 1 && drawn % ONE_RUN_IN == 0) {
-    TrialSettings& one = demand(nullptr, " on buffers of which one starts one element off");
-    one.misalignment = 1;
-    one.misaligned_buffer = drawn / ONE_RUN_IN % buffers;
+    TrialSettings& some = demand(nullptr, " on buffers of which some start one, two or four elements off");
+    some.misalignment = std::size_t{1} << drawn / ONE_RUN_IN % 3;
+    const std::uint64_t one = element::mix(drawn) % buffers;
+    for (std::size_t i = 0; i < buffers; ++i)
+      if (i == one || (own_seed >> 5 & 1 && element::mix(drawn + i) % 2 == 0))
+        some.misaligned_buffers.insert(i);
     demands.back().follows = true;
   }
   // What is drawn for each run anew comes round often enough over the runs of all configurations.

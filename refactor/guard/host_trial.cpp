@@ -290,7 +290,7 @@ Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& se
   for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
     const Workload::Buffer& description = workload.buffers[i];
     const auto size = static_cast<std::size_t>(std::max(1, dtype_size(description.dtype)));
-    const bool is_moved = settings.misaligned_buffer.value_or(i) == i;
+    const bool is_moved = settings.misaligned_buffers.empty() || settings.misaligned_buffers.contains(i);
     LATHE_TRY(HostBuffer buffer,
               HostBuffer::allocate(description.count * size, is_moved ? settings.misalignment * size : 0));
     const auto& both = settings.shared_buffers;

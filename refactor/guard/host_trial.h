@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,8 +51,8 @@ struct TrialSettings {
   std::map<std::size_t, IntegerFill> integers; // of buffers, by index, that do not hold the usual ones
   std::size_t poison = 0;                      // index into POISONS
   HostSchedule schedule = HostSchedule::forward;
-  std::size_t misalignment = 0; // elements by which buffers are moved off their natural alignment
-  std::optional<std::size_t> misaligned_buffer; // the only one that is moved; nothing: all are
+  std::size_t misalignment = 0;             // elements by which buffers are moved off their natural alignment
+  std::set<std::size_t> misaligned_buffers; // the only ones that are moved; none: all are
   bool record_accesses = false;
   bool find_races = false;
   bool reverse_blocks = false;    // the last block first

@@ -349,8 +349,14 @@ void collect_factors(llvm::Value* value, std::set<std::string>& names) {
 } // namespace
 
 std::string KernelIr::factors(BinaryOperator& product) {
-  if (isa<Constant>(product.getOperand(0)) || isa<Constant>(product.getOperand(1)))
-    return {};
+  if (isa<Constant>(product.getOperand(0)) || isa<Constant>(product.getOperand(1))) {
+    // That of a block's number and a constant: clang promises for no product of numbers without a sign that
+    // it fits; where LLVM does, it has seen so.
+    std::set<std::string> names;
+    collect_factors(product.getOperand(isa<Constant>(product.getOperand(0)) ? 1 : 0), names);
+    const bool is_of_block = names.size() == 1 && names.begin()->starts_with("blockIdx.");
+    return is_of_block && !product.hasNoUnsignedWrap() ? *names.begin() + " * a constant" : std::string();
+  }
   std::set<std::string> names, left, right;
   collect_factors(product.getOperand(0), left);
   collect_factors(product.getOperand(1), right);
@@ -362,6 +368,15 @@ std::string KernelIr::factors(BinaryOperator& product) {
   for (const std::string& name : names)
     text += (text.empty() ? "" : " * ") + name;
   return names.size() < 2 ? std::string() : text;
+}
+
+bool KernelIr::is_integer_by_way_of_real(Instruction& conversion) {
+  bool found = false;
+  walk_back(&conversion, [&](llvm::Value* current) {
+    found |= isa<SIToFPInst>(current) || isa<UIToFPInst>(current);
+    return !isa<LoadInst>(current) && !isa<CallBase>(current) && !isa<PHINode>(current);
+  });
+  return found;
 }
 
 std::set<NarrowIndex> KernelIr::narrow_indices(llvm::Value* pointer) {

@@ -35,6 +35,8 @@ public:
   // Whether a branch that may go different ways for threads of one block, or of one warp, controls the
   // instruction.
   bool is_divergent(const llvm::Instruction& instruction, Together together);
+  // Whether a real number that becomes an integer was made of integers, none of which was loaded since.
+  bool is_integer_by_way_of_real(llvm::Instruction& conversion);
   // Values of fewer than 64 bits on the way to an address that are made of more than one size or block index.
   std::set<NarrowIndex> narrow_indices(llvm::Value* pointer);
   // Scalar parameters that the value is computed from, without going through memory.

@@ -174,6 +174,7 @@ public:
     return true;
   }
   bool VisitCastExpr(CastExpr* cast) {
+    note_vector(cast);
     const auto from = arithmetic_width(context_, cast->getSubExpr()->getType());
     const auto to = arithmetic_width(context_, cast->getType());
     Expr::EvalResult value;
@@ -263,6 +264,40 @@ private:
           if (number_of(part).value_or(0) >= LARGE)
             note_bound(callee->getNameAsString() + " +", part, other);
     }
+  }
+
+  // reinterpret_cast<float4*>(&tile[r][c]) of `float tile[32][33]`: every other row starts where no vector
+  // may.
+  void note_vector(const CastExpr* cast) {
+    const QualType to = cast->getType()->getPointeeType(),
+                   from = cast->getSubExpr()->getType()->getPointeeType();
+    if (to.isNull() || from.isNull() || to->isDependentType() || from->isDependentType() ||
+        to->isIncompleteType() || from->isIncompleteType() || to->isFunctionType() || from->isFunctionType())
+      return;
+    const auto alignment = context_.getTypeAlignInChars(to).getQuantity();
+    if (alignment <= context_.getTypeAlignInChars(from).getQuantity())
+      return;
+    const Expr* place = cast->getSubExpr()->IgnoreParenImpCasts();
+    if (const auto* address = dyn_cast<UnaryOperator>(place); address && address->getOpcode() == UO_AddrOf)
+      place = address->getSubExpr()->IgnoreParenImpCasts();
+    else if (const auto* sum = dyn_cast<BinaryOperator>(place); sum && sum->isAdditiveOp())
+      place = sum->getLHS()->IgnoreParenImpCasts();
+    const Expr* row = nullptr; // the index of the outermost dimension
+    while (const auto* element = dyn_cast<ArraySubscriptExpr>(place)) {
+      row = element->getIdx();
+      place = element->getBase()->IgnoreParenImpCasts();
+    }
+    const auto* reference = dyn_cast<DeclRefExpr>(place);
+    const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+    const auto* array = variable ? context_.getAsConstantArrayType(variable->getType()) : nullptr;
+    Expr::EvalResult value;
+    if (!row || !array || !variable->hasAttr<CUDASharedAttr>() || !array->getElementType()->isArrayType() ||
+        row->isValueDependent() || row->EvaluateAsRValue(value, context_))
+      return;
+    const auto length = context_.getTypeSizeInChars(array->getElementType()).getQuantity();
+    if (length % alignment != 0)
+      facts_.vectors_across_rows.insert("vectors of " + std::to_string(alignment) +
+                                        " bytes through rows of " + std::to_string(length));
   }
 
   void note_truth(const Expr* condition) {

@@ -37,6 +37,8 @@ struct SourceFacts {
   // Of `variables`, those that something is added to, or taken from, again and again: "sum += x".
   std::set<std::pair<std::string, std::string>> accumulators;
   FencePlaces fences;
+  // Vectors through rows of a shared array whose length is no multiple of the vector's alignment.
+  std::set<std::string> vectors_across_rows;
   std::set<std::string> narrowing_casts; // explicit: "long -> int"
   // The same of integer sums, differences and products that become 16 bits or fewer, written or not.
   std::set<std::string> narrowed_arithmetic;
