@@ -79,6 +79,18 @@ void compare_widths(const FactPair& pair, Findings& findings) {
       findings.fail(factors + " is computed in " + std::to_string(*widths.begin()) +
                     " bits, which the raw kernel does in " + std::to_string(*raw->second.begin()) + where);
   }
+  for (const auto& [axis, steps] : pair.templated->block_steps) {
+    const auto raw = pair.raw->block_steps.find(axis);
+    if (raw == pair.raw->block_steps.end())
+      continue;
+    const auto& [wide, narrow] = raw->second;
+    // By a block of threads or more: elements. Of rows there are no more than the raw kernel has blocks.
+    constexpr std::uint64_t FEWEST_THREADS = 64;
+    const auto threads = std::max<std::uint64_t>(FEWEST_THREADS, pair.configuration->raw_launch.block[0]);
+    if (wide >= threads && narrow < wide && steps.second >= wide)
+      findings.fail(axis + " is multiplied by " + std::to_string(steps.second) +
+                    " in 32 bits, and by the raw kernel in 64" + where);
+  }
   if (pair.raw_source->vectors_across_rows.empty())
     for (const std::string& vectors : pair.template_source->vectors_across_rows)
       findings.fail("the template accesses a shared array by " + vectors +

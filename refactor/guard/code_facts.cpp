@@ -152,9 +152,15 @@ private:
         facts_.integers_by_way_of_reals.insert(conversion);
     }
     if (auto* product = dyn_cast<BinaryOperator>(&instruction);
-        product && (product->getOpcode() == Instruction::Mul || product->getOpcode() == Instruction::Shl))
+        product && product->getOpcode() == Instruction::Mul)
       if (const std::string factors = kernel_.factors(*product); !factors.empty())
         facts_.products[factors].insert(product->getType()->getScalarSizeInBits());
+    if (const auto* operation = dyn_cast<BinaryOperator>(&instruction))
+      if (const auto step = KernelIr::block_step(*operation)) {
+        auto& [wide, narrow] = facts_.block_steps[step->axis];
+        std::uint64_t& most = step->is_wide ? wide : narrow;
+        most = std::max(most, step->elements);
+      }
     if (const auto* fence = dyn_cast<FenceInst>(&instruction))
       ++facts_.fences["fence of scope " + std::to_string(fence->getSyncScopeID())];
     if (instruction.getOpcode() == Instruction::FDiv && isa<Constant>(instruction.getOperand(0)))

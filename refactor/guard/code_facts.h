@@ -51,9 +51,12 @@ struct CodeFacts {
   // occurrences, and under a divergent branch.
   std::map<std::string, int> warp_primitives;
   int divergent_warp_primitives = 0;
-  std::set<std::string> arithmetic_types;         // of floating-point arithmetic: "half", "float", ...
-  std::set<std::string> narrowings;               // of floating-point values: "float->half"
-  std::set<std::string> integers_of_reals;        // conversions: "float->i32"
+  std::set<std::string> arithmetic_types;  // of floating-point arithmetic: "half", "float", ...
+  std::set<std::string> narrowings;        // of floating-point values: "float->half"
+  std::set<std::string> integers_of_reals; // conversions: "float->i32"
+  // By axis of the grid what a block's number is multiplied by, at most: where that cannot wrap around, and
+  // where it can; 0 where there is none.
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> block_steps;
   std::set<std::string> integers_by_way_of_reals; // of them those that were integers before
   std::set<std::string> approximations;           // "ex2.approx.ftz", "contract"-free fast-math flags
   std::set<int> nullable;            // pointer parameters (their index) that the kernel compares with null

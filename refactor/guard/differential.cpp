@@ -203,8 +203,9 @@ private:
                 raw_.find(trials[i].runs->usual.raw_instance, trials[i].runs->usual.macros()))
           raw_reach_.note(*kernel, trials[i].runs->raw[1]);
         race_seen_ |= !trials[i].runs->accepts_warps_in_turn;
-        writes_ |= std::ranges::any_of(trials[i].runs->raw[0].accesses,
-                                       [](const BufferAccess& access) { return !access.written.empty(); });
+        if (std::ranges::any_of(trials[i].runs->raw[0].accesses,
+                                [](const BufferAccess& access) { return !access.written.empty(); }))
+          writes_ = true;
         note_unwritten(*trials[i].runs);
         for (const auto& [buffers, result] : trials[i].runs->in_place)
           in_place_.insert({shapes[i]->buffers[buffers.first].name, shapes[i]->buffers[buffers.second].name});
@@ -337,6 +338,8 @@ private:
       if (!reference.clean || !refusal.empty() || !is_asked)
         continue; // the raw kernel's own trouble with that data, or the answer is known
       const Workload& workload = task.shape->workload_of(demand.settings);
+      if (!writes_ && has_written(workload, reference, demand.settings))
+        writes_ = true;
       std::string problem = differs(task, workload, result, reference, demand.settings);
       if (problem.empty() && demand.settings.record_accesses)
         problem = compare_accesses(workload, result, reference);
@@ -354,6 +357,17 @@ private:
       refusal += "; the raw kernel itself has a race there, so that neither result is certain: " +
                  races.front().text + " of " + races.front().place;
     return refusal;
+  }
+
+  // Whether an output holds anything but what it was poisoned with.
+  static bool has_written(const Workload& workload, const TrialResult& result,
+                          const TrialSettings& settings) {
+    for (std::size_t i = 0; i < workload.buffers.size(); ++i)
+      if (workload.buffers[i].direction == Direction::out &&
+          std::ranges::any_of(result.contents[i],
+                              [&](std::byte byte) { return byte != POISONS[settings.poison]; }))
+        return true;
+    return false;
   }
 
   // What is wrong with a result, or nothing; counts it.
@@ -628,7 +642,8 @@ private:
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::atomic<std::size_t> runs_{0};
-  bool order_seen_ = false, race_seen_ = false, writes_ = false;
+  bool order_seen_ = false, race_seen_ = false;
+  std::atomic<bool> writes_{false}; // the raw kernel, in any run
   std::size_t identical_ = 0, left_out_ = 0, configurations_ = 0;
   double worst_error_ = 0;
   std::vector<std::string> notes_;

@@ -349,14 +349,8 @@ void collect_factors(llvm::Value* value, std::set<std::string>& names) {
 } // namespace
 
 std::string KernelIr::factors(BinaryOperator& product) {
-  if (isa<Constant>(product.getOperand(0)) || isa<Constant>(product.getOperand(1))) {
-    // That of a block's number and a constant: clang promises for no product of numbers without a sign that
-    // it fits; where LLVM does, it has seen so.
-    std::set<std::string> names;
-    collect_factors(product.getOperand(isa<Constant>(product.getOperand(0)) ? 1 : 0), names);
-    const bool is_of_block = names.size() == 1 && names.begin()->starts_with("blockIdx.");
-    return is_of_block && !product.hasNoUnsignedWrap() ? *names.begin() + " * a constant" : std::string();
-  }
+  if (isa<Constant>(product.getOperand(0)) || isa<Constant>(product.getOperand(1)))
+    return {};
   std::set<std::string> names, left, right;
   collect_factors(product.getOperand(0), left);
   collect_factors(product.getOperand(1), right);
@@ -368,6 +362,24 @@ std::string KernelIr::factors(BinaryOperator& product) {
   for (const std::string& name : names)
     text += (text.empty() ? "" : " * ") + name;
   return names.size() < 2 ? std::string() : text;
+}
+
+std::optional<BlockStep> KernelIr::block_step(const BinaryOperator& product) {
+  const bool is_shift = product.getOpcode() == Instruction::Shl;
+  const auto* number = dyn_cast<ConstantInt>(product.getOperand(1));
+  const llvm::Value* block = product.getOperand(0);
+  while (const auto* cast = dyn_cast<CastInst>(block))
+    block = cast->getOperand(0);
+  const auto* call = dyn_cast<CallBase>(block);
+  StringRef name = call && call->getCalledFunction() ? call->getCalledFunction()->getName() : StringRef();
+  if (!number || (!is_shift && product.getOpcode() != Instruction::Mul) ||
+      !name.consume_front("llvm.nvvm.read.ptx.sreg.ctaid."))
+    return std::nullopt;
+  constexpr unsigned WIDE = 64;
+  const std::uint64_t written = number->getValue().getLimitedValue();
+  return BlockStep{"blockIdx." + name.str(),
+                   is_shift ? std::uint64_t{1} << std::min<std::uint64_t>(written, WIDE - 1) : written,
+                   product.hasNoUnsignedWrap() || product.getType()->getScalarSizeInBits() >= WIDE};
 }
 
 bool KernelIr::is_integer_by_way_of_real(Instruction& conversion) {

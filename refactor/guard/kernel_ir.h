@@ -12,11 +12,21 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
 namespace lathe::refactor {
+
+// A block's number times a constant: how many elements blocks are apart. Clang promises for no product of
+// numbers without a sign that it fits; where LLVM does, it has seen so, and more bits would make no
+// difference.
+struct BlockStep {
+  std::string axis;
+  std::uint64_t elements = 0;
+  bool is_wide = false; // never wraps around
+};
 
 class KernelIr {
 public:
@@ -35,6 +45,8 @@ public:
   // Whether a branch that may go different ways for threads of one block, or of one warp, controls the
   // instruction.
   bool is_divergent(const llvm::Instruction& instruction, Together together);
+  // Where the operation multiplies a block's number by a constant.
+  static std::optional<BlockStep> block_step(const llvm::BinaryOperator& product);
   // Whether a real number that becomes an integer was made of integers, none of which was loaded since.
   bool is_integer_by_way_of_real(llvm::Instruction& conversion);
   // Values of fewer than 64 bits on the way to an address that are made of more than one size or block index.

@@ -137,18 +137,14 @@ std::optional<std::string> fit_grid(const BlockKnob& block, const ThreadModel& m
     return reason;
   const std::string threads = "(" + launch.grid[axis].text() + ") * (" + block.raw.text() + ")";
   const std::string divisor = zero_is_raw ? "max(" + block.name + ", 1)" : block.name;
-  // What is held against a bound may have a few threads more.
-  const bool is_guarded = model.unguarded.empty();
-  const std::string blocks =
-      is_guarded ? "ceil_div(" + threads + ", " + divisor + ")" : threads + " / " + divisor;
   launch.block[axis] = make_expression(block.text);
-  launch.grid[axis] = make_expression(
-      zero_is_raw ? "(" + block.name + " == 0 ? " + launch.grid[axis].text() + " : " + blocks + ")" : blocks);
-  if (!is_guarded)
-    conditions.push_back(make_condition(
-        (zero_is_raw ? block.name + " == 0 || " : "") + threads + " % " + divisor + " == 0",
-        "the blocks have exactly as many threads in all as the launcher's: another number would "
-        "run past the end"));
+  launch.grid[axis] = make_expression(zero_is_raw ? "(" + block.name + " == 0 ? " + launch.grid[axis].text() +
+                                                        " : " + threads + " / " + divisor + ")"
+                                                  : threads + " / " + divisor);
+  conditions.push_back(
+      make_condition((zero_is_raw ? block.name + " == 0 || " : "") + threads + " % " + divisor + " == 0",
+                     "the blocks have exactly as many threads in all as the launcher's: another number would "
+                     "run past the end, or the grid does not show how it follows"));
   return std::nullopt;
 }
 
