@@ -338,7 +338,7 @@ private:
       if (!reference.clean || !refusal.empty() || !is_asked)
         continue; // the raw kernel's own trouble with that data, or the answer is known
       const Workload& workload = task.shape->workload_of(demand.settings);
-      if (!writes_ && has_written(workload, reference, demand.settings))
+      if (reference.wrote)
         writes_ = true;
       std::string problem = differs(task, workload, result, reference, demand.settings);
       if (problem.empty() && demand.settings.record_accesses)
@@ -357,17 +357,6 @@ private:
       refusal += "; the raw kernel itself has a race there, so that neither result is certain: " +
                  races.front().text + " of " + races.front().place;
     return refusal;
-  }
-
-  // Whether an output holds anything but what it was poisoned with.
-  static bool has_written(const Workload& workload, const TrialResult& result,
-                          const TrialSettings& settings) {
-    for (std::size_t i = 0; i < workload.buffers.size(); ++i)
-      if (workload.buffers[i].direction == Direction::out &&
-          std::ranges::any_of(result.contents[i],
-                              [&](std::byte byte) { return byte != POISONS[settings.poison]; }))
-        return true;
-    return false;
   }
 
   // What is wrong with a result, or nothing; counts it.

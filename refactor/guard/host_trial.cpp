@@ -360,8 +360,13 @@ TrialResult look_at(const Trial& trial, const Prepared& prepared, HostRunResult&
                        std::to_string(*damage) + " of " + std::to_string(buffer.size());
       return result;
     }
-    if (workload.buffers[i].direction == Direction::in &&
-        fills.of(workload, i, trial.settings) != result.contents[i]) {
+    const Direction direction = workload.buffers[i].direction;
+    if (direction == Direction::out)
+      result.wrote |= std::ranges::any_of(
+          result.contents[i], [&](std::byte byte) { return byte != POISONS[trial.settings.poison]; });
+    else if (direction == Direction::inout)
+      result.wrote |= fills.of(workload, i, trial.settings) != result.contents[i];
+    if (direction == Direction::in && fills.of(workload, i, trial.settings) != result.contents[i]) {
       result.problem = "changed the input '" + workload.buffers[i].name + "'";
       return result;
     }

@@ -72,6 +72,7 @@ struct TrialResult {
   bool clean = false;  // ran to its end, stayed inside its buffers, changed no input
   std::string problem; // when not
   bool out_of_time = false;
+  bool wrote = false;                           // something else than was there, into an output
   std::vector<std::vector<std::byte>> contents; // of each buffer of the workload, afterwards
   std::vector<BufferAccess> accesses;           // by buffer argument, where they were recorded
   std::vector<HostRace> races;                  // where they were looked for

@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
              "answer 2 of 4 (Claude): accepted"}},
         Recorded{"gather_pages",
                  "gather_pages_kernel",
-                 {"answer 1 of 4 (Claude): refused: synchronisation: a barrier stands under a branch",
+                 {"answer 1 of 4 (Claude): refused: synchronisation: the template has 0 barriers",
                   "answer 2 of 4 (Claude (Anthropic)): accepted"}}),
     [](const testing::TestParamInfo<Recorded>& recorded) { return std::string(recorded.param.name); });
 
