@@ -5,6 +5,7 @@
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/offset_fill.h"
 #include "refactor/app/usual_problems.h"
+#include "refactor/app/written_buffers.h"
 #include "refactor/extract/flatten.h"
 #include "tuner/app/options.h"
 #include "tuner/base/files.h"
@@ -129,9 +130,11 @@ Status size_buffers(Subject& subject, const ParseOptions& options) {
   const std::vector<std::string> offsets = mark_offsets(subject.raw, subject.facts.arguments, options);
   if (all_known && offsets.empty())
     return Done{};
-  const auto infer = [&] {
-    return infer_buffers(subject.raw, smallest(subject.facts.problems), fixed_directions,
-                         subject.architecture, subject.notes);
+  const auto infer = [&]() -> Status {
+    LATHE_CHECK(infer_buffers(subject.raw, smallest(subject.facts.problems), fixed_directions,
+                              subject.architecture, subject.notes));
+    mark_written(subject.raw, fixed_directions, options, subject.notes);
+    return Done{};
   };
   Status inferred = infer();
   if (inferred.ok() || offsets.empty())

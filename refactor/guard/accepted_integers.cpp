@@ -15,7 +15,7 @@ namespace {
 // together, nor truth values.
 bool is_open(const Workload::Buffer& buffer) {
   const auto dtype = element_type(buffer.dtype);
-  return buffer.direction == Direction::in && buffer.count > 0 && dtype && !element::is_real(*dtype) &&
+  return buffer.direction != Direction::out && buffer.count > 0 && dtype && !element::is_real(*dtype) &&
          *dtype != element::boolean && buffer.fill.kind != Fill::Kind::offsets;
 }
 
