@@ -68,6 +68,9 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&*shape.infinities, " on data with infinities and zeros").data = Data::infinities;
   if (shape.nans)
     demand(&*shape.nans, " on data with NaN").data = Data::nans;
+  // What the run before left, of other data, must not show.
+  if (shape.gives_the_same_again)
+    demand(&shape.raw[0], " when it is launched again").again = true;
   if (shape.one_range)
     demand(&*shape.one_range, " where one range of the offsets holds everything").data = Data::one_range;
   if (shape.inner_ranges)

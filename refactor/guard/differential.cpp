@@ -57,6 +57,8 @@ public:
     for (const auto& [instance, facts] : subject.raw.code_facts)
       for (const int parameter : facts.nullable)
         nullable_.insert(static_cast<std::size_t>(parameter));
+    for (const auto& [instance, facts] : subject.raw.source_facts)
+      parameters_.has_globals |= !facts.globals.empty();
     parameters_.strides = strides_of(subject.raw);
     std::vector<bool>& is_restrict = parameters_.is_restrict;
     for (const auto& [instance, facts] : subject.raw.source_facts)

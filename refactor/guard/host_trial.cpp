@@ -333,6 +333,7 @@ HostRunOptions run_options(const TrialSettings& settings) {
   options.find_races = settings.find_races;
   options.reverse_blocks = settings.reverse_blocks;
   options.barriers_by_count = settings.barriers_by_count;
+  options.keep_globals = settings.again;
   return options;
 }
 

@@ -59,6 +59,7 @@ struct TrialSettings {
   bool barriers_by_count = false; // HostRunOptions::barriers_by_count
   bool strides_apart = false;     // on ReferenceRuns::strides_apart
   bool other_divisors = false;    // on ReferenceRuns::other_divisors
+  bool again = false;             // behind another run, whose variables that outlive a launch are there
   bool other_switches = false;    // truth values among the arguments are the other one
   RealScalars real_scalars = RealScalars::usual;
   std::map<std::size_t, std::int64_t> integer_scalars; // by parameter, of those that are not the usual ones

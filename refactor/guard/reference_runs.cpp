@@ -38,7 +38,7 @@ std::vector<TrialSettings> settings_of(std::uint64_t seed) {
 // What depends on the size too: other scalars; everything in one range, and ranges that leave elements out; a
 // result in place of an input, in three orders of threads; strides apart and other divisors, in two.
 std::vector<TrialSettings> settings_at(const ReferenceRuns& runs, std::uint64_t seed,
-                                       const std::vector<bool>& is_restrict) {
+                                       const RawParameters& parameters) {
   const Workload& workload = *runs.workload;
   std::vector<TrialSettings> all = settings_of(seed);
   const auto add_both_orders = [&](bool TrialSettings::* changed) {
@@ -53,6 +53,10 @@ std::vector<TrialSettings> settings_at(const ReferenceRuns& runs, std::uint64_t 
     add_both_orders(&TrialSettings::strides_apart);
   if (runs.other_divisors)
     add_both_orders(&TrialSettings::other_divisors);
+  if (parameters.has_globals) {
+    all.emplace_back().seed = seed;
+    all.back().again = true;
+  }
   if (has_switches(workload)) {
     all.emplace_back().seed = seed;
     all.back().other_switches = true;
@@ -66,7 +70,7 @@ std::vector<TrialSettings> settings_at(const ReferenceRuns& runs, std::uint64_t 
     all.emplace_back().seed = seed;
     all.back().real_scalars = RealScalars::other;
   }
-  for (const auto& pair : shareable_buffers(workload, is_restrict))
+  for (const auto& pair : shareable_buffers(workload, parameters.is_restrict))
     for (const HostSchedule schedule : {HostSchedule::forward, HostSchedule::reverse, HostSchedule::warps}) {
       all.emplace_back().seed = seed;
       all.back().schedule = schedule;
@@ -113,6 +117,12 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
       results[7].clean &&
       compare_trials(workload, results[7], results[0], settings[7], runs->unordered).problem.empty();
   for (std::size_t i = 8; i < settings.size(); ++i) {
+    if (settings[i].again) {
+      runs->gives_the_same_again =
+          results[i].clean &&
+          compare_trials(workload, results[i], results[0], settings[i], runs->unordered).problem.empty();
+      continue;
+    }
     std::optional<TrialResult>* alone = nullptr; // one run, which nothing is held against here
     if (settings[i].other_switches)
       alone = &runs->other_switches;
@@ -261,7 +271,7 @@ std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const RawParam
     candidate.runs->usual = std::move(*bound);
     candidate.runs->strides_apart = with_strides_apart(workloads[i], parameters.strides);
     candidate.runs->other_divisors = with_other_divisors(workloads[i], parameters.strides);
-    candidate.settings = settings_at(*candidate.runs, seed, parameters.is_restrict);
+    candidate.settings = settings_at(*candidate.runs, seed, parameters);
     candidate.runs->meets_by_count = parameters.meets_by_count;
     for (TrialSettings& settings : candidate.settings)
       settings.barriers_by_count = parameters.meets_by_count;

@@ -25,6 +25,7 @@ struct ReferenceRuns {
   bool accepts_warps_in_turn =
       false; // gives the same with one warp after the other: has no race of its own there
   bool misalignment_tried = false, accepts_misalignment = false;
+  bool gives_the_same_again = false;    // though it has variables that outlive a launch
   bool accepts_any_block_first = false; // gives the same with the last block first
   std::optional<TrialResult> other_scalars, other_switches;
   // With strides that are not what they usually are, and what comes of that; see strides.h.
@@ -57,6 +58,7 @@ struct ReferenceTrial {
 struct RawParameters {
   std::vector<bool> is_restrict; // of each
   Strides strides;
+  bool has_globals = false; // variables that outlive a launch
   // Its barriers are counted by arrivals (HostRunOptions::barriers_by_count): it runs clean no other way.
   bool meets_by_count = false;
 };

@@ -112,6 +112,9 @@ struct HostRunOptions {
   // Threads of a block may meet at barriers that stand in different lines, as hardware counts arrivals; else
   // that ends a run of a kernel that was compiled to sanitize, with DIVERGENT_BARRIER.
   bool barriers_by_count = false;
+  // Variables that outlive a launch hold what the launch before left in this process, not what the text
+  // initialises them with.
+  bool keep_globals = false;
   std::byte shared_poison{0xff}; // what shared memory holds when a block starts
   std::byte local_poison{0xff};  // and a thread's own variables; kernels that were compiled to sanitize only
   int repeats = 1;               // timed launches in a row over the same buffers, each timed on its own

@@ -325,7 +325,8 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
       races.emplace(regions);
     log.emplace(std::move(regions), checks.trace || options.record_accesses, checks.sanitize);
   }
-  unit.globals().restore();
+  if (!options.keep_globals)
+    unit.globals().restore();
   if (unit.local_poison() != nullptr)
     *unit.local_poison() = static_cast<unsigned char>(options.local_poison);
   std::mutex print_mutex;
