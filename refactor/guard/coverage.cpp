@@ -10,6 +10,7 @@ namespace {
 
 constexpr int STEP = 4, STEPS = 6;          // sizes times 2^4, 2^8, ... 2^24
 constexpr double COUNTED_FROM = 4096;       // raw blocks: with fewer, rounding up decides
+constexpr double GROWN_BY = 256;            // times the blocks at the first size, for the same reason
 constexpr double KEPT_SHARE = 0.75;         // of the blocks for a raw block
 constexpr std::int64_t LARGEST = 1ll << 40; // a dimension
 
@@ -106,7 +107,7 @@ std::string coverage_problem(const JudgedPair& subject, const Configuration& con
         continue;
       }
       const double blocks = blocks_of(*raw);
-      if (blocks < COUNTED_FROM || is_any_grid_enough)
+      if (blocks < std::max(COUNTED_FROM, GROWN_BY * *fewest) || is_any_grid_enough)
         continue;
       const double now = blocks_of(*templated) / blocks;
       if (share && now < KEPT_SHARE * *share)
