@@ -1,5 +1,6 @@
 #include "refactor/guard/demands.h"
 
+#include <array>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -102,21 +103,20 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     further.misalignment = own_seed >> 4 & 1 ? 2 : 4;
     demands.back().follows = true;
   }
-  // Every configuration runs at many sizes, so that some of its runs ask for each buffer.
-  constexpr std::uint64_t ONE_RUN_IN = 3;
   const std::uint64_t drawn = own_seed >> 8; // seeds are odd
-  if (const std::size_t buffers = shape.workload->buffers.size();
-      shape.accepts_misalignment && buffers > 1 && drawn % ONE_RUN_IN == 0) {
+  if (const std::size_t buffers = shape.workload->buffers.size(); shape.accepts_misalignment && buffers > 1) {
+    // One element off in half of the runs: what looks at one buffer alone takes the others as they come.
+    constexpr std::array<std::size_t, 4> ELEMENTS{1, 1, 2, 4};
     TrialSettings& some = demand(nullptr, " on buffers of which some start one, two or four elements off");
-    some.misalignment = std::size_t{1} << drawn / ONE_RUN_IN % 3;
+    some.misalignment = ELEMENTS[drawn % ELEMENTS.size()];
     const std::uint64_t one = element::mix(drawn) % buffers;
     for (std::size_t i = 0; i < buffers; ++i)
-      if (i == one || (own_seed >> 5 & 1 && element::mix(drawn + i) % 2 == 0))
+      if (i == one || ((own_seed >> 5 & 1) != 0 && element::mix(drawn + i) % 2 == 0))
         some.misaligned_buffers.insert(i);
     demands.back().follows = true;
   }
   // What is drawn for each run anew comes round often enough over the runs of all configurations.
-  std::uint64_t rest = drawn / ONE_RUN_IN;
+  std::uint64_t rest = element::mix(drawn);
   const auto draw = [&](std::uint64_t of) {
     const std::uint64_t one = rest % of;
     rest = element::mix(rest);
