@@ -206,7 +206,8 @@ Result<Traced> trace_with_ones(Candidate& raw, const Dimensions& base, TracedKer
       choices.push_back({i});
       all.insert(i);
     }
-  choices.push_back(all);
+  if (all.size() > 1)
+    choices.push_back(all);
   Result<Traced> traced = Error{};
   LATHE_TRY(const Expression one, Expression::parse("1"));
   for (const std::set<std::size_t>& choice : choices) {

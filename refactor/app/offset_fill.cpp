@@ -1,5 +1,7 @@
 #include "refactor/app/offset_fill.h"
 
+#include "refactor/app/raw_source.h"
+
 #include "refactor/knobs/geometry.h"
 #include "refactor/knobs/offset_buffers.h"
 
@@ -85,18 +87,11 @@ std::vector<std::string> mark_offsets(Candidate& raw, const std::map<std::string
   };
   if (std::ranges::none_of(raw.arguments, may_hold))
     return {};
-  const std::filesystem::path file = "/lathe/raw.cu";
-  ParseOptions alone = options;
-  alone.compile_database.clear();
-  alone.overlay[file] = raw.text;
-  const auto source = ParsedSource::parse(file, alone);
-  if (!source.ok())
-    return {};
-  const auto kernel = find_kernel(**source, raw.kernel);
-  if (!kernel.ok())
+  const auto parsed = parse_raw(raw, options);
+  if (!parsed)
     return {};
   std::vector<std::string> marked;
-  for (const OffsetBuffer& offsets : offset_buffers(KernelView(**source, *kernel))) {
+  for (const OffsetBuffer& offsets : offset_buffers(KernelView(*parsed->source, parsed->kernel))) {
     const auto argument = std::ranges::find(raw.arguments, offsets.name, &Argument::name);
     if (argument == raw.arguments.end() || !may_hold(*argument))
       continue;

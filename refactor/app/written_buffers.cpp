@@ -1,5 +1,6 @@
 #include "refactor/app/written_buffers.h"
 
+#include "refactor/app/raw_source.h"
 #include "refactor/knobs/buffer_accesses.h"
 #include "refactor/knobs/kernel_view.h"
 
@@ -33,18 +34,11 @@ bool stores_to(const KernelView& view, const clang::ParmVarDecl* parameter) {
 
 void mark_written(Candidate& raw, const std::vector<std::string>& fixed, const ParseOptions& options,
                   std::vector<std::string>& notes) {
-  const std::filesystem::path file = "/lathe/raw.cu";
-  ParseOptions alone = options;
-  alone.compile_database.clear();
-  alone.overlay[file] = raw.text;
-  const auto source = ParsedSource::parse(file, alone);
-  if (!source.ok())
+  const auto parsed = parse_raw(raw, options);
+  if (!parsed)
     return;
-  const auto kernel = find_kernel(**source, raw.kernel);
-  if (!kernel.ok())
-    return;
-  const KernelView view(**source, *kernel);
-  for (const clang::ParmVarDecl* parameter : kernel->declaration->parameters()) {
+  const KernelView view(*parsed->source, parsed->kernel);
+  for (const clang::ParmVarDecl* parameter : parsed->kernel.declaration->parameters()) {
     const std::string name = parameter->getNameAsString();
     const auto argument = std::ranges::find(raw.arguments, name, &Argument::name);
     if (argument == raw.arguments.end() || !argument->is_buffer || argument->direction != Direction::in ||

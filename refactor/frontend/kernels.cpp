@@ -268,9 +268,9 @@ std::vector<std::vector<std::string>> instances_of(const FunctionDecl& kernel, b
   if (!described)
     return instances;
   for (const FunctionDecl* instance : described->specializations())
-    if ((instance->getTemplateSpecializationKind() == TSK_ExplicitSpecialization) != is_specialised)
-      continue;
-    else if (const TemplateArgumentList* arguments = instance->getTemplateSpecializationArgs())
+    if (const TemplateArgumentList* arguments = instance->getTemplateSpecializationArgs();
+        arguments &&
+        (instance->getTemplateSpecializationKind() == TSK_ExplicitSpecialization) == is_specialised)
       instances.push_back(HostReader::texts(arguments->asArray(), kernel.getASTContext()));
   return instances;
 }

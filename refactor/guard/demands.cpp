@@ -100,7 +100,7 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   if (shape.accepts_misalignment) {
     TrialSettings& further = demand(
         &shape.raw[0], " on buffers that start two or four elements off, which the raw kernel accepts");
-    further.misalignment = own_seed >> 4 & 1 ? 2 : 4;
+    further.misalignment = (own_seed >> 4 & 1) != 0 ? 2 : 4;
     demands.back().follows = true;
   }
   const std::uint64_t drawn = own_seed >> 8; // seeds are odd

@@ -57,17 +57,17 @@ public:
     for (const auto& [instance, facts] : subject.raw.code_facts)
       for (const int parameter : facts.nullable)
         nullable_.insert(static_cast<std::size_t>(parameter));
-    for (const auto& [instance, facts] : subject.raw.source_facts)
-      parameters_.has_globals |= !facts.globals.empty();
     parameters_.strides = strides_of(subject.raw);
     std::vector<bool>& is_restrict = parameters_.is_restrict;
-    for (const auto& [instance, facts] : subject.raw.source_facts)
+    for (const auto& [instance, facts] : subject.raw.source_facts) {
+      parameters_.has_globals |= !facts.globals.empty();
       for (std::size_t p = 0; p < facts.function->getNumParams(); ++p) {
         is_restrict.resize(std::max(is_restrict.size(), p + 1), false);
         is_restrict[p] =
             is_restrict[p] ||
             facts.function->getParamDecl(static_cast<unsigned>(p))->getType().isRestrictQualified();
       }
+    }
     jobs_ = subject.options.jobs > 0 ? subject.options.jobs
                                      : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     // What is run is decided by what it costs on any machine; the clock only ends what a busy one cannot do.

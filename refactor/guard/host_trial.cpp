@@ -158,14 +158,17 @@ std::optional<std::int64_t> uncovered(const std::vector<ByteRange>& inner,
   return std::nullopt;
 }
 
+bool is_real_scalar(const Workload::Parameter& parameter) {
+  const auto dtype = parameter.is_buffer ? std::nullopt : element_type(parameter.dtype);
+  return dtype && element::is_real(*dtype);
+}
+
 // The real numbers among the arguments, which data may equal.
 std::vector<double> real_scalars(const Workload& workload) {
   std::vector<double> found;
   for (const Workload::Parameter& parameter : workload.parameters)
-    if (const auto dtype = parameter.is_buffer ? std::nullopt : element_type(parameter.dtype);
-        dtype && element::is_real(*dtype))
-      if (const auto* real = std::get_if<double>(&parameter.value))
-        found.push_back(*real);
+    if (const auto* real = std::get_if<double>(&parameter.value); real && is_real_scalar(parameter))
+      found.push_back(*real);
   return found;
 }
 
@@ -257,11 +260,6 @@ Value changed_number(const Value& value, RealScalars how) {
     return TINY_SCALAR;
   }
   return value;
-}
-
-bool is_real_scalar(const Workload::Parameter& parameter) {
-  const auto dtype = parameter.is_buffer ? std::nullopt : element_type(parameter.dtype);
-  return dtype && element::is_real(*dtype);
 }
 
 // What a truth value is; nothing for every other argument.
@@ -362,12 +360,12 @@ TrialResult look_at(const Trial& trial, const Prepared& prepared, HostRunResult&
       return result;
     }
     const Direction direction = workload.buffers[i].direction;
-    if (direction == Direction::out)
-      result.wrote |= std::ranges::any_of(
-          result.contents[i], [&](std::byte byte) { return byte != POISONS[trial.settings.poison]; });
-    else if (direction == Direction::inout)
-      result.wrote |= fills.of(workload, i, trial.settings) != result.contents[i];
-    if (direction == Direction::in && fills.of(workload, i, trial.settings) != result.contents[i]) {
+    const auto is_written = [&](std::byte byte) { return byte != POISONS[trial.settings.poison]; };
+    const bool is_changed = direction == Direction::out
+                                ? std::ranges::any_of(result.contents[i], is_written)
+                                : fills.of(workload, i, trial.settings) != result.contents[i];
+    result.wrote |= is_changed && direction != Direction::in;
+    if (is_changed && direction == Direction::in) {
       result.problem = "changed the input '" + workload.buffers[i].name + "'";
       return result;
     }

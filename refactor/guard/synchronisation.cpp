@@ -50,8 +50,7 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
       if (!templated.fences.contains(scope))
         findings.fail("the template lost its memory fence (" + scope + ")" + where);
     for (const auto& [scope, count] : templated.fences)
-      if (const auto known = raw.fences.find(scope);
-          !raw.fences.empty() && known == raw.fences.end() && is_of_block(scope))
+      if (!raw.fences.empty() && !raw.fences.contains(scope) && is_of_block(scope))
         findings.fail("the template has a memory fence for a block alone (" + scope +
                       "), and the raw kernel none" + where);
     const FencePlaces &raws = pair.raw_source->fences, &own = pair.template_source->fences;
