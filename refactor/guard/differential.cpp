@@ -5,6 +5,7 @@
 // itself does not run clean are left out, and said so.
 #include "refactor/guard/checks.h"
 #include "refactor/guard/demands.h"
+#include "refactor/guard/large_sizes.h"
 #include "refactor/guard/parallel.h"
 #include "refactor/guard/reach.h"
 #include "refactor/guard/run_plan.h"
@@ -39,7 +40,8 @@ constexpr std::uint64_t MOST_BYTES_OF_ALL = 4 * MOST_BYTES;
 constexpr double WORK_PER_SECOND = 1e7; // of a core, in checked runs
 constexpr double PATIENCE = 10;         // times the limit, by the clock
 constexpr double RUNS_PER_TASK = 12;
-constexpr double FIRST_ROUNDS_SHARE = 4; // of the budget, for the first size of every configuration
+constexpr double OTHER_ARCHITECTURES_SHARE = 0.25; // of the budget, again for each
+constexpr double FIRST_ROUNDS_SHARE = 4;           // of the budget, for the first size of every configuration
 // Reassociated sums round another way in few of a small format's elements; another rounding on the way shows
 // in many.
 constexpr double MOST_ROUNDED_ANEW = 0.04;
@@ -47,10 +49,10 @@ constexpr std::uint64_t FEWEST_ROUNDED = 64; // elements from which on a share s
 
 class Differential {
 public:
-  Differential(const JudgedPair& subject, bool same_code)
+  Differential(const JudgedPair& subject, bool same_code, int architecture)
       : subject_(subject), same_code_(same_code), findings_("differential"),
-        raw_(subject, subject.raw_text, subject.spec.reference),
-        templated_(subject, subject.template_text, subject.spec.kernel),
+        raw_(subject, subject.raw_text, subject.spec.reference, architecture),
+        templated_(subject, subject.template_text, subject.spec.kernel, architecture),
         plan_(subject, clean_, limits_, [this](const auto& workloads, bool brief, bool for_all) {
           return run_more(workloads, brief, for_all ? clean_ : asked_for_);
         }) {
@@ -72,6 +74,8 @@ public:
                                      : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     // What is run is decided by what it costs on any machine; the clock only ends what a busy one cannot do.
     budget_ = subject.options.time_limit_s * WORK_PER_SECOND;
+    if (architecture != HOST_ARCHITECTURE)
+      budget_ *= OTHER_ARCHITECTURES_SHARE;
     deadline_ = Clock::now() + std::chrono::milliseconds(
                                    static_cast<long long>(PATIENCE * subject.options.time_limit_s * 1000));
   }
@@ -110,8 +114,27 @@ private:
     if (refuse_uncompiled())
       return;
     plan();
-    if (!refuse_uncompiled())
-      run_tasks();
+    if (refuse_uncompiled())
+      return;
+    run_tasks();
+    if (!findings_.failed())
+      ask_at_large_sizes();
+  }
+
+  // A few blocks of launches over billions of elements.
+  void ask_at_large_sizes() {
+    for (const auto& [types, sizes] : clean_) {
+      LargeSizes question{subject_,   raw_,  templated_, {}, seed(0), parameters_.meets_by_count,
+                          same_code_, jobs_, deadline_};
+      for (const auto& size : sizes)
+        question.sizes.push_back(size.get());
+      const LargeSizeFindings found = compare_at_large_sizes(question);
+      runs_ += found.runs;
+      for (const std::string& sentence : found.problems)
+        findings_.fail(sentence);
+      for (const std::string& sentence : found.evidence)
+        findings_.evidence(sentence);
+    }
   }
 
   bool refuse_uncompiled() {
@@ -347,6 +370,9 @@ private:
         problem = compare_accesses(workload, result, reference);
       if (problem.empty() && demand.settings.find_races)
         problem = new_race(*task.shape, result);
+      // Where the raw kernel has fences, and none is missing.
+      if (problem.empty() && reference.fences > 0 && reference.unfenced.empty() && !result.unfenced.empty())
+        problem = "lacks a memory fence that the raw kernel has: " + result.unfenced;
       if (problem.empty())
         continue;
       was_met = false;
@@ -645,7 +671,22 @@ private:
 } // namespace
 
 CheckResult check_differential(const JudgedPair& subject, const std::string& identity_level) {
-  return Differential(subject, identity_level == "L0" || identity_level == "L1").run();
+  CheckResult result =
+      Differential(subject, identity_level == "L0" || identity_level == "L1", HOST_ARCHITECTURE).run();
+  for (const int architecture : other_architectures(subject.raw_text, subject.template_text)) {
+    if (result.verdict == Verdict::failed)
+      break;
+    // Machine code was compared for one architecture alone.
+    const CheckResult other = Differential(subject, false, architecture).run();
+    const std::string where = " where __CUDA_ARCH__ is " + std::to_string(architecture);
+    if (other.verdict == Verdict::failed) {
+      result.verdict = Verdict::failed;
+      result.detail = other.detail + where;
+    } else {
+      result.evidence.push_back(other.detail + where);
+    }
+  }
+  return result;
 }
 
 } // namespace lathe::refactor

@@ -31,6 +31,8 @@ void HostKernels::compile(const Wanted& wanted, int jobs) {
     options.compile_options.insert(options.compile_options.end(), subject_.options.flags.begin(),
                                    subject_.options.flags.end());
     options.compile_options.insert(options.compile_options.end(), macros.begin(), macros.end());
+    if (architecture_ != HOST_ARCHITECTURE)
+      options.compile_options.push_back("-DLATHE_CUDA_ARCH=" + std::to_string(architecture_));
     auto built = HostKernel::compile_all(text_, instances, options, source_.file.string(), jobs);
     for (std::size_t i = 0; i < built.size(); ++i)
       kernels_.emplace(key_of(instances[i], macros), std::move(built[i]));

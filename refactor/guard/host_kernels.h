@@ -1,6 +1,7 @@
 // One side's kernels for the host executor, compiled with every access checked.
 #pragma once
 
+#include "refactor/guard/architectures.h"
 #include "refactor/guard/subject.h"
 #include "tuner/measure/host_executor/host_executor.h"
 
@@ -16,8 +17,10 @@ public:
   // An instance and the macros that it is compiled with.
   using Wanted = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
-  HostKernels(const JudgedPair& subject, const std::string& text, const KernelSource& source)
-      : subject_(subject), text_(text), source_(source) {}
+  // `architecture`: what __CUDA_ARCH__ is.
+  HostKernels(const JudgedPair& subject, const std::string& text, const KernelSource& source,
+              int architecture = HOST_ARCHITECTURE)
+      : subject_(subject), text_(text), source_(source), architecture_(architecture) {}
 
   // Compiles what is not known yet, `jobs` at a time.
   void compile(const Wanted& wanted, int jobs);
@@ -30,6 +33,7 @@ private:
   const JudgedPair& subject_;
   const std::string& text_;
   const KernelSource& source_;
+  int architecture_;
   std::map<std::string, Result<HostKernel>> kernels_;
 };
 

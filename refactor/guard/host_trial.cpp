@@ -341,6 +341,8 @@ TrialResult look_at(const Trial& trial, const Prepared& prepared, HostRunResult&
   TrialResult result;
   result.accesses = std::move(run.accesses);
   result.races = std::move(run.races);
+  result.fences = run.fences;
+  result.unfenced = std::move(run.unfenced);
   result.reached = std::move(run.reached);
   result.work = run.work;
   for (const double seconds : run.seconds)

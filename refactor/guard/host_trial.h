@@ -77,9 +77,11 @@ struct TrialResult {
   std::vector<std::vector<std::byte>> contents; // of each buffer of the workload, afterwards
   std::vector<BufferAccess> accesses;           // by buffer argument, where they were recorded
   std::vector<HostRace> races;                  // where they were looked for
-  std::vector<bool> reached;                    // HostKernel::places() that have run so far
-  double seconds = 0;                           // of the kernel alone
-  std::uint64_t work = 0;                       // HostRunResult::work
+  std::uint64_t fences = 0;                     // there too, as HostRunResult has them
+  std::string unfenced;
+  std::vector<bool> reached; // HostKernel::places() that have run so far
+  double seconds = 0;        // of the kernel alone
+  std::uint64_t work = 0;    // HostRunResult::work
 };
 
 struct Trial {

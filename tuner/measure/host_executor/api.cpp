@@ -28,6 +28,13 @@ void access(const void* address, std::size_t bytes, bool write, const void* retu
   if (runner->races())
     runner->races()->access(running_thread(*runner).linear, reinterpret_cast<std::uintptr_t>(address), bytes,
                             write, atomic);
+  if (runner->fences() && write) {
+    const unsigned thread = running_thread(*runner).linear;
+    if (atomic)
+      runner->fences()->atomic(thread, reinterpret_cast<std::uintptr_t>(address));
+    else
+      runner->fences()->write(thread, reinterpret_cast<std::uintptr_t>(address));
+  }
 }
 
 } // namespace
@@ -65,6 +72,10 @@ const Api& BlockRunner::api() {
       [](const char* what, const void* return_address) {
         running()->fail({std::string("undefined behaviour: ") + what,
                          reinterpret_cast<std::uintptr_t>(return_address), 0});
+      },
+      [] {
+        if (FenceLog* fences = running()->fences())
+          fences->fence(running_thread(*running()).linear);
       }};
   return TABLE;
 }

@@ -70,6 +70,8 @@ void BlockRunner::start_block(Index3 index) {
   poison_shared();
   if (task_.races)
     task_.races->begin_block();
+  if (task_.fences)
+    task_.fences->begin_block();
 }
 
 bool BlockRunner::run(Index3 index) {
@@ -275,6 +277,8 @@ void BlockRunner::release(Barrier& barrier) {
   ++barriers_done_;
   if (task_.races)
     task_.races->barrier();
+  if (task_.fences)
+    task_.fences->barrier();
 }
 
 const Exchange* BlockRunner::exchange(unsigned mask, unsigned operation, std::uint64_t value, int line) {

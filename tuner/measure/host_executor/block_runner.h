@@ -4,6 +4,7 @@
 
 #include "tuner/measure/host_executor/access_log.h"
 #include "tuner/measure/host_executor/device/lathe_abi.h"
+#include "tuner/measure/host_executor/fence_log.h"
 #include "tuner/measure/host_executor/host_executor.h"
 #include "tuner/measure/host_executor/race_log.h"
 
@@ -13,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,7 +61,9 @@ struct BlockTask {
   bool strict_barriers = false; // barriers too
   AccessLog* log = nullptr;
   RaceLog* races = nullptr;
-  bool reverse_blocks = false; // the last block first
+  FenceLog* fences = nullptr;
+  bool reverse_blocks = false;           // the last block first
+  std::span<const std::uint64_t> blocks; // the only ones that run, by number; none: all
   void (*shared_memory)(SharedMemory*) = nullptr;
   std::size_t static_before = 0,
               static_after = 0; // thread-local static shared memory around the dynamic array
@@ -92,6 +96,7 @@ public:
   [[noreturn]] void fail(Failed failure);
   AccessLog* log() const { return task_.log; }
   RaceLog* races() const { return task_.races; }
+  FenceLog* fences() const { return task_.fences; }
   const BlockTask& task() const { return task_; }
   const Arena& arena() const { return arena_; }
 

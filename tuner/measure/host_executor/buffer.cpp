@@ -1,15 +1,22 @@
 #include "tuner/measure/fill.h"
 #include "tuner/measure/host_executor/host_executor.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace lathe {
 namespace {
 
 constexpr std::size_t ALIGNMENT = 256;
 static_assert(GUARD_BYTES % ALIGNMENT == 0);
+
+Error no_memory(std::size_t bytes) {
+  return {"cannot allocate a buffer of " + std::to_string(bytes) + " bytes", std::strerror(errno),
+          "choose a smaller problem"};
+}
 
 } // namespace
 
@@ -21,8 +28,7 @@ Result<HostBuffer> HostBuffer::allocate(std::size_t bytes, std::size_t misalignm
   void* mapping =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED)
-    return Error{"cannot allocate a buffer of " + std::to_string(bytes) + " bytes", std::strerror(errno),
-                 "choose a smaller problem"};
+    return no_memory(bytes);
   buffer.mapping_ = static_cast<std::byte*>(mapping);
   buffer.mapping_size_ = size;
   buffer.data_ = buffer.mapping_ + GUARD_BYTES + misalignment;
@@ -31,21 +37,42 @@ Result<HostBuffer> HostBuffer::allocate(std::size_t bytes, std::size_t misalignm
   return buffer;
 }
 
+Result<HostBuffer> HostBuffer::allocate_sparse(std::size_t bytes) {
+  HostBuffer buffer; // closes its file where the rest fails
+  const std::size_t size = 2 * GUARD_BYTES + bytes;
+  buffer.file_ = memfd_create("lathe-buffer", MFD_CLOEXEC);
+  if (buffer.file_ < 0 || ftruncate(buffer.file_, static_cast<off_t>(size)) != 0)
+    return no_memory(bytes);
+  void* mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, buffer.file_, 0);
+  if (mapping == MAP_FAILED)
+    return no_memory(bytes);
+  buffer.mapping_ = static_cast<std::byte*>(mapping);
+  buffer.mapping_size_ = size;
+  buffer.data_ = buffer.mapping_ + GUARD_BYTES;
+  buffer.size_ = bytes;
+  buffer.reset_guards();
+  return buffer;
+}
+
 HostBuffer::HostBuffer(HostBuffer&& other) noexcept
     : mapping_(std::exchange(other.mapping_, nullptr)), mapping_size_(std::exchange(other.mapping_size_, 0)),
-      data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+      data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
+      file_(std::exchange(other.file_, -1)) {}
 
 HostBuffer& HostBuffer::operator=(HostBuffer&& other) noexcept {
   std::swap(mapping_, other.mapping_);
   std::swap(mapping_size_, other.mapping_size_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(file_, other.file_);
   return *this;
 }
 
 HostBuffer::~HostBuffer() {
   if (mapping_ != nullptr)
     munmap(mapping_, mapping_size_);
+  if (file_ >= 0)
+    close(file_);
 }
 
 void HostBuffer::reset_guards() {
@@ -64,6 +91,24 @@ std::optional<std::ptrdiff_t> HostBuffer::damage() const {
       return static_cast<std::ptrdiff_t>(size_ + i);
   }
   return {};
+}
+
+Result<std::vector<ByteRange>> HostBuffer::touched() const {
+  if (file_ < 0)
+    return usage_error("cannot say what of a buffer was touched", "it is not a sparse one");
+  std::vector<ByteRange> ranges;
+  const auto guard = static_cast<off_t>(GUARD_BYTES), size = static_cast<off_t>(size_);
+  for (off_t begin = 0, end = 0; (begin = lseek(file_, end, SEEK_DATA)) >= 0;) {
+    end = lseek(file_, begin, SEEK_HOLE);
+    if (end < 0)
+      break;
+    const ByteRange range{std::max<off_t>(begin - guard, 0), std::min<off_t>(end - guard, size)};
+    if (range.begin < range.end)
+      ranges.push_back(range);
+  }
+  if (errno != ENXIO) // that there is nothing behind
+    return Error{"cannot say what of a buffer was touched", std::strerror(errno), "report this"};
+  return ranges;
 }
 
 Result<HostArgument> HostArgument::scalar(std::string_view dtype, const Value& value) {

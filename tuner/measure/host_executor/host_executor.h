@@ -23,6 +23,12 @@
 
 namespace lathe {
 
+struct ByteRange { // half open, relative to the buffer's first byte; outside [0, size) for an access out of
+                   // bounds
+  std::int64_t begin = 0, end = 0;
+  bool operator==(const ByteRange&) const = default;
+};
+
 // Memory that a kernel may be given: zero-filled, shared with forked children (so that isolated runs need no
 // copies), with GUARD_BYTES of guard_byte() on either side. Movable, not copyable.
 class HostBuffer {
@@ -30,6 +36,8 @@ public:
   // `data()` is 256-byte aligned plus `misalignment` bytes (< 256). `bytes` may be 0; untouched pages cost no
   // memory, so generous sizes are cheap when the wanted extent is what a traced run shall find out.
   static Result<HostBuffer> allocate(std::size_t bytes, std::size_t misalignment = 0);
+  // The same for many gigabytes of which little is touched; touched() then says what.
+  static Result<HostBuffer> allocate_sparse(std::size_t bytes);
   HostBuffer(HostBuffer&& other) noexcept;
   HostBuffer& operator=(HostBuffer&& other) noexcept;
   ~HostBuffer();
@@ -43,12 +51,17 @@ public:
   std::optional<std::ptrdiff_t> damage() const;
   void reset_guards();
 
+  // Of a sparse buffer: the pages, cut to the buffer, that anybody has read or written, ascending and
+  // disjoint. Their ends are multiples of GUARD_BYTES or the buffer's own. Fails for other buffers.
+  Result<std::vector<ByteRange>> touched() const;
+
 private:
   HostBuffer() = default;
   std::byte* mapping_ = nullptr;
   std::size_t mapping_size_ = 0;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  int file_ = -1; // of a sparse buffer: the memory's own
 };
 
 // One kernel argument: a pointer to a buffer (or null), or the bytes of a scalar or by-value structure.
@@ -106,9 +119,12 @@ struct HostRunOptions {
   int threads = 0; // OS threads; 0: one a core. One when the kernel was compiled to sanitize or trace
   // Records which bytes are read and written although the kernel was compiled to sanitize only.
   bool record_accesses = false;
-  // Finds accesses that no barrier orders, in kernels that were compiled to sanitize.
+  // Finds accesses that no barrier orders, and fences that are missing, in kernels that were compiled to
+  // sanitize.
   bool find_races = false;
   bool reverse_blocks = false; // the grid's last block runs first
+  // Numbers of the only blocks that run, in this order: x + (y + z * grid.y) * grid.x. None: all do.
+  std::vector<std::uint64_t> blocks;
   // Threads of a block may meet at barriers that stand in different lines, as hardware counts arrivals; else
   // that ends a run of a kernel that was compiled to sanitize, with DIVERGENT_BARRIER.
   bool barriers_by_count = false;
@@ -119,12 +135,6 @@ struct HostRunOptions {
   std::byte local_poison{0xff};  // and a thread's own variables; kernels that were compiled to sanitize only
   int repeats = 1;               // timed launches in a row over the same buffers, each timed on its own
   double repeat_seconds = 0;     // no further repeat once this much time has passed; 0: all of them
-};
-
-struct ByteRange { // half open, relative to the buffer's first byte; outside [0, size) for an access out of
-                   // bounds
-  std::int64_t begin = 0, end = 0;
-  bool operator==(const ByteRange&) const = default;
 };
 
 // What one launch did to one buffer (index of the argument): disjoint ranges in ascending order.
@@ -158,6 +168,10 @@ struct HostRunResult {
   // much as it usually does in the time. Counted in kernels that were compiled to sanitize or trace.
   std::uint64_t work = 0;
   std::vector<HostRace> races; // when they were looked for
+  // And with them: memory fences executed by all threads, and the first place where a thread updates global
+  // memory atomically with no fence behind an earlier plain write to it: a sentence, or nothing.
+  std::uint64_t fences = 0;
+  std::string unfenced;
   // Which of HostKernel::places() have run, in this or in an earlier run of the same process.
   std::vector<bool> reached;
   std::string output; // what the kernel printed (at most 64 KiB)

@@ -94,6 +94,8 @@ HostRunResult finish(const HostKernel::Implementation& kernel, LaunchEnd end) {
   result.barriers = end.barriers;
   result.work = end.work;
   result.races = std::move(end.races);
+  result.fences = end.fences;
+  result.unfenced = std::move(end.unfenced);
   result.reached = std::move(end.reached);
   result.output = std::move(end.output);
   if (end.failure.what.empty())

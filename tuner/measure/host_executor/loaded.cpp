@@ -115,7 +115,9 @@ public:
   Workers(const BlockTask& task, std::vector<Arena> arenas, bool in_child) {
     for (Arena& arena : arenas)
       runners_.push_back(std::make_unique<BlockRunner>(std::move(arena), task));
-    blocks_ = std::uint64_t{task.launch.grid[0]} * task.launch.grid[1] * task.launch.grid[2];
+    only_ = task.blocks;
+    blocks_ = only_.empty() ? std::uint64_t{task.launch.grid[0]} * task.launch.grid[1] * task.launch.grid[2]
+                            : only_.size();
     grid_ = task.launch.grid;
     runners_[0]->bind_to_thread();
     for (std::size_t i = 1; i < runners_.size(); ++i)
@@ -198,6 +200,8 @@ private:
         return;
       if (runner.task().reverse_blocks)
         linear = blocks_ - 1 - linear;
+      if (!only_.empty())
+        linear = only_[linear];
       const std::uint64_t row = linear / grid_[0];
       if (!runner.run({static_cast<unsigned>(linear % grid_[0]), static_cast<unsigned>(row % grid_[1]),
                        static_cast<unsigned>(row / grid_[1])}))
@@ -209,6 +213,7 @@ private:
   std::vector<std::thread> threads_;
   std::atomic<std::uint64_t> next_{0};
   std::atomic<bool> failed_{false};
+  std::span<const std::uint64_t> only_; // blocks, by number; none: all
   std::uint64_t blocks_ = 0;
   std::array<std::uint32_t, 3> grid_{};
   std::mutex mutex_;
@@ -287,6 +292,11 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   LaunchEnd end;
   const bool checked = checks.sanitize || checks.trace;
   const std::uint64_t blocks = std::uint64_t{geometry.grid[0]} * geometry.grid[1] * geometry.grid[2];
+  for (const std::uint64_t block : options.blocks)
+    if (block >= blocks) {
+      end.failure.what = fmt::format("the launch has no block {}", block);
+      return end;
+    }
   std::uint64_t workers = checked               ? 1
                           : options.threads > 0 ? static_cast<std::uint64_t>(options.threads)
                                                 : std::max(1u, std::thread::hardware_concurrency());
@@ -319,10 +329,13 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
 
   std::optional<AccessLog> log;
   std::optional<RaceLog> races;
+  std::optional<FenceLog> fences;
   if (checked) {
     auto regions = regions_of(unit, arenas[0], geometry, arguments);
-    if (options.find_races && checks.sanitize)
+    if (options.find_races && checks.sanitize) {
       races.emplace(regions);
+      fences.emplace(regions);
+    }
     log.emplace(std::move(regions), checks.trace || options.record_accesses, checks.sanitize);
   }
   if (!options.keep_globals)
@@ -341,7 +354,9 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   task.strict_barriers = checks.sanitize && !options.barriers_by_count;
   task.log = log ? &*log : nullptr;
   task.races = races ? &*races : nullptr;
+  task.fences = fences ? &*fences : nullptr;
   task.reverse_blocks = options.reverse_blocks;
+  task.blocks = options.blocks;
   task.shared_memory = unit.shared_memory();
   task.static_before = unit.static_before();
   task.static_after = unit.static_after();
@@ -379,6 +394,10 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   }
   if (races)
     end.races = races->races();
+  if (fences) {
+    end.fences = fences->fences();
+    end.unfenced = fences->unfenced();
+  }
   end.reached = unit.reached();
   return end;
 }

@@ -53,6 +53,8 @@ struct LaunchEnd {
   std::vector<BufferAccess> accesses;
   std::uint64_t barriers = 0, work = 0;
   std::vector<HostRace> races;
+  std::uint64_t fences = 0;
+  std::string unfenced;
   std::vector<bool> reached;
   std::string output;
 };

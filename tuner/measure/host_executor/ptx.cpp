@@ -55,7 +55,7 @@ Status PtxTranslator::instruction(const Words& opcode, const Words& operands, st
   if (NOTHING.contains(base))
     return Done{};
   if (base == "fence" || base == "membar") {
-    body = "__threadfence();";
+    body = mods.contains("cta") ? "__threadfence_block();" : "__threadfence();";
     return Done{};
   }
   if (base == "nanosleep") {

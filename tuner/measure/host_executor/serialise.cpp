@@ -83,6 +83,8 @@ std::string serialise(const LaunchEnd& end) {
     out.number(race.between_blocks);
     out.text(race.text);
   }
+  out.number(end.fences);
+  out.text(end.unfenced);
   out.text(std::string(end.reached.begin(), end.reached.end()));
   out.text(end.output);
   return out.take();
@@ -112,6 +114,8 @@ LaunchEnd deserialise(std::string_view bytes) {
     race.between_blocks = in.number<bool>();
     race.text = in.text();
   }
+  end.fences = in.number<std::uint64_t>();
+  end.unfenced = in.text();
   for (const char mark : in.text())
     end.reached.push_back(mark != 0);
   end.output = in.text();

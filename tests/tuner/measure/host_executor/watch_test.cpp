@@ -191,6 +191,43 @@ TEST(Blocks, MayRunLastFirst) {
   EXPECT_EQ(out->as<float>()[0], 0.f);
 }
 
+TEST(Blocks, MayBeAFewOfAHugeLaunch) {
+  constexpr std::uint64_t ELEMENTS = (std::uint64_t{1} << 32) + 1000;
+  const std::string source = "extern \"C\" __global__ void k(float* out, const float* in, long long n) {\n"
+                             "const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;\n"
+                             "if (i < n) out[i] = 1 + in[i];\n}";
+  const HostKernel kernel = compile(source, checked());
+  auto out = HostBuffer::allocate_sparse(ELEMENTS * sizeof(float)),
+       in = HostBuffer::allocate_sparse(ELEMENTS * sizeof(float));
+  ASSERT_TRUE(out.ok() && in.ok()) << (out.ok() ? in : out).error().sentence();
+  const std::vector<HostArgument> arguments{HostArgument::of(*out, "out"), HostArgument::of(*in, "in"),
+                                            HostArgument::scalar(static_cast<long long>(ELEMENTS))};
+  constexpr std::uint64_t BLOCKS = (ELEMENTS + 255) / 256;
+  HostRunOptions options;
+  options.blocks = {0, BLOCKS - 1};
+  const auto result = kernel.run_isolated(shape(BLOCKS, 256), arguments, options);
+  ASSERT_TRUE(result.ok()) << result.error().sentence();
+  EXPECT_EQ(result->outcome, Outcome::ok) << result->reason;
+  EXPECT_FALSE(out->damage());
+  const auto elements = out->as<float>();
+  EXPECT_EQ(elements[0], 1.f);
+  EXPECT_EQ(elements[255], 1.f);
+  EXPECT_EQ(elements[256], 0.f);
+  EXPECT_EQ(elements[ELEMENTS - 1], 1.f);
+  const auto touched = out->touched();
+  ASSERT_TRUE(touched.ok()) << touched.error().sentence();
+  ASSERT_EQ(touched->size(), 2u);
+  EXPECT_EQ(touched->front().begin, 0);
+  EXPECT_LT(touched->front().end, 8192);
+  EXPECT_EQ(touched->back().end, static_cast<std::int64_t>(ELEMENTS * sizeof(float)));
+
+  options.blocks = {BLOCKS};
+  const auto none = kernel.run_isolated(shape(BLOCKS, 256), arguments, options);
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(none->reason, "the launch has no block " + std::to_string(BLOCKS));
+  EXPECT_FALSE(HostBuffer::allocate(16)->touched().ok());
+}
+
 TEST(Reached, SaysWhichBranchesRan) {
   const std::string source = body("if (n > 1000)\nout[0] = 1;\nelse\nout[0] = 2;");
   const HostKernel kernel = compile(source, checked());

@@ -7,7 +7,7 @@
 
 namespace lathe_host {
 
-constexpr unsigned ABI_VERSION = 3;
+constexpr unsigned ABI_VERSION = 4;
 constexpr unsigned MAX_THREADS = 1024; // of a block
 constexpr unsigned WARP = 32;
 constexpr size_t SLOT_BYTES = 256u << 10; // address space of one fiber's stack
@@ -69,6 +69,7 @@ struct Api {
   void (*access)(const void* address, size_t bytes, bool write, const void* return_address);
   void (*atomic)(const void* address, size_t bytes);
   void (*undefined)(const char* what, const void* return_address);
+  void (*fence)(); // of the device or the system
 };
 
 struct ParameterInfo {

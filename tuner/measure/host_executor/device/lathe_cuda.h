@@ -54,4 +54,7 @@
 #include "lathe_simd.h"
 
 #include "lathe_entry.h"
-#define __CUDA_ARCH__ 900
+#ifndef LATHE_CUDA_ARCH
+#define LATHE_CUDA_ARCH 900
+#endif
+#define __CUDA_ARCH__ LATHE_CUDA_ARCH

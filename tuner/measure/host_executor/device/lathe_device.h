@@ -34,12 +34,14 @@ LATHE_DEVICE int __syncthreads_or(int predicate, int line = __builtin_LINE()) {
 }
 LATHE_DEVICE void __threadfence() {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  lathe_api->fence();
 }
 LATHE_DEVICE void __threadfence_block() {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 LATHE_DEVICE void __threadfence_system() {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  lathe_api->fence();
 }
 LATHE_DEVICE void __nanosleep(unsigned) {
   lathe_api->yield();

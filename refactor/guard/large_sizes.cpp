@@ -1,0 +1,421 @@
+#include "refactor/guard/large_sizes.h"
+
+#include "refactor/guard/parallel.h"
+#include "refactor/guard/shapes.h"
+#include "refactor/guard/sparse_run.h"
+#include "tuner/measure/fill.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace lathe::refactor {
+namespace {
+
+// How far a dimension is taken.
+struct Scale {
+  // Of the largest buffer; the most that the raw kernel takes counts. A little more than a limit, so that
+  // some blocks lie behind it.
+  std::vector<std::uint64_t> elements;
+  // Sizes where everything fits: of many blocks, and of so many that grids have met their limits.
+  std::vector<std::uint64_t> small;
+  bool is_of_long_blocks = false; // the other dimensions are small
+  std::size_t configurations = 0;
+  double seconds = 0; // a run at most
+};
+
+// Numbers of elements do not fit in an unsigned number of 32 bits, nor in a signed one, nor do their bytes.
+const Scale& far_blocks() {
+  static const Scale scale{
+      {(1ull << 32) + (1ull << 29), (1ull << 31) + (1ull << 28), (1ull << 30) + (1ull << 27)},
+      {1ull << 22, 1ull << 27},
+      false,
+      6,
+      1};
+  return scale;
+}
+// A lane of a warp goes round more often than a number of 16 bits counts.
+const Scale& long_blocks() {
+  static const Scale scale{{(1ull << 22) + (1ull << 20)}, {1ull << 14}, true, 2, 4};
+  return scale;
+}
+
+constexpr std::uint64_t LIMITS[] = {1ull << 30, 1ull << 31, 1ull << 32};
+constexpr std::uint64_t MOST_RAW_BLOCKS = 64; // beside the template's
+
+std::uint64_t most_elements(const Workload& workload) {
+  std::uint64_t most = 0;
+  for (const Workload::Buffer& buffer : workload.buffers)
+    most = std::max(most, buffer.count);
+  return most;
+}
+
+std::uint64_t blocks_of(const Launch& launch) {
+  return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+}
+
+// Whether every integer argument is a number of its parameter's type.
+bool arguments_fit(const Workload& workload) {
+  return std::ranges::all_of(workload.parameters, [](const Workload::Parameter& parameter) {
+    const auto dtype = parameter.is_buffer ? std::nullopt : element_type(parameter.dtype);
+    const auto* value = std::get_if<std::int64_t>(&parameter.value);
+    if (!dtype || !value || element::is_real(*dtype))
+      return true;
+    switch (*dtype) {
+    case element::s32:
+      return *value >= std::numeric_limits<std::int32_t>::min() &&
+             *value <= std::numeric_limits<std::int32_t>::max();
+    case element::u32:
+      return *value >= 0 && *value <= std::numeric_limits<std::uint32_t>::max();
+    case element::s64:
+    case element::u64_:
+      return true;
+    default:
+      return *value >= -128 && *value <= 127;
+    }
+  });
+}
+
+// A size with one dimension made large, and the raw kernel's launch there.
+struct Size {
+  std::shared_ptr<const Workload> workload;
+  Configuration usual;
+};
+
+class Comparison {
+public:
+  Comparison(const LargeSizes& question, const Scale& scale, std::string dimension, std::size_t turn)
+      : question_(question), scale_(scale), dimension_(std::move(dimension)), turn_(turn) {}
+
+  void run() {
+    if (!choose_base())
+      return;
+    find_large();
+    if (!large_ || !find_small())
+      return;
+    compare();
+  }
+
+  bool takes_long = false; // the raw kernel's blocks do, so that nothing was asked
+  std::string problem, evidence;
+  std::size_t runs = 0;
+
+private:
+  // The size whose other dimensions make most of this one, or least.
+  bool choose_base() {
+    double best = 0;
+    for (const ReferenceRuns* size : question_.sizes) {
+      const auto own = size->workload->problem.dimensions.find(dimension_);
+      if (own == size->workload->problem.dimensions.end() || own->second < 1)
+        continue;
+      const double each =
+          static_cast<double>(most_elements(*size->workload)) / static_cast<double>(own->second);
+      if (!base_ || (scale_.is_of_long_blocks ? each < best : each > best))
+        base_ = size, best = each;
+    }
+    return base_ != nullptr;
+  }
+
+  // The base with the dimension so often what it is: conditions admit multiples.
+  Result<std::shared_ptr<const Workload>> base_times(std::int64_t times) const {
+    Problem sizes = base_->workload->problem;
+    std::int64_t& value = sizes.dimensions.at(dimension_);
+    value *= times;
+    sizes.label = dimension_ + "=" + std::to_string(value);
+    return own_workload(question_.subject.spec, sizes, base_->workload->types, question_.subject.device);
+  }
+
+  // The first size of that many elements of the largest buffer, and the raw kernel's launch there.
+  std::optional<Size> sized(std::uint64_t elements) const {
+    constexpr std::int64_t MOST_TIMES = std::int64_t{1} << 33;
+    const auto is_enough = [&](std::int64_t times) {
+      const auto workload = base_times(times);
+      return !workload || most_elements(**workload) >= elements;
+    };
+    std::int64_t least = 0, most = 1;
+    while (!is_enough(most)) {
+      least = most;
+      if ((most *= 2) > MOST_TIMES)
+        return std::nullopt;
+    }
+    while (most - least > 1)
+      (is_enough((least + most) / 2) ? most : least) = (least + most) / 2;
+    auto workload = base_times(most + (most % 2 == 0)); // an odd multiple
+    if (!workload || !arguments_fit(**workload) || most_elements(**workload) > 2 * elements)
+      return std::nullopt;
+    auto knobs = default_knobs(**workload);
+    if (!knobs || !admitted(**workload, *knobs))
+      return std::nullopt;
+    auto bound = bind_configuration(*workload, *knobs);
+    if (!bound || !question_.raw.find(bound->raw_instance, bound->macros()))
+      return std::nullopt;
+    return Size{std::move(*workload), std::move(*bound)};
+  }
+
+  SparseTrial raw_trial(const Configuration& configuration, std::vector<std::uint64_t> blocks) const {
+    return {question_.raw.find(configuration.raw_instance, configuration.macros()),
+            &configuration.raw_launch,
+            configuration.workload.get(),
+            std::move(blocks),
+            question_.seed,
+            question_.barriers_by_count,
+            scale_.seconds};
+  }
+
+  // The largest size of those asked for at which the raw kernel's blocks are short and clean.
+  void find_large() {
+    std::vector<Size> sizes;
+    for (const std::uint64_t elements : scale_.elements)
+      if (auto size = sized(elements))
+        sizes.push_back(std::move(*size));
+    std::ranges::reverse(sizes); // what does not end at the smallest is not waited for at the others
+    std::vector<SparseTrial> trials;
+    for (const Size& size : sizes)
+      trials.push_back(
+          raw_trial(size.usual, marked_blocks(*size.workload, blocks_of(size.usual.raw_launch))));
+    const std::vector<SparseResult> results = run_sparsely(trials);
+    for (std::size_t i = sizes.size(); i-- > 0;) {
+      takes_long |= results[i].out_of_time;
+      if (results[i].clean && results[i].written > 0) {
+        large_ = std::move(sizes[i]);
+        return;
+      }
+    }
+  }
+
+  // The least small size, and the least at which the raw kernel's grid is to its elements what it is at the
+  // large one: a fixed number of blocks goes round more often, and which block holds what may have changed
+  // between.
+  bool find_small() {
+    const auto shape = [](const Size& size) {
+      return static_cast<double>(blocks_of(size.usual.raw_launch)) /
+             static_cast<double>(most_elements(*size.workload));
+    };
+    constexpr double ROUNDING = 0.02;
+    for (const std::uint64_t elements : scale_.small) {
+      auto size = sized(elements);
+      if (!size)
+        return false;
+      if (!least_)
+        least_ = size;
+      alike_ = std::move(size);
+      if (std::abs(shape(*alike_) / shape(*large_) - 1) < ROUNDING)
+        break;
+    }
+    return least_.has_value();
+  }
+
+  // The first and the last two blocks, those where numbers of elements pass the limits and two between.
+  static std::vector<std::uint64_t> marked_blocks(const Workload& workload, std::uint64_t blocks) {
+    const auto elements = static_cast<double>(std::max<std::uint64_t>(1, most_elements(workload)));
+    std::vector<double> shares{0, 0.37, 0.83};
+    for (const std::uint64_t limit : LIMITS)
+      if (static_cast<double>(limit) < elements)
+        shares.push_back(static_cast<double>(limit) / elements);
+    std::vector<std::uint64_t> marked{blocks - 1, blocks > 1 ? blocks - 2 : 0};
+    for (const double share : shares)
+      for (const std::uint64_t next : {0, 1})
+        marked.push_back(
+            std::min(blocks - 1, static_cast<std::uint64_t>(share * static_cast<double>(blocks - 1)) + next));
+    std::ranges::sort(marked);
+    marked.erase(std::unique(marked.begin(), marked.end()), marked.end());
+    return marked;
+  }
+
+  // The raw kernel's blocks that hold what these blocks of another grid do, and some on either side.
+  static std::vector<std::uint64_t> blocks_around(const std::vector<std::uint64_t>& blocks,
+                                                  std::uint64_t template_blocks, std::uint64_t raw_blocks) {
+    constexpr double BESIDE = 2;
+    const double ratio = static_cast<double>(raw_blocks) / static_cast<double>(template_blocks);
+    std::vector<std::uint64_t> around;
+    for (const std::uint64_t block : blocks) {
+      const double begin = std::floor(static_cast<double>(block) * ratio) - BESIDE,
+                   end = std::ceil(static_cast<double>(block + 1) * ratio) + BESIDE;
+      for (double at = std::max(begin, 0.0); at < std::min(end, static_cast<double>(raw_blocks)); ++at)
+        around.push_back(static_cast<std::uint64_t>(at));
+    }
+    std::ranges::sort(around);
+    around.erase(std::unique(around.begin(), around.end()), around.end());
+    return around;
+  }
+
+  // One configuration at the sizes: the least, the one that is like the large one, and that.
+  static constexpr std::size_t LEAST = 0, ALIKE = 1, LARGE = 2, SIZES = 3;
+  struct Subject {
+    std::array<Configuration, SIZES> at;
+    const HostKernel* kernel = nullptr;
+    std::array<std::array<SparseTrial, 2>, SIZES> trials; // of the template and of the raw kernel
+    std::array<std::array<const SparseResult*, 2>, SIZES> results{};
+
+    bool is_one_geometry(std::size_t size) const {
+      return at[size].raw_launch.grid == at[size].template_launch.grid &&
+             at[size].raw_launch.block == at[size].template_launch.block;
+    }
+    // Blocks of the raw kernel for one of the template.
+    double ratio(std::size_t size) const {
+      return static_cast<double>(blocks_of(at[size].raw_launch)) /
+             static_cast<double>(blocks_of(at[size].template_launch));
+    }
+    // Elements that all blocks write, if they write as much as those that ran.
+    double written(std::size_t size, std::size_t side) const {
+      const SparseTrial& trial = trials[size][side];
+      return static_cast<double>(results[size][side]->written) / static_cast<double>(trial.blocks.size()) *
+             static_cast<double>(blocks_of(*trial.launch));
+    }
+  };
+
+  // Whether the configuration can be asked; binds it and says which blocks run.
+  bool bind(Subject& subject, const KnobValues& knobs) const {
+    const std::array<const Size*, SIZES> sizes{&*least_, &*alike_, &*large_};
+    for (std::size_t i = 0; i < SIZES; ++i) {
+      if (!admitted(*sizes[i]->workload, knobs))
+        return false;
+      auto bound = bind_configuration(sizes[i]->workload, knobs);
+      if (!bound || !question_.raw.find(bound->raw_instance, bound->macros()))
+        return false;
+      subject.at[i] = std::move(*bound);
+    }
+    const Configuration& large = subject.at[LARGE];
+    subject.kernel = question_.templated.find(large.template_instance, large.macros());
+    if (!subject.kernel || std::ranges::any_of(subject.at, [&](const Configuration& other) {
+          return other.template_instance != large.template_instance;
+        }))
+      return false;
+    for (std::size_t i = 0; i < SIZES; ++i) {
+      const Configuration& configuration = subject.at[i];
+      const std::uint64_t blocks = blocks_of(configuration.template_launch);
+      const std::vector<std::uint64_t> marked = marked_blocks(*configuration.workload, blocks);
+      std::vector<std::uint64_t> of_raw =
+          subject.is_one_geometry(i) ? marked
+                                     : blocks_around(marked, blocks, blocks_of(configuration.raw_launch));
+      if (of_raw.size() > MOST_RAW_BLOCKS + marked.size())
+        return false;
+      subject.trials[i] = {SparseTrial{subject.kernel, &configuration.template_launch,
+                                       configuration.workload.get(), marked, question_.seed,
+                                       question_.barriers_by_count, scale_.seconds},
+                           raw_trial(configuration, std::move(of_raw))};
+    }
+    return true;
+  }
+
+  void compare() {
+    std::vector<std::unique_ptr<Subject>> subjects; // trials point into them
+    const auto consider = [&](const KnobValues& knobs) {
+      auto subject = std::make_unique<Subject>();
+      if (bind(*subject, knobs))
+        subjects.push_back(std::move(subject));
+    };
+    if (!question_.same_code)
+      consider(large_->usual.knobs);
+    const std::vector<Configuration>& sampled = question_.subject.sampled;
+    for (std::size_t i = 0; i < sampled.size() && subjects.size() < scale_.configurations; ++i) {
+      // Each dimension begins elsewhere.
+      const Configuration& configuration = sampled[(i + turn_ * scale_.configurations) % sampled.size()];
+      if (configuration.workload->types == base_->workload->types)
+        consider(configuration.knobs);
+    }
+    std::vector<SparseTrial> trials;
+    for (const auto& subject : subjects)
+      for (const auto& sides : subject->trials)
+        trials.insert(trials.end(), sides.begin(), sides.end());
+    const std::vector<SparseResult> results = run_sparsely(trials);
+    const SparseResult* next = results.data();
+    for (const auto& subject : subjects) {
+      for (auto& sides : subject->results)
+        for (const SparseResult*& result : sides)
+          result = next++;
+      judge(*subject);
+      if (!problem.empty())
+        return;
+    }
+    if (runs > 0)
+      evidence = "at " + large_->workload->key() + ", of " +
+                 std::to_string(most_elements(*large_->workload)) +
+                 " elements, the first, the last and some blocks between of " + std::to_string(runs) +
+                 " configurations agree";
+  }
+
+  std::string difference(const Subject& subject, std::size_t size, Extent extent) const {
+    return compare_sparse(*subject.at[size].workload, question_.seed, *subject.results[size][0],
+                          *subject.results[size][1], extent, base_->unordered);
+  }
+
+  void judge(const Subject& subject) {
+    for (std::size_t i = 0; i < SIZES; ++i) {
+      const auto& [templated, raw] = subject.results[i];
+      if (!raw->clean || templated->out_of_time)
+        return;
+      if (!templated->clean) {
+        problem = templated->problem + ", at " + subject.at[i].text();
+        return;
+      }
+    }
+    // As many elements as the raw kernel writes, whichever block writes them.
+    const auto share = [&](std::size_t size) { return subject.written(size, 0) / subject.written(size, 1); };
+    constexpr double ABOUT = 1.3, OTHER = 2;
+    if (std::max(share(LEAST), 1 / share(LEAST)) < ABOUT &&
+        std::max(share(LARGE), 1 / share(LARGE)) > OTHER) {
+      problem = "writes " + std::to_string(static_cast<std::uint64_t>(subject.written(LARGE, 0))) +
+                " elements, about, where the raw kernel writes " +
+                std::to_string(static_cast<std::uint64_t>(subject.written(LARGE, 1))) + ", at " +
+                subject.at[LARGE].text();
+      return;
+    }
+    // Shares of two grids hold the same elements at the large size if they do at the one like it and both
+    // grids have grown alike: neither has met a limit between.
+    constexpr double ROUNDING = 0.01;
+    if (std::abs(subject.ratio(LARGE) / subject.ratio(ALIKE) - 1) > ROUNDING)
+      return;
+    Extent extent = Extent::same;
+    if (!subject.is_one_geometry(LARGE) || !subject.is_one_geometry(ALIKE) ||
+        !difference(subject, ALIKE, extent).empty()) {
+      extent = Extent::within;
+      if (!difference(subject, ALIKE, extent).empty())
+        return; // its blocks hold something else
+    }
+    ++runs;
+    if (const std::string found = difference(subject, LARGE, extent); !found.empty())
+      problem =
+          found + ", and no such thing at " + alike_->workload->key() + ", at " + subject.at[LARGE].text();
+  }
+
+  const LargeSizes& question_;
+  const Scale& scale_;
+  std::string dimension_;
+  std::size_t turn_;
+  const ReferenceRuns* base_ = nullptr;
+  std::optional<Size> least_, alike_, large_;
+};
+
+} // namespace
+
+LargeSizeFindings compare_at_large_sizes(const LargeSizes& question) {
+  std::vector<Comparison> comparisons;
+  const auto run_from = [&](std::size_t first) {
+    parallel(comparisons.size() - first, question.jobs, question.deadline,
+             [&](std::size_t i) { comparisons[first + i].run(); });
+  };
+  const std::vector<std::string>& dimensions = question.subject.spec.dimensions;
+  for (const std::string& dimension : dimensions)
+    comparisons.emplace_back(question, far_blocks(), dimension, comparisons.size());
+  run_from(0);
+  for (std::size_t i = 0; i < dimensions.size(); ++i)
+    if (comparisons[i].takes_long)
+      comparisons.emplace_back(question, long_blocks(), dimensions[i], i);
+  run_from(dimensions.size());
+  LargeSizeFindings findings;
+  for (const Comparison& comparison : comparisons) {
+    findings.runs += comparison.runs;
+    if (!comparison.problem.empty())
+      findings.problems.push_back(comparison.problem);
+    else if (!comparison.evidence.empty())
+      findings.evidence.push_back(comparison.evidence);
+  }
+  return findings;
+}
+
+} // namespace lathe::refactor
