@@ -50,8 +50,12 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   std::vector<Demand> demands;
   const auto demand = [&](const TrialResult* reference, const std::string& suffix,
                           bool is_demanded = true) -> TrialSettings& {
-    demands.push_back({usual, reference, suffix, is_demanded});
-    return demands.back().settings;
+    Demand& one = demands.emplace_back();
+    one.settings = usual;
+    one.reference = reference;
+    one.suffix = suffix;
+    one.is_demanded = is_demanded;
+    return one.settings;
   };
   const char* reordered = " with threads in another order";
   TrialSettings& watched = demand(&shape.raw[0], "");

@@ -5,6 +5,7 @@
 #include "refactor/guard/accepted_scalars.h"
 #include "refactor/guard/reference_runs.h"
 
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ struct Demand {
   std::string suffix;
   bool is_demanded = true;
   bool follows = false; // asked only where the demand before it was met
+  // Launched before, with its variables that outlive a launch; asked only where the raw kernel gives the
+  // reference behind such a launch of its own.
+  std::shared_ptr<const Configuration> forerun;
 };
 
 // What the raw kernel takes beside what the specification says.

@@ -35,6 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t CANDIDATE_SHAPES = 42; // over all choices of types, tried with the raw kernel
 constexpr std::size_t FEWEST_SHAPES = 12;    // of them for each choice
 constexpr std::size_t TASKS_PER_CHILD = 4;
+constexpr std::size_t FORERUNS = 3; // trials of a demand with one, before the template's own
 // Of the buffers of all sizes that are tried at once; a dozen runs' results of each are kept.
 constexpr std::uint64_t MOST_BYTES_OF_ALL = 4 * MOST_BYTES;
 constexpr double WORK_PER_SECOND = 1e7; // of a core, in checked runs
@@ -333,10 +334,27 @@ private:
       demands.push_back(demands_of(task.configuration, *task.shape,
                                    accepted_.at(task.configuration.workload->types), seed(0),
                                    seed(1 + index)));
+      if (auto forerun = launch_before(task); raw && forerun) {
+        Demand& behind = demands.back().emplace_back();
+        behind.settings = demands.back().front().settings;
+        behind.settings.record_accesses = behind.settings.find_races = false;
+        behind.settings.again = true;
+        behind.reference = &task.shape->raw[0];
+        behind.suffix = " behind a launch at " + forerun->workload->key();
+        behind.forerun = std::move(forerun);
+      }
       if (!raw)
         std::erase_if(demands.back(), [](const Demand& demand) { return !demand.reference; });
       for (const Demand& demand : demands.back()) {
         const Workload* workload = &task.shape->workload_of(demand.settings);
+        if (demand.forerun) {
+          TrialSettings first = demand.settings;
+          first.again = false;
+          trials.push_back({raw, &demand.forerun->raw_launch, demand.forerun->workload.get(), first});
+          trials.push_back({raw, &task.configuration.raw_launch, workload, demand.settings});
+          trials.push_back(
+              {templated, &demand.forerun->template_launch, demand.forerun->workload.get(), first});
+        }
         if (!demand.reference)
           trials.push_back({raw, &task.configuration.raw_launch, workload, demand.settings});
         of_template.emplace_back(trials.size(), same_code_ && task.configuration.is_default);
@@ -351,11 +369,33 @@ private:
       reach_.note(*trials[i].kernel, results[i], is_proved);
   }
 
+  // The task's configuration at another size with another grid, where the raw kernel has variables that
+  // outlive a launch and may be launched twice.
+  std::shared_ptr<const Configuration> launch_before(const Task& task) const {
+    if (!task.shape->gives_the_same_again)
+      return nullptr;
+    for (const auto& other : clean_.at(task.configuration.workload->types)) {
+      if (!other->gives_the_same_again || !admitted(*other->workload, task.configuration.knobs))
+        continue;
+      auto bound = bind_configuration(other->workload, task.configuration.knobs);
+      if (bound && bound->template_instance == task.configuration.template_instance &&
+          bound->raw_instance == task.configuration.raw_instance &&
+          bound->template_launch.grid != task.configuration.template_launch.grid)
+        return std::make_shared<const Configuration>(std::move(*bound));
+    }
+    return nullptr;
+  }
+
   // `next`: the first result of the task; ends behind its last.
   std::string judge_results(const Task& task, const std::vector<Demand>& demands, const TrialResult*& next) {
     std::string refusal;
     bool was_met = true;
     for (const Demand& demand : demands) {
+      const TrialResult* raw_behind = nullptr; // the forerun
+      if (demand.forerun) {
+        raw_behind = next + 1;
+        next += FORERUNS;
+      }
       const TrialResult& reference = demand.reference ? *demand.reference : *next++;
       const TrialResult& result = *next++;
       const bool is_asked = was_met || !demand.follows;
@@ -363,6 +403,10 @@ private:
       if (!reference.clean || !refusal.empty() || !is_asked)
         continue; // the raw kernel's own trouble with that data, or the answer is known
       const Workload& workload = task.shape->workload_of(demand.settings);
+      if (raw_behind && (!raw_behind->clean || !compare_trials(workload, *raw_behind, reference,
+                                                               demand.settings, task.shape->unordered)
+                                                    .problem.empty()))
+        continue;
       if (reference.wrote)
         writes_ = true;
       std::string problem = differs(task, workload, result, reference, demand.settings);

@@ -18,8 +18,8 @@ namespace {
 
 // How far a dimension is taken.
 struct Scale {
-  // Of the largest buffer; the most that the raw kernel takes counts. A little more than a limit, so that
-  // some blocks lie behind it.
+  // Of the largest buffer, ascending; the most that the raw kernel takes counts. A little more than a limit,
+  // so that some blocks lie behind it.
   std::vector<std::uint64_t> elements;
   // Sizes where everything fits: of many blocks, and of so many that grids have met their limits.
   std::vector<std::uint64_t> small;
@@ -28,14 +28,14 @@ struct Scale {
   double seconds = 0; // a run at most
 };
 
-// Numbers of elements do not fit in an unsigned number of 32 bits, nor in a signed one, nor do their bytes.
+// The bytes of elements, or their numbers, do not fit in a signed or in an unsigned number of 32 bits.
 const Scale& far_blocks() {
   static const Scale scale{
-      {(1ull << 32) + (1ull << 29), (1ull << 31) + (1ull << 28), (1ull << 30) + (1ull << 27)},
+      {(1ull << 30) + (1ull << 27), (1ull << 31) + (1ull << 28), (1ull << 32) + (1ull << 29)},
       {1ull << 22, 1ull << 27},
       false,
       6,
-      1};
+      0.5};
   return scale;
 }
 // A lane of a warp goes round more often than a number of 16 bits counts.
@@ -95,9 +95,8 @@ public:
     if (!choose_base())
       return;
     find_large();
-    if (!large_ || !find_small())
-      return;
-    compare();
+    if (large_ && find_alike())
+      compare();
   }
 
   bool takes_long = false; // the raw kernel's blocks do, so that nothing was asked
@@ -166,47 +165,61 @@ private:
             scale_.seconds};
   }
 
-  // The largest size of those asked for at which the raw kernel's blocks are short and clean.
+  // The largest size of those asked for at which the raw kernel's blocks are short and clean, and its last
+  // blocks write at the end: it may itself number elements in 32 bits.
   void find_large() {
-    std::vector<Size> sizes;
+    least_ = sized(scale_.small.front());
+    if (!least_)
+      return;
+    std::vector<Size> sizes; // ascending: what does not end at one is not waited for at the others
+    for (const std::uint64_t elements : scale_.small)
+      if (auto size = sized(elements))
+        sizes.push_back(std::move(*size));
+    const std::size_t small = sizes.size();
     for (const std::uint64_t elements : scale_.elements)
       if (auto size = sized(elements))
         sizes.push_back(std::move(*size));
-    std::ranges::reverse(sizes); // what does not end at the smallest is not waited for at the others
     std::vector<SparseTrial> trials;
-    for (const Size& size : sizes)
-      trials.push_back(
-          raw_trial(size.usual, marked_blocks(*size.workload, blocks_of(size.usual.raw_launch))));
+    for (const Size& size : sizes) {
+      const std::uint64_t blocks = blocks_of(size.usual.raw_launch);
+      trials.push_back(raw_trial(size.usual, marked_blocks(*size.workload, blocks)));
+      trials.push_back(raw_trial(size.usual, {blocks - 1}));
+    }
     const std::vector<SparseResult> results = run_sparsely(trials);
-    for (std::size_t i = sizes.size(); i-- > 0;) {
-      takes_long |= results[i].out_of_time;
-      if (results[i].clean && results[i].written > 0) {
-        large_ = std::move(sizes[i]);
-        return;
-      }
+    for (std::size_t i = sizes.size(); i-- > small;) {
+      const SparseResult& all = results[2 * i];
+      takes_long |= all.out_of_time;
+      for (std::size_t like = 0; like < small; ++like)
+        if (all.clean && all.written > 0 && are_alike(results[2 * i + 1], results[2 * like + 1])) {
+          large_ = std::move(sizes[i]);
+          return;
+        }
     }
   }
 
-  // The least small size, and the least at which the raw kernel's grid is to its elements what it is at the
-  // large one: a fixed number of blocks goes round more often, and which block holds what may have changed
-  // between.
-  bool find_small() {
+  // Whether two sizes' last blocks write in the same parts of the buffers.
+  static bool are_alike(const SparseResult& one, const SparseResult& other) {
+    constexpr double ABOUT = 0.2; // who wraps round begins anew
+    return one.clean && other.clean &&
+           std::ranges::equal(one.places, other.places, [](const auto& a, const auto& b) {
+             return std::abs(a.first - b.first) < ABOUT && std::abs(a.second - b.second) < ABOUT;
+           });
+  }
+
+  // The least size at which the raw kernel's grid is to its elements what it is at the large one: a fixed
+  // number of blocks goes round more often, and which block holds what may have changed between.
+  bool find_alike() {
     const auto shape = [](const Size& size) {
       return static_cast<double>(blocks_of(size.usual.raw_launch)) /
              static_cast<double>(most_elements(*size.workload));
     };
     constexpr double ROUNDING = 0.02;
     for (const std::uint64_t elements : scale_.small) {
-      auto size = sized(elements);
-      if (!size)
-        return false;
-      if (!least_)
-        least_ = size;
-      alike_ = std::move(size);
-      if (std::abs(shape(*alike_) / shape(*large_) - 1) < ROUNDING)
+      alike_ = sized(elements);
+      if (!alike_ || std::abs(shape(*alike_) / shape(*large_) - 1) < ROUNDING)
         break;
     }
-    return least_.has_value();
+    return alike_.has_value();
   }
 
   // The first and the last two blocks, those where numbers of elements pass the limits and two between.

@@ -78,6 +78,12 @@ void begin_with_all(const Workload& workload, Progress& progress) {
                           buffer.count * static_cast<std::uint64_t>(element::size_of(type_of(buffer))))}}));
 }
 
+bool is_same(const SparseTrial& one, const SparseTrial& other) {
+  return one.kernel == other.kernel && one.workload == other.workload && one.blocks == other.blocks &&
+         one.launch->grid == other.launch->grid && one.launch->block == other.launch->block &&
+         one.launch->shared_bytes == other.launch->shared_bytes && one.seed == other.seed;
+}
+
 Status prepare(const SparseTrial& trial, Progress& progress, Pages& fills) {
   const Workload& workload = *trial.workload;
   progress.buffers.clear();
@@ -137,21 +143,34 @@ void look_at(const SparseTrial& trial, const Progress& progress, Pages& fills, S
                        std::to_string(progress.buffers[i].size());
       return;
     }
-    SparseContents contents{progress.pages[i], {}};
-    for (const ByteRange& page : contents.ranges) {
-      const std::byte* data = progress.buffers[i].data();
-      contents.bytes.emplace_back(data + page.begin, data + page.end);
-      const std::vector<std::byte>&after = contents.bytes.back(),
-            &before = fills.of(workload, i, trial.seed, page);
-      if (after == before)
+    SparseContents contents;
+    double sum = 0, last = 0;
+    std::uint64_t count = 0;
+    const bool is_input = workload.buffers[i].direction == Direction::in;
+    for (const ByteRange& page : progress.pages[i]) {
+      const std::span<const std::byte> after(progress.buffers[i].data() + page.begin,
+                                             progress.buffers[i].data() + page.end);
+      const std::vector<std::byte>& before = fills.of(workload, i, trial.seed, page);
+      if (!is_input) {
+        contents.ranges.push_back(page);
+        contents.bytes.emplace_back(after.begin(), after.end());
+      }
+      if (std::ranges::equal(after, before))
         continue;
       for (std::size_t at = 0; at + size <= after.size(); at += size)
-        result.written += std::memcmp(&after[at], &before[at], size) != 0;
-      if (workload.buffers[i].direction == Direction::in) {
+        if (std::memcmp(&after[at], &before[at], size) != 0) {
+          last = (static_cast<double>(page.begin) + static_cast<double>(at)) /
+                 static_cast<double>(progress.buffers[i].size());
+          sum += last;
+          ++count;
+        }
+      if (is_input) {
         result.problem = "changed the input '" + name + "'";
         return;
       }
     }
+    result.written += count;
+    result.places.emplace_back(count == 0 ? 0 : sum / static_cast<double>(count), last);
     result.buffers.push_back(std::move(contents));
   }
   result.clean = true;
@@ -165,8 +184,14 @@ std::vector<SparseResult> run_sparsely(std::span<const SparseTrial> trials) {
   Pages fills;
   std::vector<SparseResult> results(trials.size());
   std::vector<Progress> progress(trials.size());
-  for (std::size_t t = 0; t < trials.size(); ++t)
+  std::vector<std::size_t> first(trials.size()); // of those that are the same
+  for (std::size_t t = 0; t < trials.size(); ++t) {
+    first[t] = static_cast<std::size_t>(
+        std::ranges::find_if(trials, [&](const SparseTrial& other) { return is_same(trials[t], other); }) -
+        trials.begin());
+    progress[t].is_done = first[t] != t;
     begin_with_all(*trials[t].workload, progress[t]);
+  }
   for (int pass = 0; pass < MOST_PASSES; ++pass) {
     std::vector<std::size_t> left;
     std::vector<HostKernel::Run> runs;
@@ -219,6 +244,9 @@ std::vector<SparseResult> run_sparsely(std::span<const SparseTrial> trials) {
       one.buffers.clear();
     }
   }
+  for (std::size_t t = 0; t < trials.size(); ++t)
+    if (first[t] != t)
+      results[t] = results[first[t]];
   return results;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lathe::refactor {
@@ -22,7 +23,7 @@ struct SparseTrial {
   double time_limit_s = 1;
 };
 
-// The pages of a buffer that a run touched, as it left them.
+// The pages of an output that a run touched, as it left them; nothing for an input.
 struct SparseContents {
   std::vector<ByteRange> ranges; // ascending, disjoint
   std::vector<std::vector<std::byte>> bytes;
@@ -35,6 +36,8 @@ struct SparseResult {
   std::uint64_t written = 0;           // elements of outputs that hold something else than before
   std::uint64_t work = 0;              // HostRunResult::work
   std::vector<SparseContents> buffers; // of the workload, when clean
+  // Of each buffer: where the written elements lie on average, and the last of them, from 0 to 1.
+  std::vector<std::pair<double, double>> places;
 };
 
 // Each trial's buffers hold the specification's fill, outputs a poison. What a run will touch is found by
