@@ -136,7 +136,7 @@ private:
         return std::nullopt;
       folder_.emplace(std::move(*created));
     }
-    const std::string name = std::to_string(entries_.size());
+    const std::string name = std::to_string(made_++);
     const fs::path header = folder_->path() / (name + ".cuh"), output = folder_->path() / (name + ".pch");
     if (!write_file(header, includes + "\n").ok() || !write_precompiled(command, header, output))
       return std::nullopt;
@@ -145,6 +145,7 @@ private:
 
   std::mutex mutex_;
   std::map<std::string, Entry> entries_;
+  int made_ = 0; // files, which others may be reading
   std::optional<TemporaryFolder> folder_;
 };
 

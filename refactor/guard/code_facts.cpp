@@ -183,6 +183,12 @@ private:
             access(call, operand, !is_store, is_store, false);
             break;
           }
+      if (is_async_copy(text) && StringRef(text).contains(".shared.global"))
+        for (llvm::Value* operand : call.args())
+          if (operand->getType()->isPointerTy() || operand->getType()->isIntegerTy(64)) {
+            access(call, operand, true, false, false); // its target is the address of 32 bits before
+            break;
+          }
       ++(assembly->hasSideEffects() ? facts_.assembly : facts_.pure_assembly)[text];
       if (StringRef(text).contains("bar.") || StringRef(text).contains("barrier."))
         note_barrier(call);
@@ -207,6 +213,8 @@ private:
         name.starts_with("llvm.nvvm.match") || name.starts_with("llvm.nvvm.redux") ||
         name.starts_with("llvm.nvvm.bar.warp.sync"))
       return note_warp_primitive(call, name);
+    if (name == "__nvvm_get_smem_pointer") // <cuda_pipeline.h>: the address in shared memory, as a number
+      return;
     if (name.starts_with("llvm.nvvm.ldg") || name.starts_with("llvm.nvvm.ldu")) {
       for (const Root& root : kernel_.roots(call.getArgOperand(0)))
         facts_.memory[root].read_only_path = true;
@@ -289,6 +297,11 @@ Result<std::vector<CodeFacts>> read_facts(const std::string& text, const std::fi
 }
 
 } // namespace
+
+bool is_async_copy(std::string_view text) {
+  return text.starts_with("cp.async") && text.find("bulk") == std::string_view::npos &&
+         text.find("mbarrier") == std::string_view::npos;
+}
 
 Result<std::vector<CodeFacts>> code_facts(const std::string& text, const std::filesystem::path& file,
                                           const std::vector<std::string>& arguments,

@@ -12,6 +12,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lathe::refactor {
@@ -68,6 +69,10 @@ struct CodeFacts {
   std::map<std::string, std::set<unsigned>> products;
   std::set<NarrowIndex> narrow_indices; // of all addresses
 };
+
+// Whether assembly is a copy to shared memory that its thread waits for, or such a wait: cp.async without
+// barriers.
+bool is_async_copy(std::string_view text);
 
 // What is to be looked at: an instantiated kernel by its mangled name, and the block it is launched with.
 struct CodeRequest {

@@ -119,12 +119,13 @@ void new_keys(const std::map<std::string, int>& raw, const std::map<std::string,
       findings.fail("the template " + verb + " '" + key + "', which the raw kernel does not" + where);
 }
 
-// Assembly that is one load or store with a cache hint was judged as the access that it is.
+// Assembly that is one load or store with a cache hint was judged as the access that it is; an asynchronous
+// copy too, and runs show whether it is waited for.
 std::map<std::string, int> without_accesses(std::map<std::string, int> assembly) {
   std::erase_if(assembly, [](const auto& entry) {
     const std::string code =
         entry.first.substr(std::min(entry.first.size(), entry.first.find_first_not_of(" {\t")));
-    return (code.starts_with("ld.") || code.starts_with("st.")) &&
+    return (code.starts_with("ld.") || code.starts_with("st.") || is_async_copy(code)) &&
            std::count(code.begin(), code.end(), ';') <= 1;
   });
   return assembly;

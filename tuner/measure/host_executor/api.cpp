@@ -37,6 +37,24 @@ void access(const void* address, std::size_t bytes, bool write, const void* retu
   }
 }
 
+void issue_copy(void* to, const void* from, unsigned bytes, unsigned read) {
+  BlockRunner* runner = BlockRunner::running();
+  const auto target = reinterpret_cast<std::uintptr_t>(to), source = reinterpret_cast<std::uintptr_t>(from);
+  if (bytes == 0 || read > bytes || target % bytes != 0 || (read > 0 && source % bytes != 0))
+    runner->fail(
+        {fmt::format("an asynchronous copy of {} bytes, {} of them read, at an address that is not their "
+                     "multiple",
+                     bytes, read),
+         0, 0});
+  // Out of bounds where it is issued; what it writes is seen when it arrives.
+  if (read > 0)
+    access(from, read, false, nullptr);
+  if (AccessLog* log = runner->log(); log && !log->note(target, bytes, true))
+    runner->fail({log->complaint(target, bytes, true), 0, 0});
+  runner->copies().issue(running_thread(*runner).linear,
+                         {static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes, read});
+}
+
 } // namespace
 
 const Api& BlockRunner::api() {
@@ -76,6 +94,16 @@ const Api& BlockRunner::api() {
       [] {
         if (FenceLog* fences = running()->fences())
           fences->fence(running_thread(*running()).linear);
+      },
+      [](void* to, const void* from, unsigned bytes, unsigned read) { issue_copy(to, from, bytes, read); },
+      [] { running()->copies().commit(running_thread(*running()).linear); },
+      [](unsigned pending) {
+        running()->copies().wait(running_thread(*running()).linear, pending,
+                                 [](unsigned of, const auto& copy) { running()->announce(of, copy); });
+      },
+      [] {
+        running()->copies().finish(running_thread(*running()).linear,
+                                   [](unsigned of, const auto& copy) { running()->announce(of, copy); });
       }};
   return TABLE;
 }

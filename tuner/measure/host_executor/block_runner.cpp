@@ -17,7 +17,8 @@ BlockRunner* BlockRunner::running() {
 }
 
 BlockRunner::BlockRunner(Arena arena, BlockTask task)
-    : arena_(std::move(arena)), task_(std::move(task)), contexts_(MAX_THREADS + 1), random_(task_.seed) {
+    : arena_(std::move(arena)), task_(std::move(task)), contexts_(MAX_THREADS + 1), copies_(MAX_THREADS),
+      random_(task_.seed) {
   const auto& dim = task_.launch.block;
   threads_ = dim[0] * dim[1] * dim[2];
   warps_.resize((threads_ + WARP - 1) / WARP);
@@ -166,8 +167,14 @@ void BlockRunner::run_thread(unsigned thread) {
   end_thread();
 }
 
+void BlockRunner::announce(unsigned thread, const AsyncCopies::Copy& copy) {
+  if (task_.races)
+    task_.races->access(thread, reinterpret_cast<std::uintptr_t>(copy.to), copy.bytes, true, false);
+}
+
 void BlockRunner::end_thread() {
   ThreadSlot& slot = self();
+  copies_.finish(slot.linear, [this](unsigned of, const auto& copy) { announce(of, copy); });
   Warp& warp = warps_[slot.linear / WARP];
   drop_group(warp, slot);
   --live_;

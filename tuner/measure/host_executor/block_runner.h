@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tuner/measure/host_executor/access_log.h"
+#include "tuner/measure/host_executor/async_copies.h"
 #include "tuner/measure/host_executor/device/lathe_abi.h"
 #include "tuner/measure/host_executor/fence_log.h"
 #include "tuner/measure/host_executor/host_executor.h"
@@ -98,6 +99,9 @@ public:
   RaceLog* races() const { return task_.races; }
   FenceLog* fences() const { return task_.fences; }
   const BlockTask& task() const { return task_; }
+  AsyncCopies& copies() { return copies_; }
+  // What copies() announces to: what arrives is a write of its thread.
+  void announce(unsigned thread, const AsyncCopies::Copy& copy);
   const Arena& arena() const { return arena_; }
 
 private:
@@ -162,6 +166,7 @@ private:
   unsigned carriers_ = 0; // created
   std::vector<boost::context::detail::fcontext_t> contexts_;
   std::vector<Warp> warps_;
+  AsyncCopies copies_;
   std::array<Barrier, NAMED_BARRIERS> barrier_;
   std::uint64_t barriers_done_ = 0, meetings_ = 0;
   Failed failure_;

@@ -70,11 +70,22 @@ Status PtxTranslator::instruction(const Words& opcode, const Words& operands, st
     LATHE_TRY(body, write(operands[0], PTX + "u64(0)"));
     return Done{};
   }
-  if (base == "cp") { // cp.async: complete at once; the bulk forms need an mbarrier
+  if (base == "cp") { // cp.async; the bulk forms need an mbarrier
     if (!mods.contains("async") || mods.contains("bulk") || mods.contains("mbarrier"))
       return Error{};
-    if (mods.contains("commit_group") || mods.contains("wait_group") || mods.contains("wait_all"))
+    if (mods.contains("commit_group")) {
+      body = "lathe_api->async_commit();";
       return Done{};
+    }
+    if (mods.contains("wait_all")) {
+      body = "lathe_api->async_finish();";
+      return Done{};
+    }
+    if (mods.contains("wait_group") && operands.size() == 1) {
+      LATHE_TRY(const std::string pending, read("u32", operands[0]));
+      body = "lathe_api->async_wait(" + pending + ");";
+      return Done{};
+    }
     if (operands.size() < 3)
       return Error{};
     LATHE_TRY(const std::string to, address(operands[0]));
@@ -84,7 +95,7 @@ Status PtxTranslator::instruction(const Words& opcode, const Words& operands, st
     if (operands.size() > 3) {
       LATHE_TRY(source, read("u32", operands[3]));
     }
-    body = PTX + "copy(" + PTX + "shared_pointer<unsigned char>(" + to + "), " + PTX +
+    body = "lathe_api->async_copy(" + PTX + "shared_pointer<unsigned char>(" + to + "), " + PTX +
            "global_pointer<unsigned char>(" + from + "), " + bytes + ", " + source + ");";
     return Done{};
   }

@@ -183,6 +183,50 @@ __global__ void k(int* out, const int* in, int n) {
   EXPECT_EQ(results.size(), 2u);
 }
 
+TEST(AsynchronousCopies, ArriveWhenTheirThreadWaits) {
+  const char* before = R"(
+#include <cuda_pipeline.h>
+__global__ void k(int* out, const int* in, int n) {
+  __shared__ int tile[2][32];
+  for (int stage = 0; stage < 2; ++stage) {
+    __pipeline_memcpy_async(&tile[stage][threadIdx.x], &in[32 * stage + threadIdx.x], 4, stage);
+    __pipeline_commit();
+  })";
+  const char* behind = R"(
+  __syncthreads();
+  out[threadIdx.x] = tile[0][31 - threadIdx.x];
+  out[32 + threadIdx.x] = tile[1][31 - threadIdx.x];
+})";
+  // One byte of the second stage's is zero: the highest, which is so anyway.
+  std::vector<int> reversed;
+  for (int i = 0; i < 64; ++i)
+    reversed.push_back(i < 32 ? 32 - i : 96 - i);
+  const auto out_with = [&](const std::string& wait) {
+    return run<int>(before + wait + behind, shape(1, 32), 64, counted(64), {}, checked());
+  };
+  EXPECT_EQ(out_with("__pipeline_wait_prior(0);"), reversed);
+  EXPECT_EQ(out_with("asm volatile(\"cp.async.wait_all;\" ::: \"memory\");"), reversed);
+  const auto one_stage = out_with("__pipeline_wait_prior(1);");
+  EXPECT_TRUE(std::equal(reversed.begin(), reversed.begin() + 32, one_stage.begin()));
+  EXPECT_NE(one_stage, reversed);
+  EXPECT_NE(out_with(""), reversed);
+}
+
+TEST(AsynchronousCopies, AreCheckedWhereTheyAreIssued) {
+  const auto of_copy = [](const std::string& arguments) {
+    return outcome("extern \"C\" __global__ void k(float* out, const float* in, int n) {\n"
+                   "__shared__ alignas(16) float tile[64];\n"
+                   "asm volatile(\"cp.async.ca.shared.global [%0], [%1], 16;\" :: "
+                   "\"r\"((unsigned)__cvta_generic_to_shared(" +
+                       arguments + "));\nasm volatile(\"cp.async.wait_all;\");\nout[0] = tile[4];\n}",
+                   shape(1, 1), 64, checked());
+  };
+  EXPECT_EQ(of_copy("tile + 4)), \"l\"(in + 60").outcome, Outcome::ok);
+  EXPECT_NE(of_copy("tile + 4)), \"l\"(in + 64").reason.find("buffer 'in'"), std::string::npos);
+  EXPECT_NE(of_copy("tile + 64)), \"l\"(in").reason.find("shared"), std::string::npos);
+  EXPECT_NE(of_copy("tile + 1)), \"l\"(in").reason.find("multiple"), std::string::npos);
+}
+
 TEST(Libraries, GroupsKnowTheirPlaceAndReduce) {
   const auto out = run<int>(R"(
 #include <cooperative_groups.h>

@@ -70,6 +70,12 @@ struct Api {
   void (*atomic)(const void* address, size_t bytes);
   void (*undefined)(const char* what, const void* return_address);
   void (*fence)(); // of the device or the system
+  // cp.async of 1 to 16 bytes, of which `read` come from `from` and the rest are zeros; its groups; a wait
+  // for all of them but the last `pending`, or for everything.
+  void (*async_copy)(void* to, const void* from, unsigned bytes, unsigned read);
+  void (*async_commit)();
+  void (*async_wait)(unsigned pending);
+  void (*async_finish)();
 };
 
 struct ParameterInfo {

@@ -229,19 +229,27 @@ template <class Group, class T> T exclusive_scan(const Group& group, T value) {
   return exclusive_scan(group, value, plus<T>());
 }
 
-// Copies that the hardware would do meanwhile are done when they are asked for; wait() makes them seen.
+// Each thread of the group copies its share, which arrives when it waits.
 template <class Group, class To, class From, class Size>
 void memcpy_async(const Group& group, To* to, const From* from, Size bytes) {
   auto* target = reinterpret_cast<unsigned char*>(to);
   const auto* source = reinterpret_cast<const unsigned char*>(from);
-  for (unsigned long long i = group.thread_rank(); i < static_cast<unsigned long long>(bytes);
-       i += group.size())
-    target[i] = source[i];
+  const auto all = static_cast<unsigned long long>(bytes);
+  const bool in_words =
+      (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from) | static_cast<uintptr_t>(all)) %
+          4 ==
+      0;
+  const unsigned each = in_words ? 4 : 1;
+  for (unsigned long long i = group.thread_rank() * each; i < all; i += group.size() * each)
+    lathe_api->async_copy(target + i, source + i, each, each);
+  lathe_api->async_commit();
 }
 template <class Group> void wait(const Group& group) {
+  lathe_api->async_wait(0);
   group.sync();
 }
-template <unsigned, class Group> void wait_prior(const Group& group) {
+template <unsigned pending, class Group> void wait_prior(const Group& group) {
+  lathe_api->async_wait(pending);
   group.sync();
 }
 

@@ -428,12 +428,6 @@ template <u32 bytes, class T> LATHE_INLINE void aligned(const T* address) {
   if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
     lathe_api->fail("misaligned address in inline assembly", nullptr, 0);
 }
-// cp.async completes at once: its result may only be read after a wait anyway.
-LATHE_INLINE void copy(unsigned char* to, const unsigned char* from, u32 bytes, u32 source_bytes) {
-  for (u32 i = 0; i < bytes; i += 4)
-    for (u32 j = i; j < i + 4; ++j)
-      to[j] = j < source_bytes ? from[j] : static_cast<unsigned char>(0);
-}
 template <class T, class F> LATHE_INLINE T atomic(T* address, F next) {
   if constexpr (is_pair<T>::value) {
     T old;
