@@ -403,8 +403,10 @@ void Extractor::add_macros() {
       continue;
     const FileID file = sources_.getFileID(use.location);
     const unsigned offset = sources_.getFileOffset(use.location);
-    if (std::any_of(texts.begin(), texts.end(),
-                    [&](const Piece& piece) { return piece.span.contains(file, offset); }))
+    // Of a piece something may have been left out.
+    if (std::any_of(texts.begin(), texts.end(), [&](const Piece& piece) {
+          return piece.span.contains(file, offset) && piece.text.find(use.name) != std::string::npos;
+        }))
       add_macro(use.name, *use.definition);
   }
 }

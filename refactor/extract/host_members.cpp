@@ -46,6 +46,27 @@ const FunctionDecl* function_of(const Decl* declaration) {
   return dyn_cast_or_null<FunctionDecl>(named);
 }
 
+bool has_host_signature(const FunctionDecl* function) {
+  return names_host_type(function->getReturnType()) ||
+         std::any_of(function->param_begin(), function->param_end(),
+                     [](const ParmVarDecl* parameter) { return names_host_type(parameter->getType()); });
+}
+
+// What no device code can execute: throws, has a variable of a host type, or calls what takes or gives one.
+class HostBody : public RecursiveASTVisitor<HostBody> {
+public:
+  bool VisitCXXThrowExpr(CXXThrowExpr*) { return stop(); }
+  bool VisitVarDecl(VarDecl* variable) { return !names_host_type(variable->getType()) || stop(); }
+  bool VisitCallExpr(CallExpr* call) {
+    const FunctionDecl* callee = call->getDirectCallee();
+    return !callee || !has_host_signature(callee) || stop();
+  }
+  bool found = false;
+
+private:
+  bool stop() { return !(found = true); }
+};
+
 class HostMembers : public RecursiveASTVisitor<HostMembers> {
 public:
   explicit HostMembers(ParsedSourceImpl& source) : source_(source) {}
@@ -80,13 +101,18 @@ bool is_for_the_host(const Decl* declaration) {
   if (const auto* befriended = dyn_cast<FriendDecl>(declaration); befriended && befriended->getFriendType())
     return standard_type(befriended->getFriendType()->getType()) != nullptr;
   const FunctionDecl* function = function_of(declaration);
-  if (!function || function->hasAttr<CUDADeviceAttr>() || function->hasAttr<CUDAGlobalAttr>())
+  if (!function || function->hasAttr<CUDAGlobalAttr>())
     return false;
   if (const auto* method = dyn_cast<CXXMethodDecl>(function); method && method->isVirtual())
     return false;
-  return names_host_type(function->getReturnType()) ||
-         std::any_of(function->param_begin(), function->param_end(),
-                     [](const ParmVarDecl* parameter) { return names_host_type(parameter->getType()); });
+  // Of a class template's members for both sides some are only there to say that there are none.
+  if (function->hasAttr<CUDADeviceAttr>()) {
+    HostBody body;
+    if (isa<CXXMethodDecl>(function) && function->isThisDeclarationADefinition() && function->getBody())
+      body.TraverseStmt(function->getBody());
+    return body.found;
+  }
+  return has_host_signature(function);
 }
 
 std::vector<TextSpan> host_members(ParsedSourceImpl& source, const Decl* declaration) {

@@ -10,7 +10,8 @@
 namespace lathe::refactor {
 
 // Whether a declaration is a member or friend function of a class that no device code can call, because its
-// signature names a stream, a string or a container of the standard library; or befriends a class of that.
+// signature, or what it does, names a stream, a string or a container of the standard library; or befriends a
+// class of that.
 // Virtual functions are none: the class's layout depends on them.
 bool is_for_the_host(const clang::Decl* declaration);
 

@@ -190,6 +190,9 @@ public:
   explicit FoundByArguments(const std::function<void(const NamedDecl*)>& found) : found_(found) {}
   bool shouldVisitLambdaBody() const { return true; }
 
+  bool TraverseDecl(Decl* declaration) {
+    return (declaration && is_for_the_host(declaration)) || RecursiveASTVisitor::TraverseDecl(declaration);
+  }
   void traverse(const Decl* unit) {
     TraverseDecl(const_cast<Decl*>(unit));
     std::vector<const FunctionDecl*> instances;
@@ -201,7 +204,7 @@ public:
         instances.insert(instances.end(), instance->method_begin(), instance->method_end());
     }
     for (const FunctionDecl* instance : instances)
-      if (const FunctionDecl* defined = nullptr; instance->hasBody(defined))
+      if (const FunctionDecl* defined = nullptr; instance->hasBody(defined) && !is_for_the_host(defined))
         TraverseStmt(defined->getBody());
   }
   bool VisitUnresolvedLookupExpr(UnresolvedLookupExpr* lookup) {

@@ -6,6 +6,8 @@
 #include <clang/AST/DeclTemplate.h>
 
 #include <algorithm>
+#include <cctype>
+#include <optional>
 #include <set>
 
 namespace lathe::refactor {
@@ -36,6 +38,28 @@ llvm::ArrayRef<TemplateArgumentLoc> written_template_arguments(const Expr* calle
   if (const auto* access = dyn_cast<UnresolvedMemberExpr>(callee))
     return access->template_arguments();
   return {};
+}
+
+// What a function without a readable body comes to that is named after rounding up: a framework's, whose
+// header is missing.
+std::optional<HostValue> round_by_name(const std::string& function, const std::vector<HostValue>& arguments) {
+  static const std::set<std::string> quotients{"ceildiv", "atenceildiv", "divup",      "divroundup", "cdiv",
+                                               "idivup",  "divceil",     "intceildiv", "ceildivide"};
+  static const std::set<std::string> multiples{"roundup", "alignup", "roundupto"};
+  std::string name;
+  for (const char c : function)
+    if (c != '_')
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  // The framework's own number of threads a block.
+  if (name == "getblocks" && arguments.size() == 1 && arguments[0].is_integer())
+    return call("ceil_div", {arguments[0], HostValue::integer("1024")});
+  if (arguments.size() != 2 || !arguments[0].is_integer() || !arguments[1].is_integer())
+    return std::nullopt;
+  if (quotients.contains(name))
+    return call("ceil_div", arguments);
+  if (multiples.contains(name))
+    return combine(BO_Mul, call("ceil_div", arguments), arguments[1]);
+  return std::nullopt;
 }
 
 } // namespace
@@ -209,6 +233,8 @@ HostValue HostReader::call_named(const CallExpr* called) {
         return value;
     }
   }
+  if (const auto rounded = round_by_name(function, arguments))
+    return *rounded;
   for (const HostValue& argument : arguments)
     called_elsewhere(argument);
   // What a function writes through a pointer is known to the running program only.

@@ -380,6 +380,8 @@ inline Tensor tensor(Scalar, TensorOptions = {}) {
 inline Tensor zeros(int64_t, TensorOptions = {}) {
   return {};
 }
+template <class T> T ceil_div(T, T);
+template <class T> T round_up(T, T);
 template <class... Args> Tensor& sum_out(Tensor& out, const Args&...) {
   return out;
 }
@@ -402,6 +404,12 @@ struct OptionalCUDAGuard {
 struct CUDAStreamGuard {
   template <class T> CUDAStreamGuard(T) {}
 };
+template <class T> T ATenCeilDiv(T, T);
+template <class T> T round_up(T, T);
+namespace detail {
+constexpr int CUDA_NUM_THREADS = 1024;
+int GET_BLOCKS(int64_t);
+} // namespace detail
 cudaDeviceProp* getCurrentDeviceProperties();
 cudaDeviceProp* getDeviceProperties(int);
 int current_device();
