@@ -1,5 +1,6 @@
 #include "refactor/extract/flatten.h"
 
+#include "refactor/extract/object_image.h"
 #include "refactor/frontend/parsed_source.h"
 
 #include <clang/AST/ASTContext.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <regex>
 
 namespace lathe::refactor {
@@ -40,9 +42,12 @@ std::string replace_words(const std::string& text, const std::map<std::string, s
 
 class Flattener {
 public:
-  Flattener(ParsedSourceImpl& source, const std::string& text, const FunctionDecl& kernel)
-      : source_(source), text_(text), kernel_(kernel), context_(source.ast().getASTContext()),
-        sources_(context_.getSourceManager()), policy_(context_.getLangOpts()) {
+  // `original`: the kernel in its own file, which knows its instances.
+  Flattener(ParsedSourceImpl& source, const std::string& text, const FunctionDecl& kernel,
+            const FunctionDecl& original)
+      : source_(source), text_(text), kernel_(kernel), original_(original),
+        context_(source.ast().getASTContext()), sources_(context_.getSourceManager()),
+        policy_(context_.getLangOpts()) {
     policy_.SuppressTagKeyword = true;
     policy_.FullyQualifiedName = true;
   }
@@ -57,6 +62,7 @@ public:
   std::map<std::string, std::vector<Member>> members; // by parameter
 
 private:
+  Result<std::string> place_members(unsigned index, QualType type, std::vector<Member>& found);
   Status make_in_body(unsigned index, std::string& made);
   Result<std::string> take_apart(QualType type, const std::string& name, const std::string& path,
                                  const std::map<std::string, std::string>& bound, std::vector<Member>& found);
@@ -73,7 +79,7 @@ private:
 
   ParsedSourceImpl& source_;
   const std::string& text_;
-  const FunctionDecl& kernel_;
+  const FunctionDecl &kernel_, &original_;
   ASTContext& context_;
   const SourceManager& sources_;
   PrintingPolicy policy_;
@@ -94,6 +100,8 @@ const CXXRecordDecl* record_of(QualType type, std::map<std::string, std::string>
   if (const CXXRecordDecl* record = type->getAsCXXRecordDecl(); record && !type->isDependentType())
     return record->getDefinition();
   const auto* specialised = type->getAs<TemplateSpecializationType>();
+  while (specialised && specialised->isTypeAlias())
+    specialised = specialised->getAliasedType()->getAs<TemplateSpecializationType>();
   const auto* described =
       specialised ? dyn_cast_or_null<ClassTemplateDecl>(specialised->getTemplateName().getAsTemplateDecl())
                   : nullptr;
@@ -177,6 +185,25 @@ Result<std::string> Flattener::take_record_apart(const CXXRecordDecl& record, co
   return "{" + list + "}";
 }
 
+// An object that no list makes: its members are copied to where they lie in it. What that is in one instance
+// is taken for all, as far as the size says so.
+Result<std::string> Flattener::place_members(unsigned index, QualType type, std::vector<Member>& found) {
+  LATHE_TRY(const ObjectImage image, image_of_parameter(original_, index, MOST_MEMBERS));
+  const ParmVarDecl* parameter = kernel_.getParamDecl(index);
+  const std::string name = parameter->getNameAsString(), bytes = free_name(name + "_bytes"),
+                    spelled = type.getAsString(PrintingPolicy(context_.getLangOpts()));
+  std::string made = fmt::format("\n  alignas({0}) unsigned char {1}[sizeof({0})] = {{}};"
+                                 "\n  static_assert(sizeof({0}) == {2}, \"another layout of {0}\");",
+                                 spelled, bytes, image.bytes);
+  for (const ImageMember& member : image.members) {
+    const std::string own = free_name(member.name);
+    found.push_back({member.type, own, member.path});
+    made += fmt::format("\n  memcpy({0} + {1}, &{2}, sizeof({2}));", bytes, member.offset, own);
+  }
+  return made + fmt::format("\n  {0}{1}& {2} = *reinterpret_cast<{1}*>({3});",
+                            parameter->getType().isConstQualified() ? "const " : "", spelled, name, bytes);
+}
+
 // The parameter is made in the body from nothing: a functor without data.
 Status Flattener::make_in_body(unsigned index, std::string& made) {
   const ParmVarDecl* parameter = kernel_.getParamDecl(index);
@@ -223,8 +250,14 @@ Status Flattener::run(const std::vector<unsigned>& empty) {
     };
     std::vector<Member>& found = members[name];
     const auto initialiser = take_apart(type, name, name, {}, found);
-    if (!initialiser.ok())
-      return refused(initialiser.error().why);
+    std::optional<std::string> placed; // by its bytes
+    if (!initialiser.ok()) {
+      found.clear();
+      auto placing = place_members(i, type, found);
+      if (!placing)
+        return refused(initialiser.error().why + ", and " + placing.error().why);
+      placed = std::move(*placing);
+    }
     if (name.empty() || found.empty()) {
       members.erase(name);
       continue;
@@ -240,8 +273,10 @@ Status Flattener::run(const std::vector<unsigned>& empty) {
         return refused("it is written by a macro");
       changes.push_back({place->first, place->second, list});
     }
-    made += fmt::format("\n  {}{} {}{};", parameter->getType().isConstQualified() ? "const " : "",
-                        type.getAsString(PrintingPolicy(context_.getLangOpts())), name, *initialiser);
+    made += placed
+                ? *placed
+                : fmt::format("\n  {}{} {}{};", parameter->getType().isConstQualified() ? "const " : "",
+                              type.getAsString(PrintingPolicy(context_.getLangOpts())), name, *initialiser);
   }
   if (made.empty())
     return Done{};
@@ -304,7 +339,7 @@ Result<std::vector<std::string>> flatten_structures(ExtractedKernel& extracted, 
   };
   LATHE_TRY(const std::unique_ptr<ParsedSource> source, parse(extracted.text));
   LATHE_TRY(const KernelInfo before, find_kernel(*source, extracted.kernel));
-  Flattener flattener(implementation(*source), extracted.text, *before.declaration);
+  Flattener flattener(implementation(*source), extracted.text, *before.declaration, *kernel.declaration);
   LATHE_CHECK(flattener.run(empty));
   if (flattener.changes.empty())
     return told;

@@ -105,14 +105,11 @@ bool is_for_the_host(const Decl* declaration) {
     return false;
   if (const auto* method = dyn_cast<CXXMethodDecl>(function); method && method->isVirtual())
     return false;
-  // Of a class template's members for both sides some are only there to say that there are none.
-  if (function->hasAttr<CUDADeviceAttr>()) {
-    HostBody body;
-    if (isa<CXXMethodDecl>(function) && function->isThisDeclarationADefinition() && function->getBody())
-      body.TraverseStmt(function->getBody());
-    return body.found;
-  }
-  return has_host_signature(function);
+  // Of a class template's members for both sides, too, some are only there to say that there are none.
+  HostBody body;
+  if (isa<CXXMethodDecl>(function) && function->isThisDeclarationADefinition() && function->getBody())
+    body.TraverseStmt(function->getBody());
+  return body.found || (!function->hasAttr<CUDADeviceAttr>() && has_host_signature(function));
 }
 
 std::vector<TextSpan> host_members(ParsedSourceImpl& source, const Decl* declaration) {

@@ -107,6 +107,10 @@ public:
       const NestedNameSpecifier* specifier = part.getNestedNameSpecifier();
       if (const NamespaceAliasDecl* alias = specifier->getAsNamespaceAlias())
         note(alias);
+      // What is named so may stand in a namespace that this one opens.
+      if (const NamespaceDecl* space = specifier->getAsNamespace();
+          space && !space->using_directives().empty())
+        note(space);
     }
     return RecursiveASTVisitor::TraverseNestedNameSpecifierLoc(location);
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <optional>
 #include <set>
 
@@ -96,6 +97,52 @@ HostValue HostReader::method(const Expr* object, const std::string& method_name,
   return HostValue::unknown("", of);
 }
 
+// A view of a tensor that is contiguous: what a caller may pass, and what most do.
+HostValue HostReader::packed_accessor(const Expr* tensor, const TemplateArgumentLoc& dimensions) {
+  constexpr int MOST_DIMENSIONS = 8;
+  const Expr* written = dimensions.getArgument().getKind() == TemplateArgument::Expression
+                            ? dimensions.getSourceExpression()
+                            : nullptr;
+  const HostValue count = written ? evaluate(written) : HostValue();
+  const int axes = count.is_integer() ? std::atoi(count.text.c_str()) : 0;
+  const HostValue receiver = evaluate(tensor);
+  const std::string of = receiver.text.empty() ? object_name(tensor) : receiver.text;
+  if (axes < 1 || axes > MOST_DIMENSIONS || of.empty())
+    return HostValue::unknown("", of);
+  HostValue view;
+  view.kind = HostValue::Kind::structure;
+  view.text = of;
+  view.members["data_"] = HostValue::unknown("", of);
+  HostValue stride = HostValue::integer("1");
+  for (int axis = axes - 1; axis >= 0; --axis) {
+    const std::string number = std::to_string(axis);
+    const HostValue size = query(of + "_size[" + number + "]", of + "_size_" + number);
+    view.members["sizes_[" + number + "]"] = size;
+    view.members["strides_[" + number + "]"] = stride;
+    stride = combine(BO_Mul, size, stride);
+  }
+  return view;
+}
+
+// Of a contiguous tensor all dimensions are one.
+HostValue HostReader::tensor_info(const Expr* tensor) {
+  constexpr int DIMENSIONS = 25; // MAX_TENSORINFO_DIMS
+  const HostValue receiver = evaluate(tensor);
+  const std::string of = receiver.text.empty() ? object_name(tensor) : receiver.text;
+  HostValue info;
+  info.kind = HostValue::Kind::structure;
+  info.text = of;
+  info.members["data"] = HostValue::unknown("", of);
+  info.members["dims"] = HostValue::integer("1");
+  for (int axis = 0; axis < DIMENSIONS; ++axis) {
+    const std::string number = std::to_string(axis);
+    info.members["sizes[" + number + "]"] =
+        axis == 0 ? query(of + ".numel()", of + "_numel") : HostValue::integer("1");
+    info.members["strides[" + number + "]"] = HostValue::integer(axis == 0 ? "1" : "0");
+  }
+  return info;
+}
+
 void HostReader::visit_children(const Stmt* statement) {
   for (const Stmt* child : statement->children())
     if (const auto* expression = dyn_cast_or_null<Expr>(child))
@@ -154,6 +201,12 @@ HostValue HostReader::call_named(const CallExpr* called) {
         arguments.push_back(evaluate(argument));
       return call_instance(target.closure, written_template_arguments(callee), arguments);
     }
+  if (const Expr* object = callee_object(callee);
+      object && (function.starts_with("packed_accessor") || function == "generic_packed_accessor"))
+    if (const auto arguments = written_template_arguments(callee); arguments.size() >= 2)
+      return packed_accessor(object, arguments[1]);
+  if (function == "getTensorInfo" && written.size() == 1)
+    return tensor_info(written[0]);
   if (const auto* access = dyn_cast<MemberExpr>(callee);
       access && !isa<CXXConversionDecl>(access->getMemberDecl()))
     return method(access->getBase(), function, written, called->getType());

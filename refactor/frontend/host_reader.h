@@ -86,6 +86,8 @@ private:
   HostValue call_instance(const clang::LambdaExpr* closure,
                           llvm::ArrayRef<clang::TemplateArgumentLoc> template_arguments,
                           const std::vector<HostValue>& arguments);
+  HostValue packed_accessor(const clang::Expr* tensor, const clang::TemplateArgumentLoc& dimensions);
+  HostValue tensor_info(const clang::Expr* tensor);
   HostValue method(const clang::Expr* object, const std::string& name,
                    llvm::ArrayRef<const clang::Expr*> arguments, clang::QualType type);
   void visit_children(const clang::Stmt* statement);

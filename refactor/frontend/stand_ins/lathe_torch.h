@@ -1,10 +1,11 @@
 // Stand-in for the parts of PyTorch that launchers of CUDA kernels use, so that their launches are seen where
 // PyTorch is not installed. Only declarations: nothing here is ever compiled or run, and except for the
-// number types (lathe_c10_types.h) and ATen's device functions (lathe_aten_device.h) nothing reaches device
-// code.
+// number types (lathe_c10_types.h), ATen's device functions (lathe_aten_device.h) and views of tensors
+// (lathe_torch_accessors.h) nothing reaches device code.
 #pragma once
 #include "lathe_aten_device.h"
 #include "lathe_c10_types.h"
+#include "lathe_torch_accessors.h"
 
 #include <cfloat>
 #include <climits>
@@ -305,7 +306,14 @@ struct Tensor {
   template <class T> const T* const_data_ptr() const;
   template <class T> T* data() const;
   template <class T> T item() const;
-  template <class T, size_t N> struct Accessor packed_accessor64() const;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor32<T, N, Traits> packed_accessor32() const;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor64<T, N, Traits> packed_accessor64() const;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class index_t = int64_t>
+  GenericPackedTensorAccessor<T, N, Traits, index_t> packed_accessor() const;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class index_t = int64_t>
+  GenericPackedTensorAccessor<T, N, Traits, index_t> generic_packed_accessor() const;
   Tensor contiguous() const;
   Tensor detach() const;
   Tensor clone() const;
@@ -409,6 +417,8 @@ template <class T> T round_up(T, T);
 namespace detail {
 constexpr int CUDA_NUM_THREADS = 1024;
 int GET_BLOCKS(int64_t);
+template <class T, class IndexType> TensorInfo<T, IndexType> getTensorInfo(const Tensor&);
+bool canUse32BitIndexMath(const Tensor&);
 } // namespace detail
 cudaDeviceProp* getCurrentDeviceProperties();
 cudaDeviceProp* getDeviceProperties(int);
