@@ -193,10 +193,15 @@ Result<Traced> trace_raw(const Inference& inference, const Dimensions& base) {
   return traced;
 }
 
-// Integers that the kernel divides by are no zeros: traces with ones in one of the integer inputs, or in all
-// of them, and has the specification fill them so. Fails where that does not help.
-Result<Traced> trace_with_ones(Candidate& raw, const Dimensions& base, TracedKernel& kernel,
-                               std::vector<std::string>& notes) {
+std::map<std::size_t, std::uint8_t> all_as(const std::set<std::size_t>& arguments, std::uint8_t number) {
+  std::map<std::size_t, std::uint8_t> numbers;
+  for (const std::size_t argument : arguments)
+    numbers[argument] = number;
+  return numbers;
+}
+
+// The arguments whose integers a traced run may choose: each alone, and all of them.
+std::vector<std::set<std::size_t>> integer_choices(const Candidate& raw) {
   std::vector<std::set<std::size_t>> choices;
   std::set<std::size_t> all;
   for (std::size_t i = 0; i < raw.arguments.size(); ++i)
@@ -208,10 +213,74 @@ Result<Traced> trace_with_ones(Candidate& raw, const Dimensions& base, TracedKer
     }
   if (all.size() > 1)
     choices.push_back(all);
+  return choices;
+}
+
+// In how many ways the kernel touches its buffers.
+std::size_t uses(const std::vector<Extent>& extents) {
+  std::size_t count = 0;
+  for (const Extent& extent : extents)
+    count += static_cast<std::size_t>(extent.read) + static_cast<std::size_t>(extent.written);
+  return count;
+}
+
+// Counts and flags in memory that are all zero let a kernel do nothing: where it leaves buffers untouched,
+// the integers with which it uses most of them are small numbers. Traces anew with those; nothing where none
+// helps.
+Result<Traced> trace_with_counts(Candidate& raw, const Dimensions& base, TracedKernel& kernel,
+                                 const Traced& with_zeros, std::vector<std::string>& notes) {
+  constexpr std::uint8_t MOST = 4;
+  constexpr double RUN_LIMIT_S = 2;
+  const Dimensions& sizes = with_zeros.sizes.front();
+  std::size_t best = uses(with_zeros.runs.front());
+  std::set<std::size_t> chosen;
+  for (const std::set<std::size_t>& choice : integer_choices(raw)) {
+    // What is not read decides nothing.
+    if (choice.size() == 1 && !with_zeros.runs.front()[*choice.begin()].read)
+      continue;
+    kernel.set_integers(all_as(choice, MOST));
+    const auto extents = kernel.run(sizes, RUN_LIMIT_S);
+    if (extents.ok() && uses(*extents) > best)
+      best = uses(*extents), chosen = choice;
+  }
+  kernel.set_integers(all_as(chosen, MOST));
+  if (chosen.empty())
+    return Error{};
+  LATHE_TRY(Traced traced, trace_raw(Inference(raw, base, kernel), base));
+  LATHE_TRY(const Expression low, Expression::parse("0"));
+  LATHE_TRY(const Expression high, Expression::parse(std::to_string(MOST)));
+  for (const std::size_t i : chosen) {
+    Argument& argument = raw.arguments[i];
+    argument.fill.kind = Fill::Kind::integer;
+    argument.fill.integer_low = low;
+    argument.fill.integer_high = high;
+    notes.push_back(fmt::format("{} holds numbers from 0 to {}, as zeros leave buffers untouched (a workload "
+                                "file says otherwise)",
+                                argument.name, MOST));
+  }
+  return traced;
+}
+
+// Whether the runs leave a buffer untouched, or write nothing.
+bool is_silent(const Candidate& raw, const Traced& traced) {
+  bool writes = false, touches_all = true;
+  for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
+    if (!raw.arguments[i].is_buffer)
+      continue;
+    writes |= std::ranges::any_of(traced.runs, [&](const auto& run) { return run[i].written; });
+    touches_all &= std::ranges::any_of(traced.runs, [&](const auto& run) { return run[i].elements > 0; });
+  }
+  return !writes || !touches_all;
+}
+
+// Integers that the kernel divides by are no zeros: traces with ones in one of the integer inputs, or in all
+// of them, and has the specification fill them so. Fails where that does not help.
+Result<Traced> trace_with_ones(Candidate& raw, const Dimensions& base, TracedKernel& kernel,
+                               std::vector<std::string>& notes) {
   Result<Traced> traced = Error{};
   LATHE_TRY(const Expression one, Expression::parse("1"));
-  for (const std::set<std::size_t>& choice : choices) {
-    kernel.set_ones(choice);
+  for (const std::set<std::size_t>& choice : integer_choices(raw)) {
+    kernel.set_integers(all_as(choice, 1));
     traced = trace_raw(Inference(raw, base, kernel), base);
     if (!traced.ok())
       continue;
@@ -238,6 +307,9 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
   if (!traced.ok() && traced.error().sentence().find(DIVISION_BY_ZERO) != std::string::npos)
     if (auto with_ones = trace_with_ones(raw, base, kernel, notes); with_ones.ok())
       traced = std::move(with_ones);
+  if (traced.ok() && is_silent(raw, *traced))
+    if (auto with_counts = trace_with_counts(raw, base, kernel, *traced, notes); with_counts.ok())
+      traced = std::move(with_counts);
   if (!traced.ok())
     return Error{
         "cannot see the buffers of " + raw.kernel, traced.error().sentence(),

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t buffer_room = std::size_t{256} << 20;
 
 // Real numbers are ones, so that what is done only for elements that are not zero is seen; integers, which
-// may be indices, stay zero unless `integers_too`.
-void fill(HostBuffer& buffer, const std::string& dtype, bool integers_too) {
+// may be indices, are `number`.
+void fill(HostBuffer& buffer, const std::string& dtype, std::uint8_t number) {
   constexpr std::size_t FILLED = std::size_t{4} << 20; // small runs see no more, and every page touched costs
   const auto put = [&](auto one) {
     for (std::size_t at = 0; at + sizeof one <= FILLED; at += sizeof one)
@@ -29,14 +29,16 @@ void fill(HostBuffer& buffer, const std::string& dtype, bool integers_too) {
     put(std::uint16_t{0x3c00});
   else if (dtype == "bf16")
     put(std::uint16_t{0x3f80});
-  else if (integers_too && dtype_size(dtype) == 1)
-    put(std::uint8_t{1});
-  else if (integers_too && dtype_size(dtype) == 2)
-    put(std::uint16_t{1});
-  else if (integers_too && dtype_size(dtype) == 4)
-    put(std::uint32_t{1});
-  else if (integers_too)
-    put(std::uint64_t{1});
+  else if (number == 0) // fresh memory is
+    return;
+  else if (dtype_size(dtype) == 1)
+    put(number);
+  else if (dtype_size(dtype) == 2)
+    put(std::uint16_t{number});
+  else if (dtype_size(dtype) == 4)
+    put(std::uint32_t{number});
+  else
+    put(std::uint64_t{number});
 }
 
 std::int64_t integer_in(const Result<Value>& value) {
@@ -192,7 +194,7 @@ Result<std::vector<Extent>> TracedKernel::run_with(const Plans& plans, const Dim
       if (plans[i] && plans[i]->count <= buffer_room / sizeof(std::uint64_t))
         fill_buffer(*plans[i], buffer.bytes());
       else
-        fill(buffer, dtype(argument), ones_.contains(i));
+        fill(buffer, dtype(argument), integers_.contains(i) ? integers_.at(i) : 0);
       buffers.push_back(std::move(buffer));
       arguments.push_back(HostArgument::of(buffers.back(), argument.name));
     } else {

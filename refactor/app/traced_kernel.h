@@ -5,9 +5,9 @@
 #include "tuner/measure/fill.h"
 #include "tuner/measure/host_executor/host_executor.h"
 
+#include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,8 +29,8 @@ public:
   // Before the first run.
   Status compile();
 
-  // The arguments, by index, whose integers are ones in the runs from now on: what is divided by.
-  void set_ones(std::set<std::size_t> arguments) { ones_ = std::move(arguments); }
+  // Of arguments, by index, what their integers are in the runs from now on; the others' are zero.
+  void set_integers(std::map<std::size_t, std::uint8_t> numbers) { integers_ = std::move(numbers); }
 
   // One entry an argument; scalars' stay empty. Real numbers are ones and integers zero, but for offsets:
   // those rise as far as there are any, and then lie all in the last range, and what counts is how far any of
@@ -53,7 +53,7 @@ private:
   std::map<std::string, std::string> types_;
   std::map<std::string, Value> device_;
   std::optional<HostKernel> kernel_;
-  std::set<std::size_t> ones_;
+  std::map<std::size_t, std::uint8_t> integers_;
 };
 
 } // namespace lathe::refactor

@@ -477,6 +477,33 @@ HostValue HostReader::construct(QualType type, llvm::ArrayRef<const Expr*> argum
   return HostValue::unknown("", arguments.empty() ? "" : object_name(arguments[0]));
 }
 
+namespace {
+
+// The type that a field has in all instances of a class template, where it is one: `dst.cols` of a matrix of T.
+QualType field_of_template(QualType type, const std::string& name) {
+  constexpr int DEEPEST = 8;
+  std::vector<std::pair<QualType, int>> left{{type.getNonReferenceType(), 0}};
+  while (!left.empty()) {
+    const auto [of, depth] = left.back();
+    left.pop_back();
+    const CXXRecordDecl* record = of->getAsCXXRecordDecl();
+    if (const auto* specialised = of->getAs<TemplateSpecializationType>(); !record && specialised)
+      if (const auto* described =
+              dyn_cast_or_null<ClassTemplateDecl>(specialised->getTemplateName().getAsTemplateDecl()))
+        record = described->getTemplatedDecl();
+    if (!record || !record->hasDefinition() || depth > DEEPEST)
+      continue;
+    for (const FieldDecl* field : record->getDefinition()->fields())
+      if (field->getName() == name)
+        return field->getType();
+    for (const CXXBaseSpecifier& parent : record->getDefinition()->bases())
+      left.emplace_back(parent.getType(), depth + 1);
+  }
+  return {};
+}
+
+} // namespace
+
 HostValue HostReader::member(const Expr* base, const std::string& member_name, QualType type) {
   const HostValue object = evaluate(base);
   if (object.kind == HostValue::Kind::structure) {
@@ -495,6 +522,9 @@ HostValue HostReader::member(const Expr* base, const std::string& member_name, Q
     return HostValue::integer(property);
   const std::string object_text = object.text.empty() ? object_name(base) : object.text;
   const std::string full = (object_text.empty() ? "" : object_text + "_") + member_name;
+  if (!type.isNull() && type->isDependentType())
+    if (const QualType field = field_of_template(base->getType(), member_name); !field.isNull())
+      type = field;
   if (is_integer(type) && !type->isDependentType())
     return query(object_text + "." + member_name, full);
   return HostValue::unknown("", full);
