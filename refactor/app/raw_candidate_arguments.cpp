@@ -69,9 +69,16 @@ Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
   }
   // A run-time number that no size determines: any typical value serves for tuning.
   const bool is_epsilon = parameter.name.find("eps") != std::string::npos;
-  argument.value = Expression(Value{is_epsilon ? 1e-6 : 1.0});
-  result_.assumptions.push_back(fmt::format("{} = {} (say otherwise with --argument {}=VALUE)",
-                                            parameter.name, is_epsilon ? "1e-6" : "1.0", parameter.name));
+  // Bounds that are the same make one number of everything between them.
+  const auto is_named = [&](std::initializer_list<const char*> words) {
+    return std::ranges::any_of(
+        words, [&](const char* word) { return parameter.name.find(word) != std::string::npos; });
+  };
+  const double bound = is_named({"min", "lower"}) ? -0.5 : is_named({"max", "upper"}) ? 0.5 : 1.0;
+  argument.value = Expression(Value{is_epsilon ? 1e-6 : bound});
+  result_.assumptions.push_back(
+      fmt::format("{} = {} (say otherwise with --argument {}=VALUE)", parameter.name,
+                  is_epsilon ? "1e-6" : fmt::format("{:.1f}", bound), parameter.name));
   return argument;
 }
 

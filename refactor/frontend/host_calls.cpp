@@ -234,6 +234,14 @@ HostValue HostReader::call_named(const CallExpr* called) {
     return call(function.substr(1), arguments);
   if (function == "clamp" && arguments.size() == 3)
     return call("min", {call("max", {arguments[0], arguments[1]}), arguments[2]});
+  if ((function == "div" || function == "ldiv" || function == "lldiv") && arguments.size() == 2 &&
+      arguments[0].is_integer() && arguments[1].is_integer()) {
+    HostValue both;
+    both.kind = HostValue::Kind::structure;
+    both.members["quot"] = combine(BO_Div, arguments[0], arguments[1]);
+    both.members["rem"] = combine(BO_Rem, arguments[0], arguments[1]);
+    return both;
+  }
   if ((function == "ceil" || function == "ceilf") && written.size() == 1) {
     // The real quotient of two integers, rounded up.
     if (const auto* quotient = dyn_cast<BinaryOperator>(plain(written[0]));

@@ -479,7 +479,8 @@ HostValue HostReader::construct(QualType type, llvm::ArrayRef<const Expr*> argum
 
 namespace {
 
-// The type that a field has in all instances of a class template, where it is one: `dst.cols` of a matrix of T.
+// The type that a field has in all instances of a class template, where it is one: `dst.cols` of a matrix of
+// T.
 QualType field_of_template(QualType type, const std::string& name) {
   constexpr int DEEPEST = 8;
   std::vector<std::pair<QualType, int>> left{{type.getNonReferenceType(), 0}};

@@ -177,7 +177,11 @@ HostValue HostReader::kernel_reference(const Expr* expression) {
   } else if (const auto* overloads = dyn_cast<UnresolvedLookupExpr>(expression)) {
     for (const NamedDecl* candidate : overloads->decls()) {
       const FunctionDecl* function = candidate->getUnderlyingDecl()->getAsFunction();
-      if (function && function->hasAttr<CUDAGlobalAttr>() && value.kernels.empty())
+      // Of several templates one; of overloads for several types, all that may be meant.
+      const bool is_further = !value.kernels.empty();
+      if (function && function->hasAttr<CUDAGlobalAttr>() &&
+          (!is_further || (!isa<FunctionTemplateDecl>(candidate->getUnderlyingDecl()) &&
+                           !overloads->hasExplicitTemplateArgs())))
         add(function, overloads->template_arguments(), nullptr);
     }
     if (value.kernels.empty())

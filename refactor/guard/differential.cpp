@@ -178,6 +178,7 @@ private:
                          ")");
     if (const std::size_t slow = slow_[types].size())
       findings_.evidence("left out: " + std::to_string(slow) + " sizes at which a run takes long");
+    leave_out_overlaps(types);
     keep_pairs_of_all_sizes(clean_[types]);
     find_accepted(types);
     if (!clean_[types].empty())
@@ -189,6 +190,23 @@ private:
       findings_.undecided("the time limit left no run of the raw kernel at any of " + sizes);
     else
       findings_.undecided("the raw kernel runs clean at none of " + sizes + " (" + tally.first_problem + ")");
+  }
+
+  // Sizes that do not go together, such as rows that are longer than what lies between them: blocks write
+  // over each other's results, which happens at no other size, and the last one's stay.
+  static bool overlaps(const ReferenceRuns& runs) {
+    return std::ranges::any_of(runs.races,
+                               [](const HostRace& race) { return race.between_blocks && race.is_of_writes; });
+  }
+  void leave_out_overlaps(const std::map<std::string, std::string>& types) {
+    auto& sizes = clean_[types];
+    const auto is_one = [](const std::unique_ptr<ReferenceRuns>& runs) { return overlaps(*runs); };
+    const auto count = static_cast<std::size_t>(std::ranges::count_if(sizes, is_one));
+    if (count == 0 || count == sizes.size())
+      return;
+    std::erase_if(sizes, is_one);
+    findings_.evidence("left out: " + std::to_string(count) +
+                       " sizes at which the raw kernel's blocks write different values to one place");
   }
 
   // What the raw kernel takes beside what the specification says.
@@ -295,8 +313,11 @@ private:
       if (!trial.runs)
         continue;
       const auto& types = trial.runs->workload->types;
-      if (const auto known = clean_.find(types); known != clean_.end() && !known->second.empty())
+      if (const auto known = clean_.find(types); known != clean_.end() && !known->second.empty()) {
+        if (overlaps(*trial.runs) && !overlaps(*known->second.front()))
+          continue;
         keep_pairs_of(*known->second.front(), *trial.runs);
+      }
       found.push_back(trial.runs.get());
       kept[types].push_back(std::move(trial.runs));
     }

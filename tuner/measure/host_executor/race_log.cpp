@@ -9,6 +9,10 @@ namespace lathe::host {
 
 using lathe_host::WARP;
 
+namespace {
+constexpr const char* TWO_WRITES = "two writes";
+}
+
 RaceLog::RaceLog(const std::vector<AccessLog::Region>& regions)
     : known_(lathe_host::MAX_THREADS / WARP), met_(known_.size()) {
   constexpr std::size_t LARGEST = std::size_t{8} << 20; // bytes of a buffer that is watched
@@ -110,11 +114,14 @@ bool RaceLog::is_ordered(const Watched& region, const Stamp& earlier, const Stam
 
 void RaceLog::report(Watched& region, const Stamp& earlier, const Stamp& now, const char* what) {
   const bool between_blocks = earlier.epoch < block_epoch_;
-  for (const HostRace& race : races_)
-    if (race.place == region.name && race.between_blocks == between_blocks)
+  const bool is_of_writes = what == TWO_WRITES;
+  for (HostRace& race : races_)
+    if (race.place == region.name && race.between_blocks == between_blocks) {
+      race.is_of_writes |= is_of_writes;
       return;
+    }
   races_.push_back(
-      {region.name, between_blocks,
+      {region.name, between_blocks, is_of_writes,
        between_blocks ? fmt::format("{} by thread {} of a block and another block's", what, now.thread)
                       : fmt::format("{} by threads {} and {} of a block", what, earlier.thread, now.thread)});
 }
@@ -169,7 +176,7 @@ void RaceLog::settle() {
     if (i < pending_.before.size() && after[i] == pending_.before[i])
       continue;
     if (!is_ordered(region, cell.changer, now, false))
-      report(region, cell.changer, now, "two writes");
+      report(region, cell.changer, now, TWO_WRITES);
     for (const Stamp& reader : cell.readers)
       if (!is_ordered(region, reader, now, true))
         report(region, reader, now, "a read and a write");

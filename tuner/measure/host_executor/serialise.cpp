@@ -81,6 +81,7 @@ std::string serialise(const LaunchEnd& end) {
   for (const HostRace& race : end.races) {
     out.text(race.place);
     out.number(race.between_blocks);
+    out.number(race.is_of_writes);
     out.text(race.text);
   }
   out.number(end.fences);
@@ -112,6 +113,7 @@ LaunchEnd deserialise(std::string_view bytes) {
   for (HostRace& race : end.races) {
     race.place = in.text();
     race.between_blocks = in.number<bool>();
+    race.is_of_writes = in.number<bool>();
     race.text = in.text();
   }
   end.fences = in.number<std::uint64_t>();
