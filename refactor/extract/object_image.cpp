@@ -68,7 +68,7 @@ private:
     const auto found = parameters_.find(of.getCanonicalType().getUnqualifiedType().getTypePtr());
     if (found == parameters_.end())
       return type.getAsString(policy_);
-    return (of.isConstQualified() ? "const " : "") + found->second + (type->isPointerType() ? "*" : "");
+    return (of.isConstQualified() ? "const " : "") + found->second + (type->isPointerType() ? " *" : "");
   }
 
   Status read_record(const CXXRecordDecl& record, const std::string& name, const std::string& path,

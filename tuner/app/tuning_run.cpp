@@ -47,12 +47,23 @@ bool TuningRun::has_budget() const {
   return options_.seconds < NO_BUDGET;
 }
 
-// Of one search at this moment; the caller holds the lock.
+// Whether more evaluations may tell something of a problem whose search has ended.
+bool TuningRun::is_promising(const Job& job) const {
+  const SessionResult& result = job.problem.result;
+  return job.state == State::done && job.searched() && !result.exhausted && !result.plateaued &&
+         result.progress.evaluated < options_.session.evaluations &&
+         result.remaining_gap.fraction >= LEAST_GAP;
+}
+
+// Of one search at this moment, which no longer waits; the caller holds the lock. What is left is shared with
+// those that wait, and where nobody does with those that would go on.
 double TuningRun::slice_seconds() const {
   const auto devices = static_cast<double>(devices_.size());
-  const auto waiting = static_cast<double>(
-      std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.state == State::waiting; }));
-  const double equal = std::max(0.0, seconds_left()) * devices / std::max(1.0, waiting);
+  auto others =
+      std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.state == State::waiting; });
+  if (others == 0)
+    others = std::count_if(jobs_.begin(), jobs_.end(), [this](const Job& job) { return is_promising(job); });
+  const double equal = std::max(0.0, seconds_left()) * devices / static_cast<double>(1 + others);
   // Where not everybody can have a useful slice, everybody gets what there is.
   return has_budget() ? std::max(std::min(options_.least_slice_s, equal), FIRST_SHARE * equal)
                       : options_.seconds;
@@ -64,10 +75,7 @@ TuningRun::Job* TuningRun::most_promising() {
     return nullptr;
   Job* best = nullptr;
   for (Job& job : jobs_) {
-    const SessionResult& result = job.problem.result;
-    if (job.state != State::done || !job.searched() || result.exhausted || result.plateaued ||
-        result.progress.evaluated >= options_.session.evaluations ||
-        result.remaining_gap.fraction < LEAST_GAP)
+    if (!is_promising(job))
       continue;
     // Fewer slices first among equals, so that a gap which nobody can close does not take the night.
     const auto promise = [](const Job& one) {

@@ -82,6 +82,7 @@ private:
   void find_general();
   bool has_budget() const;
   double seconds_left() const;
+  bool is_promising(const Job& job) const;
   double slice_seconds() const;
 
   std::vector<std::unique_ptr<Backend>> devices_;

@@ -377,10 +377,18 @@ Result<SessionResult> assess_workload(const Workload& workload, Backend& backend
   LATHE_CHECK(backend.prepare(workload, options.measure));
   LATHE_TRY(const KnobValues defaults, default_knobs(workload));
   LATHE_TRY(const Space space, workload_space(workload, defaults));
+  // What served this size best before is tried beside the winners of now.
+  std::vector<KnobValues> tried = candidates;
+  LATHE_TRY(const std::vector<StoredWinner> stored, store.winners(workload.spec->name));
+  const StoreKey key = store_key(workload, backend.device());
+  for (const StoredWinner& winner : stored)
+    if (winner.key.template_hash == key.template_hash && winner.key.workload == key.workload &&
+        winner.key.device == key.device && winner.knob_names == workload.spec->knob_names())
+      tried.push_back(winner.knobs);
   // What a winner is tied to may be its own problem's size: the nearest that this one admits is tried.
   std::vector<KnobValues> valid;
   Random random(options.seed);
-  for (const KnobValues& knobs : candidates)
+  for (const KnobValues& knobs : tried)
     if (const auto point = space.point_of(knobs)) {
       const Point near = space.repair(*point, random);
       const KnobValues values = space.values(near);

@@ -84,5 +84,28 @@ __global__ void k(unsigned char* x, int n, int bits) {
             "n");
 }
 
+TEST(BufferInference, CountsAreNotAllZeroWhereThatLeavesBuffersUntouched) {
+  Candidate raw = candidate(R"(
+__global__ void k(unsigned char* x, const int* counts, int n) {
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < n)
+    for (int i = 0; i < counts[row]; ++i) x[row * 4 + i] = 1;
+}
+)",
+                            "(n + 63) / 64", "64", {"n"});
+  Argument counts = raw.arguments.front();
+  counts.name = "counts";
+  counts.dtype = "i32";
+  counts.direction = Direction::in;
+  counts.fill.kind = Fill::Kind::zero;
+  raw.arguments.insert(raw.arguments.begin() + 1, counts);
+  std::vector<std::string> notes;
+  const Status inferred = infer_buffers(raw, {{"n", 512}}, {}, "sm_90", notes);
+  ASSERT_TRUE(inferred.ok()) << inferred.error().sentence();
+  EXPECT_EQ(raw.arguments[0].count.text(), "4 * n");
+  EXPECT_EQ(raw.arguments[1].fill.kind, Fill::Kind::integer);
+  EXPECT_EQ(raw.arguments[1].count.text(), "n");
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -339,5 +339,26 @@ KERNEL(root, sqrtf)
   expect_compiles(text, "root_kernel");
 }
 
+TEST(Extract, MembersThatOnlySayThatThereAreNoneStayBehind) {
+  auto source = parse_text(R"(
+#include <string>
+#include <stdexcept>
+std::string where(int depth);
+template <class T> struct Ops {
+  static __host__ __device__ T half(T) { throw std::runtime_error(where(1)); }
+  static __host__ __device__ T twice(T) { std::string text = where(2); return T(text.size()); }
+};
+template <> struct Ops<float> {
+  static __host__ __device__ float half(float x) { return x / 2; }
+  static __host__ __device__ float twice(float x) { return 2 * x; }
+};
+__global__ void k(float* x) { *x = Ops<float>::half(*x); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("where")));
+  EXPECT_THAT(text, HasSubstr("x / 2"));
+  expect_compiles(text, "k");
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -111,14 +111,15 @@ void launch(float* x, P p) { k<<<1, 1>>>(x, p); }
   expect_compiles(*flat, "k");
 }
 
-TEST(Flatten, PrivateMembersAndUnionsAreRefusedWithAReason) {
-  const auto closed = flatten(R"(
-class Closed { int n_; public: __host__ __device__ Closed(int n) : n_(n) {} __device__ int n() const { return n_; } };
-__global__ void k(float* x, Closed c) { x[0] = c.n(); }
-void launch(float* x) { k<<<1, 1>>>(x, Closed(3)); }
+TEST(Flatten, OfAUnionTheLargestMemberIsPassed) {
+  const auto flat = flatten(R"(
+struct Pixel { union { float lightness; struct { float red, green, blue; }; }; __host__ __device__ Pixel() {} };
+__global__ void k(float* x, Pixel p) { x[0] = p.red + p.green; }
+void launch(float* x) { k<<<1, 1>>>(x, Pixel()); }
 )");
-  ASSERT_FALSE(closed.ok());
-  EXPECT_THAT(closed.error().sentence(), HasSubstr("'c' of type Closed cannot be passed member by member"));
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel), ElementsAre("x", "p_red", "p_green", "p_blue"));
+  expect_compiles(*flat, "k");
 }
 
 TEST(Flatten, KernelsWithoutStructuresStay) {
@@ -128,6 +129,42 @@ TEST(Flatten, KernelsWithoutStructuresStay) {
   ASSERT_TRUE(flat.ok());
   EXPECT_TRUE(flat->told.empty());
   EXPECT_THAT(names(flat->kernel), ElementsAre("x", "n"));
+}
+
+TEST(Flatten, ObjectsThatNoListMakesAreMadeOfTheirBytes) {
+  const auto flat = flatten(R"(
+template <class T> class View {
+public:
+  __host__ __device__ View(T* data, long first, long second) : data_(data) { sizes_[0] = first; sizes_[1] = second; }
+  __device__ T* row(long i) const { return data_ + i * sizes_[1]; }
+  __device__ long columns() const { return sizes_[1]; }
+private:
+  T* data_;
+  long sizes_[2];
+};
+template <class T> __global__ void k(View<T> out, const View<const T> in, int n) {
+  if (blockIdx.x < n)
+    for (int i = threadIdx.x; i < out.columns(); i += blockDim.x) out.row(blockIdx.x)[i] = in.row(blockIdx.x)[i];
+}
+template __global__ void k(View<float>, const View<const float>, int);
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel), ElementsAre("out_data_", "out_sizes__0", "out_sizes__1", "in_data_",
+                                               "in_sizes__0", "in_sizes__1", "n"));
+  EXPECT_THAT(flat->text, HasSubstr("T *out_data_"));
+  EXPECT_THAT(flat->text, HasSubstr("const T *in_data_"));
+  EXPECT_THAT(flat->text, HasSubstr("static_assert(sizeof(View<T>) == 24"));
+  expect_compiles(*flat, "k<float>");
+  expect_compiles(*flat, "k<double>");
+}
+
+TEST(Flatten, VirtualFunctionsAreRefused) {
+  const auto flat = flatten(R"(
+struct Shape { __device__ virtual float area() const { return side * side; } float side; };
+__global__ void k(float* out, Shape shape) { out[0] = shape.area(); }
+)");
+  ASSERT_FALSE(flat.ok());
+  EXPECT_THAT(flat.error().sentence(), HasSubstr("virtual"));
 }
 
 } // namespace

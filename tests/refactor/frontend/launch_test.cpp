@@ -730,5 +730,71 @@ TEST(Launch, HelpersThatCallHelpersEndSoon) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
+// Of a framework whose headers are missing.
+TEST(Launch, AQuotientWithoutABodyIsReadByItsName) {
+  const auto sites = launches(R"(
+namespace frame { template <class T> T CeilDiv(T a, T b); int round_up(int, int); }
+__global__ void k(float* x, int n) {}
+void launch(float* x, int n) { k<<<frame::CeilDiv(n, 256), frame::round_up(n, 32)>>>(x, n); }
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(sites[0].grid[0], "ceil_div(n, 256)");
+  EXPECT_EQ(value_of(sites[0].block[0], {{"n", 33}}), 64);
+}
+
+TEST(Launch, AQuotientWithItsRemainder) {
+  const auto sites = launches(R"(
+#include <cstdlib>
+int up(int n, int d) { const std::div_t both = std::div(n, d); return both.quot + (both.rem != 0 ? 1 : 0); }
+__global__ void k(float* x) {}
+void launch(float* x, int n) { k<<<up(n, 128), 128>>>(x); }
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 256}}), 2);
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 257}}), 3);
+}
+
+TEST(Launch, OverloadsForSeveralTypesAreAllLaunched) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+__global__ void k(double* x, int n) {}
+template <class T> void launch(T* x, int n) { k<<<n / 64, 64>>>(x, n); }
+template void launch<float>(float*, int);
+)",
+                              "k:3");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(sites[0].grid[0], "n / 64");
+}
+
+TEST(Launch, FieldsOfAClassTemplateAndItsBases) {
+  const auto sites = launches(R"(
+template <class T> struct Pitched { T* data; int step; };
+template <class T> struct Matrix : Pitched<T> { int cols, rows; };
+template <class T> __global__ void k(Matrix<T> x) {}
+template <class T> void launch(Matrix<T> x) { k<<<(x.cols + 31) / 32, x.rows>>>(x); }
+template void launch<float>(Matrix<float>);
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"x_cols", 33}}), 2);
+  EXPECT_EQ(sites[0].block[0], "x_rows");
+}
+
+TEST(Launch, ViewsOfTensorsAreContiguous) {
+  const auto sites = launches(R"(
+#include <torch/extension.h>
+template <class T> __global__ void k(torch::PackedTensorAccessor32<T, 2> x, at::cuda::detail::TensorInfo<T, int> y) {}
+void launch(torch::Tensor x, torch::Tensor y) {
+  k<float><<<x.size(0), 128>>>(x.packed_accessor32<float, 2>(), at::cuda::detail::getTensorInfo<float, int>(y));
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  const auto& given = sites[0].arguments;
+  EXPECT_EQ(given.at("x.sizes_[0]"), sites[0].grid[0]);
+  EXPECT_EQ(given.at("x.strides_[0]"), given.at("x.sizes_[1]"));
+  EXPECT_EQ(given.at("x.strides_[1]"), "1");
+  EXPECT_EQ(given.at("y.dims"), "1");
+  EXPECT_EQ(given.at("y.sizes[0]"), "y_numel");
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -121,6 +121,27 @@ TEST_F(TuningRunTest, AProblemThatFailsCostsNoOther) {
   EXPECT_NE(failed.begin()->find("n=1024"), std::string::npos);
 }
 
+// 64 is best at 512, 256 at 1024: of the size that is searched, and of the other while it was.
+TEST_F(TuningRunTest, AProblemThatIsNotSearchedKeepsWhatServedItBefore) {
+  const auto run_with = [&](int tune, int report) {
+    auto all = devices(1);
+    static_cast<ScriptedBackend&>(*all.front()).by_problem = [](const std::string& problem,
+                                                                std::int64_t block) -> double {
+      const bool is_small = problem.find("n=512") != std::string::npos;
+      return block == 128 ? 90 : (block == 64) == is_small ? 50 : 200;
+    };
+    TuningRun run(std::move(all), *store_, options(), stop_);
+    add(run, write_spec_file("first", tune, report));
+    run.run();
+    const auto results = run.results();
+    EXPECT_EQ(results.size(), 2u);
+    return results.back()->result.winner.knobs;
+  };
+  const KnobValues best{Value{std::int64_t{256}}};
+  EXPECT_EQ(run_with(2, 0), best);
+  EXPECT_EQ(run_with(1, 1), best);
+}
+
 TEST_F(TuningRunTest, TimeThatIsLeftGoesToSearchesWithAGap) {
   RunOptions wanted = options();
   wanted.seconds = 0.6;
