@@ -4,6 +4,7 @@
 #include "refactor/app/launched_kernel.h"
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/offset_fill.h"
+#include "refactor/app/runnable_problems.h"
 #include "refactor/app/usual_problems.h"
 #include "refactor/app/written_buffers.h"
 #include "refactor/extract/flatten.h"
@@ -272,8 +273,10 @@ Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& sou
         usual_problems(subject.raw, subject.own_sizes, subject.architecture, subject.notes);
   LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
   LATHE_CHECK(size_buffers(subject, request.parse));
-  if (subject.guessed_problems)
+  if (subject.guessed_problems) {
     fit_to_memory(subject.raw, subject.facts.problems, subject.notes);
+    keep_runnable(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
+  }
   LATHE_TRY(const std::string source_text, read_file(request.source));
   subject.provenance.source_file = request.source.string();
   subject.provenance.source_hash = content_hash(source_text);

@@ -65,17 +65,46 @@ TracedKernel::TracedKernel(const Candidate& raw, const std::string& architecture
     types_[type.name] = type.dtypes.front();
 }
 
-Status TracedKernel::compile() {
-  std::string instance = raw_.instance;
+std::string TracedKernel::instance() const {
+  std::string named = raw_.instance;
   for (const auto& [name, dtype] : types_) {
     const std::string placeholder = "{" + name + "}";
-    for (std::size_t at; (at = instance.find(placeholder)) != std::string::npos;)
-      instance.replace(at, placeholder.size(), dtype_cxx(dtype));
+    for (std::size_t at; (at = named.find(placeholder)) != std::string::npos;)
+      named.replace(at, placeholder.size(), dtype_cxx(dtype));
   }
+  return named;
+}
+
+Result<Workload> TracedKernel::workload(const Dimensions& dimensions) const {
+  Workload result;
+  result.problem.dimensions = dimensions;
+  for (const Argument& argument : raw_.arguments) {
+    if (!argument.is_buffer) {
+      LATHE_TRY(const Value value, evaluate(argument.value, dimensions));
+      result.parameters.push_back({false, 0, dtype(argument), value});
+      continue;
+    }
+    LATHE_TRY(const Value count, evaluate(argument.count, dimensions));
+    const std::int64_t elements = integer_in(count);
+    if (elements < 0)
+      return Error{"cannot size " + argument.name, argument.count.text() + " is below zero", ""};
+    result.parameters.push_back({true, result.buffers.size(), "", Value{}});
+    Workload::Buffer buffer{argument.name, dtype(argument), argument.direction,
+                            static_cast<std::uint64_t>(elements), argument.fill};
+    if (argument.fill.kind == Fill::Kind::integer || argument.fill.kind == Fill::Kind::offsets) {
+      buffer.integer_low = integer_in(evaluate(argument.fill.integer_low, dimensions));
+      buffer.integer_high = integer_in(evaluate(argument.fill.integer_high, dimensions));
+    }
+    result.buffers.push_back(std::move(buffer));
+  }
+  return result;
+}
+
+Status TracedKernel::compile() {
   HostCompileOptions options;
   options.trace = true;
   options.compile_options = {"-std=c++17"};
-  auto kernel = HostKernel::compile(raw_.text, instance, options);
+  auto kernel = HostKernel::compile(raw_.text, instance(), options);
   if (!kernel.ok())
     return Error{"cannot run " + raw_.kernel + " to see its buffers", kernel.error().sentence(),
                  "give every buffer's size with --argument NAME=COUNT"};

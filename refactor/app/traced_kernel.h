@@ -38,6 +38,10 @@ public:
   // whose size is known. `time_limit_s`: of each run.
   Result<std::vector<Extent>> run(const Dimensions& dimensions, double time_limit_s) const;
   Result<Launch> launch(const Dimensions& dimensions) const;
+  // Buffers and arguments at a size, once their counts are known; without a specification.
+  Result<Workload> workload(const Dimensions& dimensions) const;
+  // The kernel's instance for the first choice of types.
+  std::string instance() const;
   Result<Value> evaluate(const Expression& expression, const Dimensions& dimensions) const;
 
 private:

@@ -54,11 +54,12 @@ bool is_path_option(const std::string& option) {
   return option != "-D" && option != "-U";
 }
 
-// Builds name their dependencies' headers with -isystem; their kernels are the user's all the same. The
-// toolkit and an installed PyTorch are not.
+// Builds name their dependencies' headers with -isystem; their kernels are the user's all the same. And what a
+// header of such a folder includes is the system's to Clang, wherever it lies. The toolkit and an installed
+// PyTorch are not the user's.
 void note_folder(const std::string& option, const std::string& path, ClangCommand& command) {
   std::error_code failure;
-  if ((option == "-isystem" || option == "-idirafter") && path.find("/torch/include") == std::string::npos &&
+  if (option != "-include" && is_path_option(option) && path.find("/torch/include") == std::string::npos &&
       !fs::exists(fs::path(path) / "cuda_runtime_api.h", failure) &&
       !fs::path(path).string().starts_with("/usr/include"))
     command.user_folders.emplace_back(path);

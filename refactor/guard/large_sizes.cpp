@@ -352,9 +352,9 @@ private:
                  " configurations agree";
   }
 
-  std::string difference(const Subject& subject, std::size_t size, Extent extent) const {
+  std::string difference(const Subject& subject, std::size_t size, Agreement agreement) const {
     return compare_sparse(*subject.at[size].workload, question_.seed, *subject.results[size][0],
-                          *subject.results[size][1], extent, base_->unordered);
+                          *subject.results[size][1], agreement, base_->unordered);
   }
 
   void judge(const Subject& subject) {
@@ -383,15 +383,15 @@ private:
     constexpr double ROUNDING = 0.01;
     if (std::abs(subject.ratio(LARGE) / subject.ratio(ALIKE) - 1) > ROUNDING)
       return;
-    Extent extent = Extent::same;
+    Agreement agreement = Agreement::same;
     if (!subject.is_one_geometry(LARGE) || !subject.is_one_geometry(ALIKE) ||
-        !difference(subject, ALIKE, extent).empty()) {
-      extent = Extent::within;
-      if (!difference(subject, ALIKE, extent).empty())
+        !difference(subject, ALIKE, agreement).empty()) {
+      agreement = Agreement::within;
+      if (!difference(subject, ALIKE, agreement).empty())
         return; // its blocks hold something else
     }
     ++runs;
-    if (const std::string found = difference(subject, LARGE, extent); !found.empty())
+    if (const std::string found = difference(subject, LARGE, agreement); !found.empty())
       problem =
           found + ", and no such thing at " + alike_->workload->key() + ", at " + subject.at[LARGE].text();
   }

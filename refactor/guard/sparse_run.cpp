@@ -251,7 +251,7 @@ std::vector<SparseResult> run_sparsely(std::span<const SparseTrial> trials) {
 }
 
 std::string compare_sparse(const Workload& workload, std::uint64_t seed, const SparseResult& templated,
-                           const SparseResult& raw, Extent extent, const std::vector<bool>& ignored) {
+                           const SparseResult& raw, Agreement agreement, const std::vector<bool>& ignored) {
   Pages fills;
   for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
     const Workload::Buffer& description = workload.buffers[i];
@@ -282,7 +282,8 @@ std::string compare_sparse(const Workload& workload, std::uint64_t seed, const S
           return std::span(bytes).subspan(at, size);
         };
         const bool is_changed = !std::ranges::equal(slice(of_template), slice(before));
-        if (!is_changed && (extent == Extent::within || std::ranges::equal(slice(of_raw), slice(before))))
+        if (!is_changed &&
+            (agreement == Agreement::within || std::ranges::equal(slice(of_raw), slice(before))))
           continue;
         out.insert(out.end(), slice(of_template).begin(), slice(of_template).end());
         reference.insert(reference.end(), slice(of_raw).begin(), slice(of_raw).end());

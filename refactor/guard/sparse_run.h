@@ -44,7 +44,7 @@ struct SparseResult {
 // running it, first on zeros, until it touches nothing new: what it reads may say where it reads next.
 std::vector<SparseResult> run_sparsely(std::span<const SparseTrial> trials);
 
-enum class Extent {
+enum class Agreement {
   same,   // both wrote the same elements
   within, // the template wrote some of those that the raw kernel wrote
 };
@@ -52,6 +52,6 @@ enum class Extent {
 // What is wrong with the template's run, of the same workload and seed; empty: nothing. `ignored`: buffers,
 // by index, that are not compared.
 std::string compare_sparse(const Workload& workload, std::uint64_t seed, const SparseResult& templated,
-                           const SparseResult& raw, Extent extent, const std::vector<bool>& ignored);
+                           const SparseResult& raw, Agreement agreement, const std::vector<bool>& ignored);
 
 } // namespace lathe::refactor

@@ -1,0 +1,18 @@
+// Problem sizes that the raw kernel supports.
+#pragma once
+
+#include "refactor/app/raw_candidate.h"
+
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// Of guessed problems only those at which the raw kernel's first and last blocks, and some between, run clean
+// on the host executor: sizes that do not go together (fewer channels than groups) read out of bounds or
+// divide by zero. Where there is none, the first of them with its sizes made smaller until there is. Says in
+// `notes` what was changed; leaves the problems alone where nothing can be told.
+void keep_runnable(const Candidate& raw, const std::string& architecture, std::vector<Problem>& problems,
+                   std::vector<std::string>& notes);
+
+} // namespace lathe::refactor

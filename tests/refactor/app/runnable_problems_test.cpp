@@ -1,0 +1,90 @@
+// Guessed problem sizes at which the raw kernel does not run.
+#include "refactor/app/runnable_problems.h"
+
+#include <gmock/gmock.h>
+
+namespace lathe::refactor {
+namespace {
+
+using Sizes = std::map<std::string, std::int64_t>;
+
+// Sums the channels of each group into `out`; divides by the number of channels a group.
+Candidate grouped_sum() {
+  Candidate raw;
+  raw.text = R"(
+__global__ void k(float* out, const float* x, int n, int channels, int groups) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n * channels) out[i / channels * groups + i % channels / (channels / groups)] = x[i];
+}
+)";
+  raw.kernel = raw.instance = "k";
+  raw.dimensions = {"n", "channels", "groups"};
+  const auto read = [](const std::string& expression) { return *Expression::parse(expression); };
+  raw.launch.grid = {read("(n * channels + 63) / 64"), read("1"), read("1")};
+  raw.launch.block = {read("64"), read("1"), read("1")};
+  raw.launch.shared_bytes = read("0");
+  for (const auto& [name, count, direction] :
+       {std::tuple("out", "n * groups", Direction::out), {"x", "n * channels", Direction::in}}) {
+    Argument buffer;
+    buffer.name = name;
+    buffer.dtype = "f32";
+    buffer.direction = direction;
+    buffer.count = read(count);
+    raw.arguments.push_back(buffer);
+  }
+  for (const std::string& name : raw.dimensions) {
+    Argument scalar;
+    scalar.name = name;
+    scalar.is_buffer = false;
+    scalar.dtype = "i32";
+    scalar.value = read(name);
+    raw.arguments.push_back(scalar);
+  }
+  return raw;
+}
+
+std::vector<Problem> problems(const std::vector<Sizes>& all) {
+  std::vector<Problem> result;
+  for (const Sizes& sizes : all) {
+    Problem problem;
+    problem.dimensions = sizes;
+    result.push_back(problem);
+  }
+  return result;
+}
+
+TEST(RunnableProblems, ThoseThatRunStay) {
+  const Sizes good{{"n", 4096}, {"channels", 64}, {"groups", 8}},
+      bad{{"n", 16}, {"channels", 64}, {"groups", 128}};
+  std::vector<Problem> kept = problems({bad, good});
+  std::vector<std::string> notes;
+  keep_runnable(grouped_sum(), "sm_90", kept, notes);
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].dimensions, good);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0], testing::HasSubstr("groups = 128"));
+}
+
+TEST(RunnableProblems, WhereNoneRunsSizesAreMadeSmallerUntilTheyDo) {
+  std::vector<Problem> kept = problems(
+      {{{"n", 16}, {"channels", 64}, {"groups", 128}}, {{"n", 4096}, {"channels", 64}, {"groups", 128}}});
+  std::vector<std::string> notes;
+  keep_runnable(grouped_sum(), "sm_90", kept, notes);
+  ASSERT_EQ(kept.size(), 2u);
+  for (const Problem& problem : kept) {
+    EXPECT_EQ(problem.dimensions.at("channels"), 64);
+    EXPECT_EQ(problem.dimensions.at("groups"), 64);
+  }
+  EXPECT_EQ(kept[1].dimensions.at("n"), 4096);
+}
+
+TEST(RunnableProblems, NothingIsSaidWhereAllRun) {
+  std::vector<Problem> kept = problems({{{"n", 16}, {"channels", 64}, {"groups", 4}}});
+  std::vector<std::string> notes;
+  keep_runnable(grouped_sum(), "sm_90", kept, notes);
+  EXPECT_EQ(kept.size(), 1u);
+  EXPECT_TRUE(notes.empty());
+}
+
+} // namespace
+} // namespace lathe::refactor
