@@ -54,8 +54,8 @@ bool is_path_option(const std::string& option) {
   return option != "-D" && option != "-U";
 }
 
-// Builds name their dependencies' headers with -isystem; their kernels are the user's all the same. And what a
-// header of such a folder includes is the system's to Clang, wherever it lies. The toolkit and an installed
+// Builds name their dependencies' headers with -isystem; their kernels are the user's all the same. And what
+// a header of such a folder includes is the system's to Clang, wherever it lies. The toolkit and an installed
 // PyTorch are not the user's.
 void note_folder(const std::string& option, const std::string& path, ClangCommand& command) {
   std::error_code failure;

@@ -22,6 +22,7 @@ constexpr Kind KINDS[] = {
     {Data::zeros, IntegerFill::Kind::zeros, RealScalars::usual, " on zeros"},
     {Data::far, IntegerFill::Kind::large, RealScalars::usual, " on numbers far from zero"},
     {Data::tails, IntegerFill::Kind::large, RealScalars::usual, " on numbers on one side of zero"},
+    {Data::wide, IntegerFill::Kind::usual, RealScalars::usual, " on numbers far from each other"},
     {Data::huge, IntegerFill::Kind::usual, RealScalars::usual, " on numbers whose squares overflow"},
     {Data::largest, IntegerFill::Kind::usual, RealScalars::usual, " on numbers whose sums overflow"},
     {Data::tiny, IntegerFill::Kind::usual, RealScalars::usual, " on numbers whose squares vanish"},

@@ -43,6 +43,8 @@ bool may_be_negative(const Workload::Buffer& buffer) {
                                                  : buffer.fill.mean < 3 * buffer.fill.spread;
 }
 
+// Single precision's exponential overflows at 89.
+constexpr double WIDTH = 110;
 // Of single precision, with room for sums.
 constexpr double HUGE_NUMBER = 1e20, TINY_NUMBER = 1e-25;
 // The largest of single precision and of half precision; twice as much overflows from half of them on.
@@ -64,6 +66,8 @@ bool may_hold(const Workload::Buffer& description, element::DType dtype, Data da
   switch (data) {
   case Data::zeros:
     return may_be_negative(description);
+  case Data::wide:
+    return kind == Fill::Kind::normal;
   case Data::huge:
   case Data::tiny:
     return dtype != element::f16 && kind == Fill::Kind::normal;
@@ -101,6 +105,8 @@ void replace_all(const Workload::Buffer& description, element::DType dtype, Data
       value = 0;
     else if (data == Data::far)
       value = side * (90 + 40 * share);
+    else if (data == Data::wide)
+      value = (both ? 2 * share - 1 : share) * WIDTH;
     else if (data == Data::huge)
       value = sign * HUGE_NUMBER * (1 + share);
     else if (data == Data::tiny)
@@ -211,6 +217,7 @@ private:
       break;
     case Data::zeros:
     case Data::far:
+    case Data::wide:
     case Data::tails:
     case Data::coarse:
     case Data::huge:
@@ -452,7 +459,8 @@ TrialComparison compare_trials(const Workload& workload, const TrialResult& temp
     }
     const auto element_size = static_cast<std::size_t>(element::size_of(*dtype));
     // Where the raw kernel itself overflows, in which way is nobody's business.
-    if ((settings.data == Data::huge || settings.data == Data::largest) && element::is_real(*dtype))
+    if ((settings.data == Data::huge || settings.data == Data::largest || settings.data == Data::wide) &&
+        element::is_real(*dtype))
       for (std::uint64_t k = 0; k < description.count; ++k)
         if (const std::uint64_t bits = element::load(*dtype, reference.data(), k);
             !std::isfinite(element::decode(*dtype, bits)))

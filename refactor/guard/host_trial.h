@@ -27,6 +27,7 @@ enum class Data {
   zeros,
   far,     // from zero, each buffer on one side of it: exponentials vanish there, or overflow
   tails,   // so far from zero, on one side, that functions are near their limits and not yet at them
+  wide,    // so far from each other that exponentials of differences overflow
   huge,    // squares overflow, sums do not
   largest, // sums overflow; above zero, so that in which order does not matter
   tiny,    // squares vanish

@@ -1,6 +1,6 @@
-// Stand-in for PyTorch's views of tensors that kernels take by value: packed accessors and TensorInfo, with the
-// members and meaning that its documentation gives them, as plain structures. Kernels that use them are compiled
-// with this text, which therefore belongs to what a certificate trusts.
+// Stand-in for PyTorch's views of tensors that kernels take by value: packed accessors and TensorInfo, with
+// the members and meaning that its documentation gives them, as plain structures. Kernels that use them are
+// compiled with this text, which therefore belongs to what a certificate trusts.
 #pragma once
 #include <cstddef>
 #include <cstdint>
