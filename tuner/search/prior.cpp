@@ -1,5 +1,7 @@
 #include "tuner/search/prior.h"
 
+#include "tuner/search/kernel.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -9,6 +11,13 @@ namespace {
 
 constexpr std::size_t sample_size = 512;
 constexpr std::size_t most_optima = 8;
+// Results that a Gaussian process is fitted to, as many as a search fits to at most; fitting takes their
+// cube.
+constexpr std::size_t fit_size = 192;
+constexpr int fit_evaluations = 60;
+// The logarithm of the odds from which on evidence is called strong (Kass and Raftery, "Bayes factors",
+// 1995).
+constexpr double strong_evidence = 3;
 
 } // namespace
 
@@ -44,6 +53,32 @@ Prior::Prior(const std::vector<Parameter>& parameters, const std::vector<Observa
       sample_.emplace_back(observation.point, value);
   }
   find_optima(parameters);
+  is_usable_ = depends_on_knobs(parameters);
+}
+
+bool Prior::depends_on_knobs(const std::vector<Parameter>& parameters) const {
+  std::vector<std::pair<Point, double>> results(known_.begin(), known_.end());
+  std::ranges::sort(results); // the order of a hash table is no one's choice
+  // Drawn at random, since every n-th of a listed product has the same values of its last knobs.
+  Random random(1);
+  std::ranges::shuffle(results, random);
+  results.resize(std::min(results.size(), fit_size));
+  std::vector<Point> points;
+  Eigen::VectorXd targets(static_cast<Eigen::Index>(results.size()));
+  for (const auto& [point, value] : results) {
+    targets[static_cast<Eigen::Index>(points.size())] = value;
+    points.push_back(point);
+  }
+  targets.array() -= targets.mean();
+  const auto n = static_cast<double>(points.size());
+  const double deviation = std::sqrt(targets.squaredNorm() / n);
+  if (!(deviation > 0))
+    return false;
+  targets /= deviation;
+  Kernel kernel(parameters);
+  const double with_knobs = fit(kernel, points, targets, {}, fit_evaluations);
+  const double noise_alone = 0.5 * n; // of variance one, up to the constant that the other leaves out, too
+  return with_knobs + strong_evidence < noise_alone;
 }
 
 void Prior::find_optima(const std::vector<Parameter>& parameters) {

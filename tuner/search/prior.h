@@ -13,9 +13,10 @@ namespace lathe::search {
 
 class Prior {
 public:
-  // Unusable (`is_usable` false) with fewer than two distinct costs.
+  // Unusable (`is_usable` false) with fewer than two distinct costs, and without strong evidence that the
+  // costs depend on the knobs: what says nothing of its own space says nothing of another device.
   Prior(const std::vector<Parameter>& parameters, const std::vector<Observation>& observations);
-  bool is_usable() const { return deviation_ > 0; }
+  bool is_usable() const { return is_usable_; }
   // The predicted log cost, centred and scaled to deviation one over the prior's results. The result itself
   // where the prior has the point, else the mean of near ones, weighted by their distance.
   double operator()(std::span<const std::uint16_t> point) const;
@@ -30,9 +31,11 @@ private:
   std::unordered_map<Point, double, PointHash> known_;
   std::vector<std::pair<Point, double>> sample_; // what the mean is taken over
   void find_optima(const std::vector<Parameter>& parameters);
+  bool depends_on_knobs(const std::vector<Parameter>& parameters) const;
 
   std::vector<Point> optima_;
   double deviation_ = 0;
+  bool is_usable_ = false;
 };
 
 } // namespace lathe::search

@@ -6,10 +6,12 @@
 #include "tuner/search/posterior.h"
 #include "tuner/search/prior.h"
 #include "tuner/search/relaxation.h"
+#include "tuner/search/replay.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 
 namespace lathe::search {
 namespace {
@@ -181,6 +183,25 @@ TEST(Prior, KnowsItsResultsAndItsBasins) {
   EXPECT_FALSE(Prior(space.parameters, {}).is_usable());
   EXPECT_FALSE(Prior(space.parameters, {{space.records[0].point, true, 2}, {space.records[1].point, true, 2}})
                    .is_usable());
+}
+
+// Results that belong to other configurations say nothing: they leave the search as it is without them.
+TEST(Prior, ShuffledResultsAreNotUsed) {
+  const RecordedSpace space = synthetic_space();
+  EXPECT_TRUE(Prior(space.parameters, *prior_from(space, space.parameters)).is_usable());
+  for (const unsigned seed : {1u, 2u, 3u, 4u}) {
+    std::vector<Observation> shuffled = *prior_from(space, space.parameters);
+    Random random(seed);
+    for (std::size_t i = shuffled.size() - 1; i > 0; --i)
+      std::swap(shuffled[i].point, shuffled[random() % (i + 1)].point);
+    EXPECT_FALSE(Prior(space.parameters, shuffled).is_usable()) << seed;
+    ReplayOptions options{.budget = 20, .seeds = 1};
+    const auto cold = replay(space, options);
+    options.prior = shuffled;
+    const auto with = replay(space, options);
+    ASSERT_TRUE(cold.ok() && with.ok());
+    EXPECT_EQ(cold->runs[0].best, with->runs[0].best);
+  }
 }
 
 } // namespace
