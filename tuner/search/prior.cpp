@@ -15,6 +15,8 @@ constexpr std::size_t most_optima = 8;
 // cube.
 constexpr std::size_t fit_size = 192;
 constexpr int fit_evaluations = 60;
+// Fewer results do not tell noise from a space; the search lets go of those that mislead it.
+constexpr std::size_t fewest_telling = 48;
 // The logarithm of the odds from which on evidence is called strong (Kass and Raftery, "Bayes factors",
 // 1995).
 constexpr double strong_evidence = 3;
@@ -58,6 +60,8 @@ Prior::Prior(const std::vector<Parameter>& parameters, const std::vector<Observa
 
 bool Prior::depends_on_knobs(const std::vector<Parameter>& parameters) const {
   std::vector<std::pair<Point, double>> results(known_.begin(), known_.end());
+  if (results.size() < fewest_telling)
+    return deviation_ > 0;
   std::ranges::sort(results); // the order of a hash table is no one's choice
   // Drawn at random, since every n-th of a listed product has the same values of its last knobs.
   Random random(1);

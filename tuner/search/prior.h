@@ -13,8 +13,9 @@ namespace lathe::search {
 
 class Prior {
 public:
-  // Unusable (`is_usable` false) with fewer than two distinct costs, and without strong evidence that the
-  // costs depend on the knobs: what says nothing of its own space says nothing of another device.
+  // Unusable (`is_usable` false) with fewer than two distinct costs, and, where there are enough to tell,
+  // without strong evidence that the costs depend on the knobs: what says nothing of its own space says
+  // nothing of another device.
   Prior(const std::vector<Parameter>& parameters, const std::vector<Observation>& observations);
   bool is_usable() const { return is_usable_; }
   // The predicted log cost, centred and scaled to deviation one over the prior's results. The result itself
