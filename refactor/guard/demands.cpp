@@ -43,7 +43,8 @@ constexpr Data BESIDE_SCALARS[] = {Data::usual,  Data::zeros,      Data::far,
 } // namespace
 
 std::vector<Demand> demands_of(const Configuration& configuration, const ReferenceRuns& shape,
-                               const AcceptedInputs& accepted, std::uint64_t seed, std::uint64_t own_seed) {
+                               const AcceptedInputs& accepted, bool serves_odd_strides, std::uint64_t seed,
+                               std::uint64_t own_seed) {
   TrialSettings usual;
   usual.seed = seed;
   usual.barriers_by_count = shape.meets_by_count;
@@ -90,6 +91,8 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&*shape.with_strides_apart,
            " with strides that are not the widths of rows, which the raw kernel accepts")
         .strides_apart = true;
+  if (shape.with_strides_odd && serves_odd_strides)
+    demand(&*shape.with_strides_odd, " with odd strides, which the raw kernel accepts").strides_odd = true;
   if (shape.with_other_divisors)
     demand(&*shape.with_other_divisors, " with other numbers to divide by").other_divisors = true;
   for (const auto& [buffers, result] : shape.in_place)

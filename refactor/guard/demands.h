@@ -31,8 +31,10 @@ struct AcceptedInputs {
   std::vector<AcceptedScalar> scalars;
 };
 
-// `own_seed`: of the data that no other configuration sees.
+// `own_seed`: of the data that no other configuration sees. `serves_odd_strides`: the configuration is
+// admitted at sizes with odd strides, so that none may be taken for aligned.
 std::vector<Demand> demands_of(const Configuration& configuration, const ReferenceRuns& shape,
-                               const AcceptedInputs& accepted, std::uint64_t seed, std::uint64_t own_seed);
+                               const AcceptedInputs& accepted, bool serves_odd_strides, std::uint64_t seed,
+                               std::uint64_t own_seed);
 
 } // namespace lathe::refactor

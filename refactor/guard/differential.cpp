@@ -353,8 +353,8 @@ private:
       const HostKernel *raw = raw_.find(task.configuration.raw_instance, macros),
                        *templated = templated_.find(task.configuration.template_instance, macros);
       demands.push_back(demands_of(task.configuration, *task.shape,
-                                   accepted_.at(task.configuration.workload->types), seed(0),
-                                   seed(1 + index)));
+                                   accepted_.at(task.configuration.workload->types),
+                                   serves_odd_strides(task.configuration), seed(0), seed(1 + index)));
       if (auto forerun = launch_before(task); raw && forerun) {
         Demand& behind = demands.back().emplace_back();
         behind.settings = demands.back().front().settings;
@@ -388,6 +388,15 @@ private:
       problems[indices[t]] = judge_results(plan_.tasks()[indices[t]], demands[t], next);
     for (const auto& [i, is_proved] : of_template)
       reach_.note(*trials[i].kernel, results[i], is_proved);
+  }
+
+  // Whether a configuration is admitted where a stride is odd.
+  bool serves_odd_strides(const Configuration& configuration) const {
+    const auto& sizes = clean_.at(configuration.workload->types);
+    return std::ranges::any_of(sizes, [&](const std::unique_ptr<ReferenceRuns>& size) {
+      return has_odd_stride(*size->workload, parameters_.strides) &&
+             admitted(*size->workload, configuration.knobs);
+    });
   }
 
   // The task's configuration at another size with another grid, where the raw kernel has variables that

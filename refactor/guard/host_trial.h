@@ -59,6 +59,7 @@ struct TrialSettings {
   bool reverse_blocks = false;    // the last block first
   bool barriers_by_count = false; // HostRunOptions::barriers_by_count
   bool strides_apart = false;     // on ReferenceRuns::strides_apart
+  bool strides_odd = false;       // on ReferenceRuns::strides_odd
   bool other_divisors = false;    // on ReferenceRuns::other_divisors
   bool again = false;             // behind another run, whose variables that outlive a launch are there
   bool other_switches = false;    // truth values among the arguments are the other one

@@ -51,6 +51,8 @@ std::vector<TrialSettings> settings_at(const ReferenceRuns& runs, std::uint64_t 
   };
   if (runs.strides_apart)
     add_both_orders(&TrialSettings::strides_apart);
+  if (runs.strides_odd)
+    add_both_orders(&TrialSettings::strides_odd);
   if (runs.other_divisors)
     add_both_orders(&TrialSettings::other_divisors);
   if (parameters.has_globals) {
@@ -137,11 +139,12 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
         *alone = std::move(results[i]);
       continue;
     }
-    if (settings[i].strides_apart || settings[i].other_divisors) {
+    if (settings[i].strides_apart || settings[i].strides_odd || settings[i].other_divisors) {
       // Rows that lie over each other would be written in an order that nothing fixes.
       if (results[i].clean && results[i + 1].clean && results[i].contents == results[i + 1].contents)
-        (settings[i].strides_apart ? runs->with_strides_apart : runs->with_other_divisors) =
-            std::move(results[i]);
+        (settings[i].strides_apart ? runs->with_strides_apart
+         : settings[i].strides_odd ? runs->with_strides_odd
+                                   : runs->with_other_divisors) = std::move(results[i]);
       ++i;
       continue;
     }
@@ -270,6 +273,7 @@ std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const RawParam
     candidate.runs->workload = workloads[i];
     candidate.runs->usual = std::move(*bound);
     candidate.runs->strides_apart = with_strides_apart(workloads[i], parameters.strides);
+    candidate.runs->strides_odd = with_strides_apart(workloads[i], parameters.strides, true);
     candidate.runs->other_divisors = with_other_divisors(workloads[i], parameters.strides);
     candidate.settings = settings_at(*candidate.runs, seed, parameters);
     candidate.runs->meets_by_count = parameters.meets_by_count;

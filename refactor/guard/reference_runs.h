@@ -31,12 +31,18 @@ struct ReferenceRuns {
   // With strides that are not what they usually are, and what comes of that; see strides.h.
   std::shared_ptr<const Workload> strides_apart;
   std::optional<TrialResult> with_strides_apart;
+  // The same with odd ones.
+  std::shared_ptr<const Workload> strides_odd;
+  std::optional<TrialResult> with_strides_odd;
   // The same with other divisors.
   std::shared_ptr<const Workload> other_divisors;
   std::optional<TrialResult> with_other_divisors;
   // What a run is made on.
   const Workload& workload_of(const TrialSettings& settings) const {
-    return settings.strides_apart ? *strides_apart : settings.other_divisors ? *other_divisors : *workload;
+    return settings.strides_apart    ? *strides_apart
+           : settings.strides_odd    ? *strides_odd
+           : settings.other_divisors ? *other_divisors
+                                     : *workload;
   }
   // With a result in place of an input, where that is defined: which buffers, and what comes of it.
   std::vector<std::pair<std::pair<std::size_t, std::size_t>, TrialResult>> in_place;

@@ -219,6 +219,7 @@ std::vector<SparseResult> run_sparsely(std::span<const SparseTrial> trials) {
         continue;
       }
       result.work = ends[i]->work;
+      result.blocks = trials[t].blocks.size();
       const auto is_more = note_touched(progress[t]);
       if (!is_more) {
         end_with(is_more.error().sentence());
@@ -292,7 +293,9 @@ std::string compare_sparse(const Workload& workload, std::uint64_t seed, const S
     }
     if (out == reference)
       continue;
-    const double terms = static_cast<double>(raw.work) / static_cast<double>(places.size());
+    // At most what a block does goes into an element.
+    const double terms =
+        static_cast<double>(raw.work) / static_cast<double>(std::max<std::uint64_t>(1, raw.blocks));
     const double magnitude_of_raw = magnitude(dtype, reference);
     const Tolerance tolerance = allowed_tolerance(*workload.spec, description.dtype, magnitude_of_raw, terms);
     const element::ErrorRule rule{dtype, tolerance.relative, tolerance.absolute, magnitude_of_raw};

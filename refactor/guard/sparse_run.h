@@ -35,6 +35,7 @@ struct SparseResult {
   bool out_of_time = false;
   std::uint64_t written = 0;           // elements of outputs that hold something else than before
   std::uint64_t work = 0;              // HostRunResult::work
+  std::uint64_t blocks = 0;            // that ran
   std::vector<SparseContents> buffers; // of the workload, when clean
   // Of each buffer: where the written elements lie on average, and the last of them, from 0 to 1.
   std::vector<std::pair<double, double>> places;

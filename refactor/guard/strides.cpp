@@ -26,8 +26,18 @@ Strides strides_of(const ParsedSide& raw) {
   return strides;
 }
 
+bool has_odd_stride(const Workload& workload, const Strides& strides) {
+  return std::ranges::any_of(strides.parameters, [&](int parameter) {
+    const auto index = static_cast<std::size_t>(parameter);
+    const auto* value = index < workload.parameters.size()
+                            ? std::get_if<std::int64_t>(&workload.parameters[index].value)
+                            : nullptr;
+    return value && *value > 1 && *value % 2 == 1;
+  });
+}
+
 std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const Workload>& workload,
-                                                   const Strides& strides) {
+                                                   const Strides& strides, bool odd) {
   std::vector<std::pair<std::int64_t, int>> values; // ascending
   for (const int parameter : strides.parameters) {
     const auto index = static_cast<std::size_t>(parameter);
@@ -45,7 +55,11 @@ std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const W
   std::int64_t factor = 1;
   for (const auto& [value, parameter] : values) {
     factors[parameter] = ++factor;
-    apart->parameters[static_cast<std::size_t>(parameter)].value = value * factor;
+    std::int64_t& changed =
+        std::get<std::int64_t>(apart->parameters[static_cast<std::size_t>(parameter)].value);
+    changed = value * factor;
+    if (odd)
+      changed += changed % 2 == 0;
   }
   for (const auto& [pointer, parameters] : strides.of_pointers) {
     const auto index = static_cast<std::size_t>(pointer);
@@ -55,7 +69,8 @@ std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const W
     for (const int parameter : parameters)
       if (const auto found = factors.find(parameter); found != factors.end())
         most = std::max(most, found->second);
-    apart->buffers[apart->parameters[index].buffer].count *= static_cast<std::uint64_t>(most);
+    apart->buffers[apart->parameters[index].buffer].count *=
+        static_cast<std::uint64_t>(odd ? most + 1 : most);
   }
   return apart;
 }

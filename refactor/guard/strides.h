@@ -22,8 +22,11 @@ Strides strides_of(const ParsedSide& raw);
 // does, and its buffers as much larger; outer strides, which are larger, grow more than inner ones, so that
 // rows do not come to lie over each other. A stride of 1 stays: that elements are neighbours is no accident.
 // Null where nothing would change.
+// `odd`: no multiples of two either.
 std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const Workload>& workload,
-                                                   const Strides& strides);
+                                                   const Strides& strides, bool odd = false);
+// Whether a stride is odd at the workload: what serves that may not take alignment for granted.
+bool has_odd_stride(const Workload& workload, const Strides& strides);
 
 // The workload with every divisor that is the same for all problems three times as large, and its strides and
 // buffers too: pages of more places lie further from each other. Null where there is none.
