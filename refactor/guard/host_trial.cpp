@@ -510,7 +510,7 @@ std::vector<std::pair<std::size_t, std::size_t>> shareable_buffers(const Workloa
   for (std::size_t out = 0; out < workload.buffers.size(); ++out)
     for (std::size_t in = 0; in < workload.buffers.size(); ++in) {
       const Workload::Buffer &a = workload.buffers[out], &b = workload.buffers[in];
-      if (a.direction == Direction::out && b.direction == Direction::in && a.dtype == b.dtype &&
+      if (a.direction != Direction::in && b.direction == Direction::in && a.dtype == b.dtype &&
           a.count == b.count && is_free[out] && is_free[in])
         pairs.emplace_back(out, in);
     }
