@@ -94,10 +94,20 @@ std::optional<std::pair<std::size_t, std::size_t>> Flattener::range(SourceRange 
                                                  written.getEnd(), 0, sources_, context_.getLangOpts())));
 }
 
+// Whether a structure is what the class template itself says, not one of its specialisations.
+bool is_of_primary_template(const CXXRecordDecl& record) {
+  const auto* instance = dyn_cast<ClassTemplateSpecializationDecl>(&record);
+  return instance && !instance->isExplicitSpecialization() &&
+         isa<ClassTemplateDecl*>(instance->getSpecializedTemplateOrPartial());
+}
+
 // The structure behind a type, with what its template parameters are bound to; null for numbers and pointers.
+// `as_written`: the template of an instance, so that its arguments keep their names (int64_t is another type
+// to NVRTC than to Clang).
 const CXXRecordDecl* record_of(QualType type, std::map<std::string, std::string>& bound,
-                               const PrintingPolicy& policy) {
-  if (const CXXRecordDecl* record = type->getAsCXXRecordDecl(); record && !type->isDependentType())
+                               const PrintingPolicy& policy, bool as_written = false) {
+  if (const CXXRecordDecl* record = type->getAsCXXRecordDecl();
+      record && !type->isDependentType() && !(as_written && is_of_primary_template(*record)))
     return record->getDefinition();
   const auto* specialised = type->getAs<TemplateSpecializationType>();
   while (specialised && specialised->isTypeAlias())
@@ -153,9 +163,17 @@ Result<std::string> Flattener::take_apart(QualType type, const std::string& name
     }
     return "{" + list + "}";
   }
-  std::map<std::string, std::string> inner = bound;
-  if (const CXXRecordDecl* record = record_of(plain, inner, policy_))
-    return take_record_apart(*record, name, path, inner, found);
+  for (const bool as_written : {true, false}) {
+    std::map<std::string, std::string> inner = bound;
+    const CXXRecordDecl* record = record_of(plain, inner, policy_, as_written);
+    if (!record)
+      continue;
+    const std::size_t before = found.size();
+    auto parts = take_record_apart(*record, name, path, inner, found);
+    if (parts.ok() || !as_written)
+      return parts;
+    found.resize(before);
+  }
   return Error{"", "its member '" + path + "' is of type " + type.getAsString(policy_), ""};
 }
 

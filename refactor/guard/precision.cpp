@@ -158,7 +158,9 @@ CheckResult check_precision(const JudgedPair& subject) {
     // The toolkit's arithmetic on small formats is inline assembly: fma.rn.f16, add.bf16x2, ...
     for (const auto& [text, count] : pair.templated->pure_assembly) {
       const std::string code = text.substr(std::min(text.size(), text.find_first_not_of(" {\t")));
-      const bool moves = code.starts_with("mov") || code.starts_with("prmt");
+      // Where cooperative groups keep what they know of themselves.
+      const bool moves = code.starts_with("mov") || code.starts_with("prmt") ||
+                         code.find("%reserved_smem_offset") != std::string::npos;
       if (!moves && !pair.raw->pure_assembly.contains(text))
         find(std::string(code.starts_with("cvt") ? "the template converts" : "the template computes") +
              " by '" + text + "'");

@@ -24,7 +24,7 @@ std::set<std::string> includes_of(const std::string& text) {
 
 bool is_toolkit_header(const std::string& include) {
   static const std::regex known(
-      R"(<(cuda_\w+|cooperative_groups\w*|mma|cub/\S+|cuda/\S+|c?stdint|type_traits|c?math|limits|c?stddef|algorithm|utility)(\.h|\.hpp|\.cuh)?>.*)");
+      R"(<(cuda_\w+|cooperative_groups(/\w+)?|mma|cub/\S+|cuda/\S+|c?stdint|type_traits|c?math|limits|c?stddef|algorithm|utility)(\.h|\.hpp|\.cuh)?>.*)");
   return std::regex_match(include, known);
 }
 
