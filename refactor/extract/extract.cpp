@@ -162,14 +162,6 @@ void Extractor::need(const Decl* user, const NamedDecl* used) {
                                         : name == "ushort" ? "short"
                                                            : "long",
                                         name));
-      // using ::int32: of a header that NVRTC has not.
-      else if (const auto* alias = dyn_cast<TypedefNameDecl>(used);
-               alias && nvrtc_header(path).empty() && alias->getDeclContext()->isTranslationUnit() &&
-               alias->getUnderlyingType().getCanonicalType()->isBuiltinType() && !is_toolkit_file(path))
-        extra_lines_.insert(fmt::format("typedef {} {};",
-                                        alias->getUnderlyingType().getCanonicalType().getAsString(
-                                            PrintingPolicy(alias->getASTContext().getLangOpts())),
-                                        name));
     }
     return;
   }
