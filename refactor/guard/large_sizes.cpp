@@ -422,7 +422,6 @@ LargeSizeFindings compare_at_large_sizes(const LargeSizes& question) {
   run_from(dimensions.size());
   LargeSizeFindings findings;
   for (const Comparison& comparison : comparisons) {
-    findings.runs += comparison.runs;
     if (!comparison.problem.empty())
       findings.problems.push_back(comparison.problem);
     else if (!comparison.evidence.empty())

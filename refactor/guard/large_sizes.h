@@ -27,7 +27,6 @@ struct LargeSizes {
 struct LargeSizeFindings {
   std::vector<std::string> problems; // one for each dimension at most
   std::vector<std::string> evidence;
-  std::size_t runs = 0; // of the template
 };
 
 // Each dimension is made so large that a buffer has more than 2^32 elements, 2^31, or 2^32 bytes, whichever
