@@ -1,7 +1,6 @@
 #include "refactor/app/offset_fill.h"
 
 #include "refactor/app/raw_source.h"
-
 #include "refactor/knobs/geometry.h"
 #include "refactor/knobs/offset_buffers.h"
 

@@ -130,16 +130,6 @@ const CXXRecordDecl* record_of(QualType type, std::map<std::string, std::string>
   return described->getTemplatedDecl()->getDefinition();
 }
 
-bool is_number_or_pointer(QualType type) {
-  if (type->isArithmeticType() || type->isEnumeralType() || type->isPointerType())
-    return true;
-  const CXXRecordDecl* record = type->isDependentType() ? nullptr : type->getAsCXXRecordDecl();
-  // CUDA's own small types, and PyTorch's.
-  return record &&
-         (record->getQualifiedNameAsString().starts_with("c10::") || record->getName() == "__half" ||
-          record->getName() == "__nv_bfloat16" || record->getName().starts_with("__nv_fp8"));
-}
-
 // The initialiser that makes the object from parameters, which are appended to `found`.
 Result<std::string> Flattener::take_apart(QualType type, const std::string& name, const std::string& path,
                                           const std::map<std::string, std::string>& bound,

@@ -32,7 +32,7 @@ public:
     const QualType plain = type.getCanonicalType().getUnqualifiedType();
     if (plain->isReferenceType())
       return obstacle("'" + path + "' is a reference");
-    if (plain->isArithmeticType() || plain->isEnumeralType() || plain->isPointerType() || is_number(plain)) {
+    if (is_number_or_pointer(plain)) {
       image.members.push_back({spelled(plain, follows), name, path, offset});
       return Done{};
     }
@@ -53,14 +53,6 @@ public:
   ObjectImage image;
 
 private:
-  // Numbers that are structures to the compiler.
-  static bool is_number(QualType type) {
-    const CXXRecordDecl* record = type->getAsCXXRecordDecl();
-    return record &&
-           (record->getQualifiedNameAsString().starts_with("c10::") || record->getName() == "__half" ||
-            record->getName() == "__nv_bfloat16" || record->getName().starts_with("__nv_fp8"));
-  }
-
   std::string spelled(QualType type, bool follows) const {
     if (!follows)
       return type.getAsString(policy_);
@@ -116,6 +108,16 @@ private:
 };
 
 } // namespace
+
+bool is_number_or_pointer(QualType type) {
+  if (type->isArithmeticType() || type->isEnumeralType() || type->isPointerType())
+    return true;
+  const CXXRecordDecl* record = type->isDependentType() ? nullptr : type->getAsCXXRecordDecl();
+  // CUDA's own small types, and PyTorch's.
+  return record &&
+         (record->getQualifiedNameAsString().starts_with("c10::") || record->getName() == "__half" ||
+          record->getName() == "__nv_bfloat16" || record->getName().starts_with("__nv_fp8"));
+}
 
 Result<ObjectImage> image_of_parameter(const FunctionDecl& kernel, unsigned index, std::size_t most) {
   const FunctionDecl* instance = &kernel;

@@ -13,6 +13,10 @@
 
 namespace lathe::refactor {
 
+// What a specification passes as it is: numbers, pointers, and the small formats that are structures to the
+// compiler.
+bool is_number_or_pointer(clang::QualType type);
+
 // One number or pointer inside an object.
 struct ImageMember {
   std::string

@@ -756,7 +756,8 @@ CheckResult check_differential(const JudgedPair& subject, const std::string& ide
       result.verdict = Verdict::failed;
       result.detail = other.detail + where;
     } else {
-      result.evidence.push_back(other.detail + where);
+      result.evidence.push_back((other.verdict == Verdict::undecided ? "not decided: " : "") + other.detail +
+                                where);
     }
   }
   return result;

@@ -168,14 +168,16 @@ private:
   // The largest size of those asked for at which the raw kernel's blocks are short and clean, and its last
   // blocks write at the end: it may itself number elements in 32 bits.
   void find_large() {
-    least_ = sized(scale_.small.front());
-    if (!least_)
+    for (const std::uint64_t elements : scale_.small) {
+      auto size = sized(elements);
+      if (!size)
+        break;
+      small_.push_back(std::move(*size));
+    }
+    if (small_.empty())
       return;
-    std::vector<Size> sizes; // ascending: what does not end at one is not waited for at the others
-    for (const std::uint64_t elements : scale_.small)
-      if (auto size = sized(elements))
-        sizes.push_back(std::move(*size));
-    const std::size_t small = sizes.size();
+    std::vector<Size> sizes = small_; // ascending: what does not end at one is not waited for at the others
+    const std::size_t small = small_.size();
     for (const std::uint64_t elements : scale_.elements)
       if (auto size = sized(elements))
         sizes.push_back(std::move(*size));
@@ -214,12 +216,13 @@ private:
              static_cast<double>(most_elements(*size.workload));
     };
     constexpr double ROUNDING = 0.02;
-    for (const std::uint64_t elements : scale_.small) {
-      alike_ = sized(elements);
-      if (!alike_ || std::abs(shape(*alike_) / shape(*large_) - 1) < ROUNDING)
-        break;
-    }
-    return alike_.has_value();
+    const auto found = std::ranges::find_if(
+        small_, [&](const Size& size) { return std::abs(shape(size) / shape(*large_) - 1) < ROUNDING; });
+    if (found != small_.end())
+      alike_ = &*found;
+    else if (small_.size() == scale_.small.size())
+      alike_ = &small_.back();
+    return alike_ != nullptr;
   }
 
   // The first and the last two blocks, those where numbers of elements pass the limits and two between.
@@ -283,7 +286,7 @@ private:
 
   // Whether the configuration can be asked; binds it and says which blocks run.
   bool bind(Subject& subject, const KnobValues& knobs) const {
-    const std::array<const Size*, SIZES> sizes{&*least_, &*alike_, &*large_};
+    const std::array<const Size*, SIZES> sizes{&small_.front(), alike_, &*large_};
     for (std::size_t i = 0; i < SIZES; ++i) {
       if (!admitted(*sizes[i]->workload, knobs))
         return false;
@@ -401,7 +404,9 @@ private:
   std::string dimension_;
   std::size_t turn_;
   const ReferenceRuns* base_ = nullptr;
-  std::optional<Size> least_, alike_, large_;
+  std::vector<Size> small_;
+  const Size* alike_ = nullptr; // one of them
+  std::optional<Size> large_;
 };
 
 } // namespace

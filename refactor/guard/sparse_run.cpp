@@ -206,6 +206,8 @@ std::vector<SparseResult> run_sparsely(std::span<const SparseTrial> trials) {
       left.push_back(t);
       runs.push_back({trials[t].kernel, *trials[t].launch, progress[t].arguments, run_options(trials[t])});
     }
+    if (runs.empty())
+      break;
     const auto ends = HostKernel::run_all_isolated(runs);
     for (std::size_t i = 0; i < left.size(); ++i) {
       const std::size_t t = left[i];

@@ -26,12 +26,21 @@ Strides strides_of(const ParsedSide& raw) {
   return strides;
 }
 
+namespace {
+
+// The integer that a parameter gets; null where it gets none.
+const std::int64_t* integer_at(const Workload& workload, int parameter) {
+  const auto index = static_cast<std::size_t>(parameter);
+  return index < workload.parameters.size() && !workload.parameters[index].is_buffer
+             ? std::get_if<std::int64_t>(&workload.parameters[index].value)
+             : nullptr;
+}
+
+} // namespace
+
 bool has_odd_stride(const Workload& workload, const Strides& strides) {
   return std::ranges::any_of(strides.parameters, [&](int parameter) {
-    const auto index = static_cast<std::size_t>(parameter);
-    const auto* value = index < workload.parameters.size()
-                            ? std::get_if<std::int64_t>(&workload.parameters[index].value)
-                            : nullptr;
+    const auto* value = integer_at(workload, parameter);
     return value && *value > 1 && *value % 2 == 1;
   });
 }
@@ -40,11 +49,7 @@ std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const W
                                                    const Strides& strides, bool odd) {
   std::vector<std::pair<std::int64_t, int>> values; // ascending
   for (const int parameter : strides.parameters) {
-    const auto index = static_cast<std::size_t>(parameter);
-    if (index >= workload->parameters.size() || workload->parameters[index].is_buffer)
-      continue;
-    const auto* value = std::get_if<std::int64_t>(&workload->parameters[index].value);
-    if (value && *value > 1)
+    if (const auto* value = integer_at(*workload, parameter); value && *value > 1)
       values.emplace_back(*value, parameter);
   }
   if (values.empty())

@@ -5,6 +5,18 @@
 
 namespace lathe::host {
 
+namespace {
+
+// The region that an address lies in, or null.
+const AccessLog::Region* region_at(const std::vector<AccessLog::Region>& regions, std::uintptr_t address) {
+  const auto found = std::ranges::find_if(regions, [&](const AccessLog::Region& region) {
+    return address >= region.begin && address < region.end;
+  });
+  return found == regions.end() ? nullptr : &*found;
+}
+
+} // namespace
+
 FenceLog::FenceLog(const std::vector<AccessLog::Region>& regions) {
   for (const AccessLog::Region& region : regions)
     if (region.kind == AccessLog::Region::buffer)
@@ -18,19 +30,6 @@ void FenceLog::begin_block() {
   writes_.fill({});
 }
 
-const AccessLog::Region* FenceLog::buffer_at(std::uintptr_t address) const {
-  const auto found = std::ranges::find_if(buffers_, [&](const AccessLog::Region& region) {
-    return address >= region.begin && address < region.end;
-  });
-  return found == buffers_.end() ? nullptr : &*found;
-}
-
-bool FenceLog::is_shared(std::uintptr_t address) const {
-  return std::ranges::any_of(shared_, [&](const AccessLog::Region& region) {
-    return address >= region.begin && address < region.end;
-  });
-}
-
 void FenceLog::fence(unsigned thread) {
   ++fences_;
   for (unsigned t = 0; t < writes_.size(); ++t)
@@ -39,12 +38,12 @@ void FenceLog::fence(unsigned thread) {
 }
 
 void FenceLog::write(unsigned thread, std::uintptr_t address) {
-  if (const AccessLog::Region* buffer = buffer_at(address))
+  if (const AccessLog::Region* buffer = region_at(buffers_, address))
     writes_[thread] = {epoch_, buffer};
 }
 
 void FenceLog::atomic(unsigned thread, std::uintptr_t address) {
-  if (!unfenced_.empty() || is_shared(address))
+  if (!unfenced_.empty() || region_at(shared_, address))
     return;
   for (unsigned t = 0; t < writes_.size(); ++t) {
     const Write& write = writes_[t];

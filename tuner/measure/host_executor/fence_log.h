@@ -30,10 +30,6 @@ public:
   const std::string& unfenced() const { return unfenced_; }
 
 private:
-  // Nothing where the address is not a buffer's.
-  const AccessLog::Region* buffer_at(std::uintptr_t address) const;
-  bool is_shared(std::uintptr_t address) const;
-
   // A thread's last write that no fence has ordered since; epoch 0: none.
   struct Write {
     std::uint32_t epoch = 0;
