@@ -63,9 +63,9 @@ bool RunPlan::add_sampled(const Configuration& configuration) {
 }
 
 // For each dimension a size at which it is as small as the configuration admits, the others as in its first
-// size: the boundary of each tile from below. And one at which it is as large as can be, with two of
-// everything else where that is admitted, or one: what lies behind a thread's or a block's first round, of
-// one row and of the next.
+// size, and one at which all of them are: the boundary of each tile from below. And one at which it is as
+// large as can be, with two of everything else where that is admitted, or one: what lies behind a thread's or
+// a block's first round, of one row and of the next.
 void RunPlan::add_extremes(const Configuration& configuration) {
   const auto first = std::ranges::find_if(tasks_, [&](const Task& task) {
     return task.configuration.knobs == configuration.knobs &&
@@ -90,6 +90,9 @@ void RunPlan::add_extremes(const Configuration& configuration) {
     if (wanted.size() < MOST)
       wanted.push_back({least});
   }
+  // Many rows of the least length may take too long where one of them does not.
+  if (auto shape = shape_of(subject_, configuration, ones, limits_))
+    wanted.push_back({std::move(shape)});
   std::ranges::sort(largest_first);
   largest_first.resize(std::min(largest_first.size(), MOST));
   constexpr std::uint64_t GROWTH = 4;

@@ -286,6 +286,12 @@ std::shared_ptr<const Workload> least_shape(const JudgedPair& subject, const Con
   return nullptr;
 }
 
+std::shared_ptr<const Workload> shape_of(const JudgedPair& subject, const Configuration& configuration,
+                                         const Problem& problem, const ShapeLimits& limits) {
+  ShapeList list(subject, configuration.workload->types, limits, 1, &configuration);
+  return list.consider(problem.dimensions) ? list.shapes.front() : nullptr;
+}
+
 std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const Configuration& configuration,
                                               const Problem& base, const std::string& dimension,
                                               std::int64_t growth, const ShapeLimits& limits) {

@@ -48,8 +48,12 @@ std::set<std::string> size_marks(const JudgedPair& subject, const Configuration&
 std::shared_ptr<const Workload> least_shape(const JudgedPair& subject, const Configuration& configuration,
                                             const Problem& base, const std::string& dimension,
                                             const ShapeLimits& limits);
-// The same with the dimension doubled as often as the limits and the configuration admit, up to `growth`
-// times: loops that one round serves at usual sizes go round. Nothing where it cannot be doubled at all.
+// The size of `problem` where the raw kernel's launch and the configuration admit it, or nothing.
+std::shared_ptr<const Workload> shape_of(const JudgedPair& subject, const Configuration& configuration,
+                                         const Problem& problem, const ShapeLimits& limits);
+// The size like `base` with the dimension doubled as often as the limits and the configuration admit, up to
+// `growth` times: loops that one round serves at usual sizes go round. Nothing where it cannot be doubled at
+// all.
 std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const Configuration& configuration,
                                               const Problem& base, const std::string& dimension,
                                               std::int64_t growth, const ShapeLimits& limits);
