@@ -29,11 +29,25 @@ bool is_conditioned(const JudgedPair& subject, int parameter) {
                      });
 }
 
+// Whether the instance has the parameter's value as a constant: what the raw kernel is passed there. Which
+// size it is made for follows from the size that it is launched at.
+bool is_fixed(const JudgedPair& subject, const FactPair& pair, int parameter) {
+  if (parameter >= static_cast<int>(subject.spec.arguments.size()))
+    return false;
+  const Argument& argument = subject.spec.arguments[static_cast<std::size_t>(parameter)];
+  const KnobValues& values = pair.configuration->knobs;
+  for (std::size_t k = 0; k < values.size() && !argument.is_buffer; ++k)
+    if (fixes_size(subject.spec.knobs[k], values[k]) &&
+        subject.spec.knobs[k].size->text() == argument.value.text())
+      return true;
+  return false;
+}
+
 void compare_guards(const JudgedPair& subject, const FactPair& pair, const Root& root,
                     const std::set<int>& raw, const std::set<int>& templated, const std::string& access,
                     Findings& findings) {
   for (const int parameter : raw) {
-    if (templated.contains(parameter))
+    if (templated.contains(parameter) || is_fixed(subject, pair, parameter))
       continue;
     const std::string sentence = access + " of " + parameter_name(subject, root) + " no longer depends on " +
                                  parameter_name(subject, std::to_string(parameter)) + " at " +
@@ -49,6 +63,8 @@ void compare_guards(const JudgedPair& subject, const FactPair& pair, const Root&
 // agree, as strides do that equal the width in every problem.
 void compare_parameters(const JudgedPair& subject, const FactPair& pair, Findings& findings) {
   const auto lost = [&](int parameter, const std::string& sentence) {
+    if (is_fixed(subject, pair, parameter))
+      return;
     if (is_conditioned(subject, parameter))
       findings.report(sentence + "; a condition speaks of it, and runs stand in");
     else

@@ -184,7 +184,7 @@ private:
     std::vector<SparseTrial> trials;
     for (const Size& size : sizes) {
       const std::uint64_t blocks = blocks_of(size.usual.raw_launch);
-      trials.push_back(raw_trial(size.usual, marked_blocks(*size.workload, blocks)));
+      trials.push_back(raw_trial(size.usual, marked_blocks(marked_shares(*size.workload), blocks)));
       trials.push_back(raw_trial(size.usual, {blocks - 1}));
     }
     const std::vector<SparseResult> results = run_sparsely(trials);
@@ -225,13 +225,18 @@ private:
     return alike_ != nullptr;
   }
 
-  // The first and the last two blocks, those where numbers of elements pass the limits and two between.
-  static std::vector<std::uint64_t> marked_blocks(const Workload& workload, std::uint64_t blocks) {
+  // Where in the grid the first blocks are, those where numbers of elements pass the limits and some between.
+  static std::vector<double> marked_shares(const Workload& workload) {
     const auto elements = static_cast<double>(std::max<std::uint64_t>(1, most_elements(workload)));
     std::vector<double> shares{0, 0.37, 0.83};
     for (const std::uint64_t limit : LIMITS)
       if (static_cast<double>(limit) < elements)
         shares.push_back(static_cast<double>(limit) / elements);
+    return shares;
+  }
+
+  // Two blocks at each share, and the last two.
+  static std::vector<std::uint64_t> marked_blocks(const std::vector<double>& shares, std::uint64_t blocks) {
     std::vector<std::uint64_t> marked{blocks - 1, blocks > 1 ? blocks - 2 : 0};
     for (const double share : shares)
       for (const std::uint64_t next : {0, 1})
@@ -242,17 +247,38 @@ private:
     return marked;
   }
 
-  // The raw kernel's blocks that hold what these blocks of another grid do, and some on either side.
-  static std::vector<std::uint64_t> blocks_around(const std::vector<std::uint64_t>& blocks,
-                                                  std::uint64_t template_blocks, std::uint64_t raw_blocks) {
+  // Of an axis of `raw` blocks those that lie where block `at` of `templated` does, and some on either side.
+  static std::vector<std::uint64_t> axis_around(std::uint64_t at, std::uint64_t templated,
+                                                std::uint64_t raw) {
     constexpr double BESIDE = 2;
-    const double ratio = static_cast<double>(raw_blocks) / static_cast<double>(template_blocks);
+    const double ratio = static_cast<double>(raw) / static_cast<double>(templated);
+    const double begin = std::floor(static_cast<double>(at) * ratio) - BESIDE,
+                 end = std::ceil(static_cast<double>(at + 1) * ratio) + BESIDE;
+    std::vector<std::uint64_t> around;
+    for (double each = std::max(begin, 0.0); each < std::min(end, static_cast<double>(raw)); ++each)
+      around.push_back(static_cast<std::uint64_t>(each));
+    return around;
+  }
+
+  // The raw kernel's blocks that hold what these blocks of another grid do: each axis by itself, or all of
+  // them in a row where both grids have as many blocks.
+  static std::vector<std::uint64_t> blocks_around(const std::vector<std::uint64_t>& blocks,
+                                                  const Launch& templated, const Launch& raw) {
+    const std::uint64_t all = blocks_of(templated), row = templated.grid[0], plane = row * templated.grid[1];
+    const auto along = [&](std::size_t axis, std::uint64_t at) {
+      const std::uint32_t own = templated.grid[axis], raws = raw.grid[axis];
+      return own == raws ? std::vector<std::uint64_t>{at} : axis_around(at, own, raws);
+    };
     std::vector<std::uint64_t> around;
     for (const std::uint64_t block : blocks) {
-      const double begin = std::floor(static_cast<double>(block) * ratio) - BESIDE,
-                   end = std::ceil(static_cast<double>(block + 1) * ratio) + BESIDE;
-      for (double at = std::max(begin, 0.0); at < std::min(end, static_cast<double>(raw_blocks)); ++at)
-        around.push_back(static_cast<std::uint64_t>(at));
+      if (blocks_of(raw) == all) {
+        std::ranges::copy(axis_around(block, all, all), std::back_inserter(around));
+        continue;
+      }
+      for (const std::uint64_t z : along(2, block / plane))
+        for (const std::uint64_t y : along(1, block % plane / row))
+          for (const std::uint64_t x : along(0, block % row))
+            around.push_back((z * raw.grid[1] + y) * raw.grid[0] + x);
     }
     std::ranges::sort(around);
     around.erase(std::unique(around.begin(), around.end()), around.end());
@@ -301,13 +327,13 @@ private:
           return other.template_instance != large.template_instance;
         }))
       return false;
+    const std::vector<double> shares = marked_shares(*large.workload);
     for (std::size_t i = 0; i < SIZES; ++i) {
       const Configuration& configuration = subject.at[i];
-      const std::uint64_t blocks = blocks_of(configuration.template_launch);
-      const std::vector<std::uint64_t> marked = marked_blocks(*configuration.workload, blocks);
+      const Launch& launch = configuration.template_launch;
+      const std::vector<std::uint64_t> marked = marked_blocks(shares, blocks_of(launch));
       std::vector<std::uint64_t> of_raw =
-          subject.is_one_geometry(i) ? marked
-                                     : blocks_around(marked, blocks, blocks_of(configuration.raw_launch));
+          subject.is_one_geometry(i) ? marked : blocks_around(marked, launch, configuration.raw_launch);
       if (of_raw.size() > MOST_RAW_BLOCKS + marked.size())
         return false;
       subject.trials[i] = {SparseTrial{subject.kernel, &configuration.template_launch,

@@ -44,6 +44,15 @@ bool RunPlan::add(const Configuration& configuration, const ReferenceRuns& shape
       !fits(*shape.workload, bound->template_launch, limits.bytes, limits.template_threads) ||
       !has_blocks(bound->template_launch, limits.fewest_blocks))
     return false;
+  // A size that is fixed in the instance makes a kernel of its own for each, to be compiled.
+  constexpr std::size_t MOST_INSTANCES = 4;
+  std::set<std::string> instances;
+  for (const Task& task : tasks_)
+    if (task.configuration.knobs == configuration.knobs &&
+        task.configuration.workload->types == shape.workload->types)
+      instances.insert(task.configuration.template_instance);
+  if (instances.size() >= MOST_INSTANCES && !instances.contains(bound->template_instance))
+    return false;
   bound->is_default = configuration.is_default;
   // Of several raw kernels, the one that the launcher takes at that size is the reference.
   bound->raw_instance = shape.usual.raw_instance;

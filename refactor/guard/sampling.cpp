@@ -139,9 +139,10 @@ private:
   using Pair = std::tuple<std::size_t, std::size_t, bool, bool>;
   using Three = std::tuple<Pair, std::size_t, bool>;
 
-  // Unrolling, occupancy and cache hints leave every element with its thread.
+  // Unrolling, occupancy, cache hints and sizes that are fixed leave every element with its thread.
   static bool deals_out_work(const Knob& knob) {
-    return knob.kind != KnobKind::unroll && knob.kind != KnobKind::occupancy && knob.kind != KnobKind::cache;
+    return knob.kind != KnobKind::unroll && knob.kind != KnobKind::occupancy &&
+           knob.kind != KnobKind::cache && knob.kind != KnobKind::size;
   }
 
   // What a configuration would cover: calls back with a key of one of five kinds.

@@ -165,9 +165,11 @@ void knob_uses(const TokenText& text, const TuningSpec& spec, Found& found, bool
   const auto signature = kernel_signature(text, spec);
   if (!signature)
     return;
-  // Unrolling, occupancy and cache hints cannot change what a kernel computes, however wrong they are.
-  const auto decides_results = [](const Knob& knob) {
-    return knob.kind != KnobKind::unroll && knob.kind != KnobKind::occupancy && knob.kind != KnobKind::cache;
+  // Unrolling, occupancy and cache hints cannot change what a kernel computes, however wrong they are. What a
+  // fixed size is multiplied by is another size, and at its default it is not looked at.
+  const auto decides_results = [&](const Knob& knob) {
+    return knob.kind != KnobKind::unroll && knob.kind != KnobKind::occupancy &&
+           knob.kind != KnobKind::cache && !(literal && knob.size);
   };
   for (const Knob& knob : spec.knobs | std::views::filter(decides_results))
     for (std::size_t i = signature->global; i < text[signature->body].partner; ++i) {

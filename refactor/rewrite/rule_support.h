@@ -81,5 +81,6 @@ std::unique_ptr<Rule> make_pad_shared();
 std::unique_ptr<Rule> make_expose_unroll();
 std::unique_ptr<Rule> make_cache_hints();
 std::unique_ptr<Rule> make_launch_bounds();
+std::unique_ptr<Rule> make_specialize_size();
 
 } // namespace lathe::refactor

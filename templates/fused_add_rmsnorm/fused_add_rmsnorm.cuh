@@ -94,7 +94,7 @@ __host__ __device__ __forceinline__ constexpr uint32_t ceil_div(uint32_t a, uint
   return (a + b - 1) / b;
 }
 
-template <uint32_t VEC_SIZE, typename T, unsigned BLOCK_Y, unsigned KEEP, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS>
+template <uint32_t VEC_SIZE, typename T, unsigned BLOCK_Y, unsigned KEEP, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, uint32_t FIXED_D>
 __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK_Y == 0 ? 1024 : 32 * BLOCK_Y), MIN_BLOCKS) fused_add_rmsnorm_kernel(T* __restrict__ input, T* __restrict__ residual,
                                          const T* __restrict__ weight, const uint32_t d,
                                          const uint32_t input_stride, const uint32_t residual_stride,
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK_Y == 0 ? 1024 : 3
   const uint32_t num_warps = (BLOCK_Y == 0 ? blockDim.y : BLOCK_Y);
   const uint32_t thread = lane + warp * 32;
   const uint32_t num_threads = num_warps * 32;
-  const uint32_t rounds = ceil_div(d, VEC_SIZE * num_threads);
+  const uint32_t rounds = ceil_div((FIXED_D == 0 ? d : FIXED_D), VEC_SIZE * num_threads);
   extern __shared__ float shared[];
   float* shared_x = shared + ceil_div(num_warps, 4) * 4;
 
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK_Y == 0 ? 1024 : 3
 #pragma unroll (KEEP == 0 ? UNROLL : KEEP)
   for (uint32_t i = 0; KEEP == 0 ? i < rounds : i < KEEP; ++i) {
     const uint32_t column = (i * num_threads + thread) * VEC_SIZE;
-    if (column < d) {
+    if (column < (FIXED_D == 0 ? d : FIXED_D)) {
       aligned_vector<T, VEC_SIZE> x_in, x_residual;
       aligned_vector<float, VEC_SIZE> x;
       x_in.template load<LOAD_CACHE>(input + row * input_stride + column);
@@ -149,12 +149,12 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK_Y == 0 ? 1024 : 3
     shared[0] = sum_of_squares;
   }
   __syncthreads();
-  const float scale = rsqrtf(shared[0] / static_cast<float>(d) + eps);
+  const float scale = rsqrtf(shared[0] / static_cast<float>((FIXED_D == 0 ? d : FIXED_D)) + eps);
 
 #pragma unroll (KEEP == 0 ? UNROLL_2 : KEEP)
   for (uint32_t i = 0; KEEP == 0 ? i < rounds : i < KEEP; ++i) {
     const uint32_t column = (i * num_threads + thread) * VEC_SIZE;
-    if (column < d) {
+    if (column < (FIXED_D == 0 ? d : FIXED_D)) {
       aligned_vector<T, VEC_SIZE> w, result;
       aligned_vector<float, VEC_SIZE> x;
       w.load(weight + column);

@@ -55,20 +55,20 @@ template <unsigned BYTES> struct alignas(BYTES < 16 ? BYTES : 16) lathe_pack {
   unsigned words[BYTES / 4];
 };
 
-template <typename T, const unsigned NUM_THREADS, unsigned pack_size, unsigned ROWS, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS>
+template <typename T, const unsigned NUM_THREADS, unsigned pack_size, unsigned ROWS, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, unsigned int FIXED_HEAD_SIZE>
 __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : NUM_THREADS, MIN_BLOCKS) merge_attn_states_kernel(T* output, float* output_lse, const T* prefix_output,
                                          const float* prefix_lse, const T* suffix_output,
                                          const float* suffix_lse, const unsigned num_tokens,
                                          const unsigned num_heads, const unsigned head_size) {
   for (unsigned lathe_row = 0; lathe_row < ROWS; ++lathe_row) {
-  const unsigned threads_per_head = head_size / pack_size;
+  const unsigned threads_per_head = (FIXED_HEAD_SIZE == 0 ? head_size : FIXED_HEAD_SIZE) / pack_size;
   const unsigned index = (blockIdx.x * ROWS + lathe_row) * NUM_THREADS + threadIdx.x;
   if (index >= num_tokens * num_heads * threads_per_head)
     continue;
 
   const unsigned token_head = index / threads_per_head;
   const unsigned pack = index % threads_per_head;
-  const unsigned offset = token_head * head_size + pack * pack_size;
+  const unsigned offset = token_head * (FIXED_HEAD_SIZE == 0 ? head_size : FIXED_HEAD_SIZE) + pack * pack_size;
 
   float p_lse = lathe_load<LOAD_CACHE>(&prefix_lse[token_head]);
   float s_lse = lathe_load<LOAD_CACHE>(&suffix_lse[token_head]);

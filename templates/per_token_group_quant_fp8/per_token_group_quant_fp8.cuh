@@ -102,7 +102,7 @@ __device__ __forceinline__ float group_max(float value) {
   return value;
 }
 
-template <typename T, uint32_t vec_size, unsigned KEEP, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS>
+template <typename T, uint32_t vec_size, unsigned KEEP, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int FIXED_GROUP_SIZE>
 __global__ void
 __launch_bounds__(MIN_BLOCKS == 0 ? 0 : 1024, MIN_BLOCKS) per_token_group_quant_fp8_kernel(const T* __restrict__ input, __nv_fp8_e4m3* __restrict__ output,
                                  float* __restrict__ scales, const int group_size, const int groups_per_block,
@@ -112,9 +112,9 @@ __launch_bounds__(MIN_BLOCKS == 0 ? 0 : 1024, MIN_BLOCKS) per_token_group_quant_
   const int lane = threadIdx.x % THREADS_PER_GROUP;
   const int64_t block_group = (blockIdx.x * ROWS + lathe_row) * groups_per_block;
   const int64_t group = block_group + local_group;
-  const T* group_input = input + group * group_size;
-  __nv_fp8_e4m3* group_output = output + group * group_size;
-  const int32_t packs = group_size / vec_size;
+  const T* group_input = input + group * (FIXED_GROUP_SIZE == 0 ? group_size : FIXED_GROUP_SIZE);
+  __nv_fp8_e4m3* group_output = output + group * (FIXED_GROUP_SIZE == 0 ? group_size : FIXED_GROUP_SIZE);
+  const int32_t packs = (FIXED_GROUP_SIZE == 0 ? group_size : FIXED_GROUP_SIZE) / vec_size;
 
   float maximum = eps;
   aligned_vector<T, vec_size> lathe_kept[KEEP == 0 ? 1 : KEEP];

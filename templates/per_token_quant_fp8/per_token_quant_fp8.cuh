@@ -96,7 +96,7 @@ template <typename T, unsigned N> struct aligned_vector {
 constexpr float FP8_MAX = 448.0f;
 
 // Eight tokens a block of 256 threads: every warp reduces and writes a row by itself.
-template <typename T, int TOKENS_PER_BLOCK, int K1_VEC_SIZE, unsigned K1_KEEP, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS>
+template <typename T, int TOKENS_PER_BLOCK, int K1_VEC_SIZE, unsigned K1_KEEP, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS, int64_t K1_FIXED_D>
 __device__ __forceinline__ void
  per_token_quant_fp8_warp_kernel(const T* __restrict__ input, __nv_fp8_e4m3* __restrict__ output,
                                 float* __restrict__ scales, const int64_t d, const int64_t num_tokens) {
@@ -104,9 +104,9 @@ __device__ __forceinline__ void
   const int token = blockIdx.x * TOKENS_PER_BLOCK + threadIdx.x / 32;
   if (token >= num_tokens)
     return;
-  const T* token_input = input + token * d;
-  __nv_fp8_e4m3* token_output = output + token * d;
-  const int32_t packs = d / K1_VEC_SIZE;
+  const T* token_input = input + token * (K1_FIXED_D == 0 ? d : K1_FIXED_D);
+  __nv_fp8_e4m3* token_output = output + token * (K1_FIXED_D == 0 ? d : K1_FIXED_D);
+  const int32_t packs = (K1_FIXED_D == 0 ? d : K1_FIXED_D) / K1_VEC_SIZE;
 
   float maximum = 0.0f;
   aligned_vector<T, K1_VEC_SIZE> lathe_kept[K1_KEEP == 0 ? 1 : K1_KEEP];
@@ -154,7 +154,7 @@ __device__ __forceinline__ void
 }
 
 // The launch bounds of per_token_quant_fp8_warp_kernel.
-template <typename T, int TOKENS_PER_BLOCK, int K1_VEC_SIZE, unsigned K1_KEEP, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS> struct lathe_launch_bounds {
+template <typename T, int TOKENS_PER_BLOCK, int K1_VEC_SIZE, unsigned K1_KEEP, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS, int64_t K1_FIXED_D> struct lathe_launch_bounds {
   static constexpr int threads = K1_MIN_BLOCKS == 0 ? 0 : 256;
   static constexpr int blocks =  K1_MIN_BLOCKS;
 };
@@ -272,7 +272,7 @@ template <unsigned K2_BLOCK> __device__ __forceinline__ float block_max(float va
   return value;
 }
 
-template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS>
+template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS, int64_t K2_FIXED_D>
 __device__ __forceinline__ void  per_token_quant_fp8_kernel(const T* __restrict__ input, __nv_fp8_e4m3* __restrict__ output,
                                            float* __restrict__ scales, const int64_t d,
                                            const int64_t num_tokens) {
@@ -280,9 +280,9 @@ __device__ __forceinline__ void  per_token_quant_fp8_kernel(const T* __restrict_
   const int token = (blockIdx.x * K2_ROWS + lathe_row);
   if (token >= num_tokens)
     continue;
-  const T* token_input = input + token * d;
-  __nv_fp8_e4m3* token_output = output + token * d;
-  const int32_t packs = d / K2_VEC_SIZE;
+  const T* token_input = input + token * (K2_FIXED_D == 0 ? d : K2_FIXED_D);
+  __nv_fp8_e4m3* token_output = output + token * (K2_FIXED_D == 0 ? d : K2_FIXED_D);
+  const int32_t packs = (K2_FIXED_D == 0 ? d : K2_FIXED_D) / K2_VEC_SIZE;
 
   float maximum = 0.0f;
   aligned_vector<T, K2_VEC_SIZE> lathe_kept[K2_KEEP == 0 ? 1 : K2_KEEP];
@@ -334,7 +334,7 @@ __device__ __forceinline__ void  per_token_quant_fp8_kernel(const T* __restrict_
 }
 
 // The launch bounds of per_token_quant_fp8_kernel.
-template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS> struct lathe_launch_bounds {
+template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS, int64_t K2_FIXED_D> struct lathe_launch_bounds {
   static constexpr int threads = K2_MIN_BLOCKS == 0 ? 0 : (K2_BLOCK == 0 ? 256 : K2_BLOCK);
   static constexpr int blocks =  K2_MIN_BLOCKS;
 };
@@ -342,10 +342,10 @@ template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsi
 } // namespace kernel_2
 
 // KERNEL: 1 the first kernel, 2 the second.
-template <typename T, int KERNEL, int K1_VEC_SIZE, unsigned K1_KEEP, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS>
-__global__ void __launch_bounds__((KERNEL == 1 ? kernel_1::lathe_launch_bounds<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS>::threads : kernel_2::lathe_launch_bounds<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS>::threads), (KERNEL == 1 ? kernel_1::lathe_launch_bounds<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS>::blocks : kernel_2::lathe_launch_bounds<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS>::blocks)) per_token_quant_fp8_choice(const T *__restrict input, __nv_fp8_e4m3 *__restrict output, float *__restrict scales, const int64_t d, const int64_t num_tokens) {
+template <typename T, int KERNEL, int K1_VEC_SIZE, unsigned K1_KEEP, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS, int64_t K1_FIXED_D, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS, int64_t K2_FIXED_D>
+__global__ void __launch_bounds__((KERNEL == 1 ? kernel_1::lathe_launch_bounds<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS, K1_FIXED_D>::threads : kernel_2::lathe_launch_bounds<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS, K2_FIXED_D>::threads), (KERNEL == 1 ? kernel_1::lathe_launch_bounds<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS, K1_FIXED_D>::blocks : kernel_2::lathe_launch_bounds<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS, K2_FIXED_D>::blocks)) per_token_quant_fp8_choice(const T *__restrict input, __nv_fp8_e4m3 *__restrict output, float *__restrict scales, const int64_t d, const int64_t num_tokens) {
   if constexpr (KERNEL == 1)
-    kernel_1::per_token_quant_fp8_warp_kernel<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS>(input, output, scales, d, num_tokens);
+    kernel_1::per_token_quant_fp8_warp_kernel<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS, K1_FIXED_D>(input, output, scales, d, num_tokens);
   else
-    kernel_2::per_token_quant_fp8_kernel<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS>(input, output, scales, d, num_tokens);
+    kernel_2::per_token_quant_fp8_kernel<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS, K2_FIXED_D>(input, output, scales, d, num_tokens);
 }

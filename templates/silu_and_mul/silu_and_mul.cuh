@@ -97,13 +97,13 @@ __device__ __forceinline__ float silu(const float& x) {
   return x / (1.0f + expf(-x));
 }
 
-template <typename T, float (*Activation)(const float&), uint32_t vec_size, unsigned BLOCK, unsigned SPLIT, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS>
+template <typename T, float (*Activation)(const float&), uint32_t vec_size, unsigned BLOCK, unsigned SPLIT, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int FIXED_D>
 __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 1024 : BLOCK), MIN_BLOCKS) act_and_mul_kernel(T* __restrict__ out, const T* __restrict__ input, const int d) {
   for (unsigned lathe_row = 0; lathe_row < ROWS; ++lathe_row) {
   const int64_t token = (blockIdx.x * ROWS + lathe_row);
   const int64_t thread = (SPLIT == 1 ? threadIdx.x : threadIdx.x + blockIdx.y * (BLOCK == 0 ? blockDim.x : BLOCK));
   const int64_t stride = ((BLOCK == 0 ? blockDim.x : BLOCK) * SPLIT);
-  const int64_t offset = token * 2 * d;
+  const int64_t offset = token * 2 * (FIXED_D == 0 ? d : FIXED_D);
 
   // Programmatic dependent launch; both instructions do nothing unless the launch asks for it.
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900)
@@ -111,14 +111,14 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 1024 : BLO
 #endif
 
 #pragma unroll UNROLL
-  for (uint32_t i = thread; i < d / vec_size; i += stride) {
+  for (uint32_t i = thread; i < (FIXED_D == 0 ? d : FIXED_D) / vec_size; i += stride) {
     aligned_vector<T, vec_size> gate, up, result;
     aligned_vector<float, vec_size> x, y;
     gate.template load<LOAD_CACHE>(input + offset + i * vec_size);
 #pragma unroll
     for (uint32_t j = 0; j < vec_size; ++j)
       x[j] = static_cast<float>(gate[j]);
-    up.template load<LOAD_CACHE>(input + offset + d + i * vec_size);
+    up.template load<LOAD_CACHE>(input + offset + (FIXED_D == 0 ? d : FIXED_D) + i * vec_size);
 #pragma unroll
     for (uint32_t j = 0; j < vec_size; ++j)
       y[j] = static_cast<float>(up[j]);
@@ -128,16 +128,16 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 1024 : BLO
 #pragma unroll
     for (uint32_t j = 0; j < vec_size; ++j)
       result[j] = static_cast<T>(x[j]);
-    result.template store<STORE_CACHE>(out + token * d + i * vec_size);
+    result.template store<STORE_CACHE>(out + token * (FIXED_D == 0 ? d : FIXED_D) + i * vec_size);
   }
 
   // The columns that whole rounds of the block do not cover.
-  const int64_t done = d - d % (stride * vec_size);
+  const int64_t done = (FIXED_D == 0 ? d : FIXED_D) - (FIXED_D == 0 ? d : FIXED_D) % (stride * vec_size);
 #pragma unroll UNROLL_2
-  for (int64_t i = thread; i < d % (stride * vec_size); i += stride) {
+  for (int64_t i = thread; i < (FIXED_D == 0 ? d : FIXED_D) % (stride * vec_size); i += stride) {
     const float x = static_cast<float>(lathe_load<LOAD_CACHE>(&input[offset + done + i]));
-    const float y = static_cast<float>(lathe_load<LOAD_CACHE>(&input[offset + done + d + i]));
-    lathe_store<STORE_CACHE>(static_cast<T>(Activation(x) * y), &out[token * d + done + i]);
+    const float y = static_cast<float>(lathe_load<LOAD_CACHE>(&input[offset + done + (FIXED_D == 0 ? d : FIXED_D) + i]));
+    lathe_store<STORE_CACHE>(static_cast<T>(Activation(x) * y), &out[token * (FIXED_D == 0 ? d : FIXED_D) + done + i]);
   }
 
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900)

@@ -47,7 +47,7 @@ template <int CACHE, class V, class W> __device__ __forceinline__ void lathe_sto
   }
 }
 
-template <typename Index, unsigned BLOCK, unsigned ROWS, int UNROLL, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS>
+template <typename Index, unsigned BLOCK, unsigned ROWS, int UNROLL, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, size_t FIXED_PIECES>
 __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 256 : BLOCK), MIN_BLOCKS) store_kv_cache_kernel(uint64_t* __restrict__ k_cache, uint64_t* __restrict__ v_cache,
                                       const Index* __restrict__ loc, const size_t length,
                                       const uint64_t* __restrict__ k, const uint64_t* __restrict__ v,
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 256 : BLOC
   uint64_t* k_target = k_cache + slot * cache_stride;
   uint64_t* v_target = v_cache + slot * cache_stride;
 #pragma unroll UNROLL
-  for (size_t i = 0; i < pieces; ++i) {
+  for (size_t i = 0; i < (FIXED_PIECES == 0 ? pieces : FIXED_PIECES); ++i) {
     lathe_store<STORE_CACHE>(lathe_load<LOAD_CACHE>(&k_source[lane + i * 32]), &k_target[lane + i * 32]);
     lathe_store<STORE_CACHE>(lathe_load<LOAD_CACHE>(&v_source[lane + i * 32]), &v_target[lane + i * 32]);
   }

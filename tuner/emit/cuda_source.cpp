@@ -104,7 +104,8 @@ Result<CudaSource> emit_cuda(const TuningSpec& spec, const StoredWinner& winner,
   LATHE_TRY(const Workload workload, bind_workload(spec, winner.problem, winner.types, {}));
   LATHE_TRY(Fixed fixed, fix_knobs(spec, winner, workload, substitute));
   LATHE_TRY(const std::string instance, bind_instance(fixed.source, workload, winner.knobs));
-  LATHE_TRY(const std::string condition, admission(spec, {winner.types, winner.knobs, winner.architecture}));
+  LATHE_TRY(const std::string condition,
+            admission(spec, {winner.types, winner.knobs, winner.architecture, winner.problem, instance}));
   LATHE_TRY(const std::string function,
             launcher(spec, "launch", {spec.kernel.file, "::" + instance, {}, spec.kernel.launch},
                      winner.types, winner.knobs, winner.problem));

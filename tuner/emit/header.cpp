@@ -98,13 +98,15 @@ std::string comment(const TuningSpec& spec, const WinningTable& table, const Hea
 Result<std::string> launchers(const TuningSpec& spec, const WinningTable& table, bool is_raw) {
   // Any problem of the specification: types and options are what is wanted of it, the geometry stays
   // symbolic.
-  const Problem problem = table.rows.front().problem;
+  const Problem any_problem = table.rows.front().problem;
   const KernelSource& source = is_raw ? spec.reference : spec.kernel;
   const std::size_t count = is_raw ? table.types.size() : table.configurations.size();
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
     const Types& types = is_raw ? table.types[i] : table.configurations[i].types;
     const KnobValues knobs = is_raw ? KnobValues{} : table.configurations[i].knobs;
+    // But for a size that is fixed in the instance.
+    const Problem& problem = is_raw ? any_problem : table.configurations[i].problem;
     LATHE_TRY(const std::string one,
               launcher(spec, fmt::format("launch_{}", i), source, types, knobs, problem));
     text += one;

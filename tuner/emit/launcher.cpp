@@ -246,6 +246,16 @@ Result<std::string> admission(const TuningSpec& spec, const TableConfiguration& 
     LATHE_TRY(const std::string text, cxx_expression(condition.expression, names));
     body += "\n         && " + text;
   }
+  LATHE_TRY(const Workload workload, bind_workload(spec, configuration.problem, configuration.types, {}));
+  for (std::size_t i = 0; i < spec.knobs.size() && i < configuration.knobs.size(); ++i) {
+    const Knob& knob = spec.knobs[i];
+    if (!fixes_size(knob, configuration.knobs[i]))
+      continue;
+    LATHE_TRY(const std::string text, cxx_expression(*knob.size, names));
+    LATHE_TRY(const std::int64_t value,
+              knob.size->evaluate_integer([&](std::string_view name) { return workload.lookup(name); }));
+    body += fmt::format("\n         && ({}) == {}", text, value);
+  }
   return body;
 }
 

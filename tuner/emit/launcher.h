@@ -38,7 +38,8 @@ std::vector<std::string> type_includes(const std::vector<Types>& choices, const 
 Result<std::string> launcher(const TuningSpec& spec, const std::string& name, const KernelSource& source,
                              const Types& types, const KnobValues& knobs, const Problem& problem);
 
-// The conjunction of the specification's conditions over `p` for one configuration.
+// The conjunction of the specification's conditions over `p` for one configuration, and the sizes that are
+// fixed in its instance.
 Result<std::string> admission(const TuningSpec& spec, const TableConfiguration& configuration);
 
 } // namespace lathe

@@ -40,14 +40,17 @@ Result<WinningTable> winning_table(const TuningSpec& spec, const std::vector<Sto
       table.types.push_back(winner.types);
     TableRow row{device_index, types_index, winner.problem, -1, &winner};
     if (gain) {
+      LATHE_TRY(const Workload workload, bind_workload(spec, winner.problem, winner.types, {}));
+      LATHE_TRY(const std::string instance, bind_instance(spec.kernel, workload, winner.knobs));
       const auto same = std::find_if(table.configurations.begin(), table.configurations.end(),
                                      [&](const TableConfiguration& c) {
                                        return c.types == winner.types && c.knobs == winner.knobs &&
-                                              c.architecture == winner.architecture;
+                                              c.architecture == winner.architecture && c.instance == instance;
                                      });
       row.configuration = static_cast<int>(same - table.configurations.begin());
       if (same == table.configurations.end())
-        table.configurations.push_back({winner.types, winner.knobs, winner.architecture});
+        table.configurations.push_back(
+            {winner.types, winner.knobs, winner.architecture, winner.problem, instance});
     }
     table.rows.push_back(row);
   }

@@ -19,6 +19,8 @@ struct TableConfiguration {
   Types types;
   KnobValues knobs;
   std::string architecture; // whose limits its conditions are checked against
+  Problem problem;          // of the first row that uses it
+  std::string instance;     // at that problem: where a size is fixed in it, for that size alone
 };
 
 struct TableRow {

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::uint64_t ALIGNMENT = 512;
 constexpr std::uint64_t MOST_SETS = 64;
+// Of sets that the L2 holds together: samples of the fastest kernels are as long as others' with as many.
+constexpr std::uint64_t MOST_WARM_SETS = 256;
 constexpr std::uint64_t LEAST_ARENA = 1ull << 30;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
@@ -41,6 +43,8 @@ DeviceStatus RunnerSession::allocate() {
   const double guessed_us = std::max(2.0, static_cast<double>(moved_bytes_) / 4e6);
   std::uint64_t wanted = static_cast<std::uint64_t>(std::ceil(REPLAY_US / guessed_us));
   wanted = std::clamp<std::uint64_t>(2 * l2 / set_bytes_ + 1, std::min<std::uint64_t>(wanted, 4), MOST_SETS);
+  if (MOST_SETS * set_bytes_ <= l2)
+    wanted = std::clamp<std::uint64_t>(l2 / 2 / set_bytes_, MOST_SETS, MOST_WARM_SETS);
   const std::uint64_t free = device_.free_bytes() / 10 * 8;
   if (free < set_bytes_ + kept_bytes) {
     DeviceStatus status;
@@ -51,7 +55,7 @@ DeviceStatus RunnerSession::allocate() {
     return status;
   }
   const std::uint64_t room = (free - kept_bytes) / set_bytes_;
-  wanted = std::clamp<std::uint64_t>(std::min(wanted, room), room >= 2 ? 2 : 1, MOST_SETS);
+  wanted = std::clamp<std::uint64_t>(std::min(wanted, room), room >= 2 ? 2 : 1, MOST_WARM_SETS);
   sets_exceed_l2_ = wanted * set_bytes_ > l2 && wanted >= 2;
   // One piece of memory: small sets share their pages, as the buffers of a real program do. It is large
   // enough to measure the device's bandwidth by copies in it, where the device has that much.

@@ -296,6 +296,10 @@ Result<KnobValues> default_knobs(const Workload& workload) {
   return values;
 }
 
+bool fixes_size(const Knob& knob, const Value& value) {
+  return knob.size && !spec::same_value(value, Value{std::int64_t{0}});
+}
+
 Result<std::string> bind_instance(const KernelSource& source, const Workload& workload,
                                   const KnobValues& knobs) {
   LATHE_CHECK(check_knob_count(workload, knobs));
@@ -305,8 +309,16 @@ Result<std::string> bind_instance(const KernelSource& source, const Workload& wo
     texts[name] = std::to_string(size);
   for (const auto& [name, dtype] : workload.types)
     texts[name] = dtype_cxx(dtype);
-  for (std::size_t i = 0; i < knobs.size(); ++i)
-    texts[spec.knobs[i].name] = literal(spec.knobs[i], knobs[i]);
+  for (std::size_t i = 0; i < knobs.size(); ++i) {
+    const Knob& knob = spec.knobs[i];
+    texts[knob.name] = literal(knob, knobs[i]);
+    if (!fixes_size(knob, knobs[i]))
+      continue;
+    const auto size = knob.size->evaluate_integer(lookup_in(workload));
+    if (!size.ok())
+      return about(spec.name + " " + workload.key() + ": the size of " + knob.name, size.error());
+    texts[knob.name] = std::to_string(*size);
+  }
   LATHE_TRY(std::string instance, chosen_instance(source, workload, knobs));
   std::size_t from = 0;
   for (const std::string& name : spec::placeholders(instance)) {

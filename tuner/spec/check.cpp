@@ -48,6 +48,7 @@ public:
     LATHE_CHECK(check_unique_names());
     LATHE_CHECK(check_arguments());
     LATHE_CHECK(check_problems());
+    LATHE_CHECK(check_size_knobs());
     collect();
     for (const Entry& entry : entries_)
       LATHE_CHECK(check_expression(entry));
@@ -160,6 +161,24 @@ private:
     return Done{};
   }
 
+  // A size is fixed or it is not.
+  Status check_size_knobs() {
+    for (const Knob& knob : spec_.knobs) {
+      if (!knob.size)
+        continue;
+      const auto is = [](const Value& value, std::int64_t number) {
+        return same_value(value, Value{number});
+      };
+      if (knob.values.size() != 2 || !is(knob.values[0], 0) || !is(knob.values[1], 1))
+        return reading_.error(origin("size " + knob.name), "the knob has other values than 0 and 1",
+                              "give it the values [0, 1]: where it is 1 its template argument is the size");
+      if (knob.is_macro)
+        return reading_.error(origin("size " + knob.name), "the knob reaches the compiler as a macro",
+                              "make it a template parameter");
+    }
+    return Done{};
+  }
+
   void collect_launch(const LaunchGeometry& launch, const std::string& key, Over over_knobs) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const std::string number = " " + std::to_string(axis);
@@ -174,6 +193,9 @@ private:
     for (std::size_t i = 0; i < spec_.knobs.size(); ++i)
       entries_.push_back({"default " + spec_.knobs[i].name, &spec_.knobs[i].default_value, Role::knob_default,
                           Over::no_knob, true, i});
+    for (const Knob& knob : spec_.knobs)
+      if (knob.size)
+        entries_.push_back({"size " + knob.name, &*knob.size, Role::bytes});
     for (std::size_t i = 0; i < spec_.conditions.size(); ++i)
       entries_.push_back({"condition " + std::to_string(i), &spec_.conditions[i].expression, Role::condition,
                           Over::knobs, true});

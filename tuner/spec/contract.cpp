@@ -61,6 +61,8 @@ std::string contract_hash(const TuningSpec& spec) {
     for (const Value& value : knob.values)
       contract.add(to_string(value));
     contract.add(knob.default_value);
+    if (knob.size)
+      contract.add(*knob.size);
   }
   for (const Condition& condition : spec.conditions)
     contract.add(condition.expression);

@@ -29,8 +29,8 @@ constexpr std::array<DtypeRow, 15> dtype_rows{{
     {"bool", 1, "bool"},
 }};
 
-constexpr std::array<std::string_view, 9> kind_names{"block",     "tile",  "unroll", "vector", "coarsen",
-                                                     "occupancy", "stage", "cache",  "flag"};
+constexpr std::array<std::string_view, 10> kind_names{"block",     "tile",  "unroll", "vector", "coarsen",
+                                                      "occupancy", "stage", "cache",  "size",   "flag"};
 
 } // namespace
 

@@ -55,6 +55,10 @@ Status read_knobs(Reading& reading) {
     knob.why = text_at(document, path / "Why");
     if (const json* macro = document.find(path / "Macro"))
       knob.is_macro = macro->get<bool>();
+    if (document.find(path / "Size")) {
+      LATHE_TRY(knob.size, expression_at(document, path / "Size"));
+      reading.origins["size " + knob.name] = path / "Size";
+    }
     if (document.find(path / "Default")) {
       LATHE_TRY(knob.default_value, expression_at(document, path / "Default"));
       reading.origins["default " + knob.name] = path / "Default";

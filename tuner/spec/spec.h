@@ -16,7 +16,7 @@
 
 namespace lathe {
 
-enum class KnobKind { block, tile, unroll, vector, coarsen, occupancy, stage, cache, flag };
+enum class KnobKind { block, tile, unroll, vector, coarsen, occupancy, stage, cache, size, flag };
 
 struct Knob {
   std::string name;
@@ -26,7 +26,10 @@ struct Knob {
   // What the raw kernel does. May mention problem dimensions and sizeof_<type parameter>: "16 / sizeof_T".
   Expression default_value;
   bool is_macro = false; // reaches the compiler as -D<name>=<value> instead of a template argument
-  std::string why;       // one sentence: where in the raw kernel it comes from
+  // Of a knob with the values 0 and 1: where it is 1 its template argument is this, over dimensions and
+  // sizeof_<type parameter>. A size is then known when the kernel is compiled.
+  std::optional<Expression> size;
+  std::string why; // one sentence: where in the raw kernel it comes from
 };
 
 struct Condition {
@@ -209,6 +212,8 @@ struct Launch {
 Result<Launch> bind_launch(const LaunchGeometry& geometry, const Workload& workload, const KnobValues& knobs);
 // The knobs' default values for this workload (what the raw kernel does).
 Result<KnobValues> default_knobs(const Workload& workload);
+// Whether the knob's size is part of the instance at this value.
+bool fixes_size(const Knob& knob, const Value& value);
 // The kernel instance as a C++ name expression.
 Result<std::string> bind_instance(const KernelSource& source, const Workload& workload,
                                   const KnobValues& knobs);

@@ -110,6 +110,8 @@ json lathe_json(const TuningSpec& spec, const std::filesystem::path& path) {
     json entry = {{"Kind", to_string(knob.kind)}, {"Type", knob.type}};
     if (!is_plain_constant(knob.default_value))
       entry["Default"] = expression_json(knob.default_value);
+    if (knob.size)
+      entry["Size"] = expression_json(*knob.size);
     if (knob.is_macro)
       entry["Macro"] = true;
     if (!knob.why.empty())
@@ -279,8 +281,17 @@ private:
       fill_in(type, dtype_cxx(dtype));
     for (const auto& [dimension, extent] : workload_.problem.dimensions)
       fill_in(dimension, std::to_string(extent));
-    for (const Knob& knob : spec_.knobs)
-      fill_in(knob.name, knob.name);
+    const auto lookup = [&](std::string_view key) -> std::optional<Value> {
+      const auto found = workload_.environment.find(std::string(key));
+      return found == workload_.environment.end() ? std::nullopt : std::optional(found->second);
+    };
+    for (const Knob& knob : spec_.knobs) {
+      std::string argument = knob.name;
+      if (knob.size) // 0 or the first problem's size
+        if (const auto size = knob.size->evaluate_integer(lookup); size.ok())
+          argument += " * " + std::to_string(*size);
+      fill_in(knob.name, argument);
+    }
     return name;
   }
 
