@@ -23,12 +23,23 @@ int likeness(const StoreKey& a, const StoreKey& b) {
   return 2 * (a.device == b.device) + (a.workload == b.workload);
 }
 
+// The values in the order of the space, with the default of a knob that the evaluation does not have.
+std::optional<KnobValues> completed(const StoredEvaluation& evaluation, const Space& space,
+                                    const KnobValues& defaults) {
+  KnobValues values = defaults;
+  for (std::size_t i = 0; i < evaluation.knob_names.size() && i < evaluation.knobs.size(); ++i) {
+    const auto found = std::ranges::find(space.parameters(), evaluation.knob_names[i], &Parameter::name);
+    if (found == space.parameters().end())
+      return std::nullopt;
+    values[static_cast<std::size_t>(found - space.parameters().begin())] = evaluation.knobs[i];
+  }
+  return values;
+}
+
 } // namespace
 
-Result<EarlierResults> earlier_results(Store& store, const StoreKey& key, const Space& space) {
-  std::vector<std::string> names;
-  for (const Parameter& parameter : space.parameters())
-    names.push_back(parameter.name);
+Result<EarlierResults> earlier_results(Store& store, const StoreKey& key, const Space& space,
+                                       const KnobValues& defaults) {
   LATHE_TRY(const std::vector<StoreKey> keys, store.keys(key.kernel));
   EarlierResults best;
   std::pair<int, std::size_t> best_rank{-1, 0};
@@ -38,7 +49,7 @@ Result<EarlierResults> earlier_results(Store& store, const StoreKey& key, const 
     LATHE_TRY(const std::vector<StoredEvaluation> stored, store.evaluations(other));
     std::vector<Observation> observations;
     for (const StoredEvaluation& evaluation : stored) {
-      const auto knobs = knobs_in_order(evaluation, names);
+      const auto knobs = completed(evaluation, space, defaults);
       if (const auto point = knobs ? space.point_of(*knobs) : std::nullopt)
         observations.push_back(
             {*point, evaluation.measurement.outcome == Outcome::ok, evaluation.measurement.timing.median_us});

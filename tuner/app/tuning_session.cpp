@@ -338,7 +338,7 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
     search_options.start = {*default_point};
   EarlierResults earlier;
   if (options.transfer) {
-    LATHE_TRY(earlier, earlier_results(store, store_key(workload, backend.device()), space));
+    LATHE_TRY(earlier, earlier_results(store, store_key(workload, backend.device()), space, defaults));
     search_options.prior = earlier.observations;
   }
   LATHE_TRY(const std::unique_ptr<Search> search, make_search(space, search_options));

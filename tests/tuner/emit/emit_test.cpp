@@ -111,6 +111,54 @@ TEST_F(Emit, SelectionBetweenMeasuredSizes) {
             0);
 }
 
+// A kernel that was compiled for a size runs at that size alone, whatever lies between measured ones.
+TEST_F(Emit, KernelsForOneSizeRunAtThatSize) {
+  const std::string text =
+      "template <typename T, unsigned BLOCK, int FIXED_D> __global__ void scale(T* out, const T* in, int n, "
+      "int d) {\n  const int i = blockIdx.x * BLOCK + threadIdx.x;\n"
+      "  if (i < n * (FIXED_D == 0 ? d : FIXED_D))\n    out[i] = in[i / (FIXED_D == 0 ? d : FIXED_D)];\n}\n";
+  ASSERT_TRUE(write_file(path("scale.cuh"), text).ok());
+  ASSERT_TRUE(
+      write_file(path("scale.raw.cuh"),
+                 "template <typename T> __global__ void scale(T* out, const T* in, int n, int d) {}\n")
+          .ok());
+  spec_.template_hash = content_hash(text);
+  spec_.dimensions = {"n", "d"};
+  spec_.arguments.push_back(scalar("d"));
+  Knob fixed;
+  fixed.name = "FIXED_D";
+  fixed.kind = KnobKind::size;
+  fixed.values = {Value{std::int64_t{0}}, Value{std::int64_t{1}}};
+  fixed.default_value = parse("0");
+  fixed.size = parse("d");
+  spec_.knobs.push_back(fixed);
+  spec_.kernel.instance = "scale<{T}, {BLOCK}, {FIXED_D}>";
+  for (LaunchGeometry* launch : {&spec_.kernel.launch, &spec_.reference.launch})
+    launch->grid[0] = parse("n * d");
+  std::vector<StoredWinner> winners;
+  for (const auto& [n, d, is_fixed] : {std::tuple(1024, 64, 1), std::tuple(1024, 512, 1),
+                                       std::tuple(4096, 64, 1), std::tuple(8192, 512, 0)}) {
+    StoredWinner one = winner(n, 128, 1.4);
+    one.key.template_hash = spec_.template_hash;
+    one.problem.dimensions["d"] = d;
+    one.knobs.push_back(Value{std::int64_t{is_fixed}});
+    one.knob_names.push_back("FIXED_D");
+    winners.push_back(one);
+  }
+  const auto header = emit_header(spec_, winners, {});
+  ASSERT_TRUE(header.ok()) << header.error().sentence();
+  EXPECT_NE(header->find("scale<__nv_bfloat16, 128, 64>"), std::string::npos) << *header;
+  EXPECT_NE(header->find("scale<__nv_bfloat16, 128, 512>"), std::string::npos) << *header;
+  EXPECT_NE(header->find("scale<__nv_bfloat16, 128, 0>"), std::string::npos) << *header;
+  // n and d only count elements. Between (1024, 512) and (8192, 512) the one that any size may use is left.
+  EXPECT_EQ(first_failing(*header, {"select(0, 0, {1024, 64}) == 0", "select(0, 0, {1024, 512}) == 1",
+                                    "select(0, 0, {4096, 64}) == 0", "select(0, 0, {2048, 64}) == 0",
+                                    "select(0, 0, {2048, 96}) == -1", "select(0, 0, {1536, 512}) == 1",
+                                    "select(0, 0, {8192, 512}) == 2", "select(0, 0, {8192, 640}) == 2",
+                                    "!admits(0, {1024, 512}) && admits(2, {1024, 96})"}),
+            0);
+}
+
 // A size that decides the block must be one that was measured.
 TEST_F(Emit, SelectionNeverCrossesSizesThatShapeABlock) {
   spec_.dimensions = {"n", "d"};

@@ -185,6 +185,29 @@ TEST_F(BindTest, InstancesAreNamesOfCxx) {
   EXPECT_FALSE(bind_instance(spec_.kernel, bind(), {Value{true}}).ok()); // too few values
 }
 
+// The size where the knob is 1, the template's own mark for "an argument" where it is 0.
+TEST_F(BindTest, AKnobsSizeIsPartOfTheInstance) {
+  Knob fixed;
+  fixed.name = "FIXED_D";
+  fixed.kind = KnobKind::size;
+  fixed.values = {Value{std::int64_t{0}}, Value{std::int64_t{1}}};
+  fixed.default_value = parsed("0");
+  fixed.size = parsed("d / 2");
+  spec_.knobs = {fixed};
+  KernelSource source;
+  source.instance = "k<{T}, {FIXED_D}>";
+  const auto instance = [&](std::int64_t value, std::size_t problem) {
+    return *bind_instance(source, bind({}, problem), {Value{value}});
+  };
+  EXPECT_EQ(instance(0, 0), "k<__nv_bfloat16, 0>");
+  EXPECT_EQ(instance(1, 0), "k<__nv_bfloat16, 2048>");
+  EXPECT_EQ(instance(1, 2), "k<__nv_bfloat16, 4096>");
+  spec_.knobs[0].size = parsed("d / (d - d)");
+  const auto faulty = bind_instance(source, bind(), {Value{std::int64_t{1}}});
+  ASSERT_FALSE(faulty.ok());
+  EXPECT_THAT(faulty.error().sentence(), HasSubstr("the size of FIXED_D"));
+}
+
 // A raw side of two kernels: the launcher's choice where nothing is configured, else the knob's.
 TEST_F(BindTest, TheRawSideMayBeSeveralKernels) {
   Knob choice;
@@ -262,7 +285,7 @@ TEST(Dtypes, HaveSizesAndNames) {
   EXPECT_EQ(dtype_size("fp32"), 0);
   EXPECT_EQ(dtype_cxx("fp32"), "");
   for (const char* kind :
-       {"block", "tile", "unroll", "vector", "coarsen", "occupancy", "stage", "cache", "flag"})
+       {"block", "tile", "unroll", "vector", "coarsen", "occupancy", "stage", "cache", "size", "flag"})
     EXPECT_EQ(to_string(*parse_knob_kind(kind)), kind);
   EXPECT_EQ(parse_knob_kind("blocks"), std::nullopt);
 }

@@ -98,6 +98,10 @@ INSTANTIATE_TEST_SUITE_P(
               "Values: is an integer: write the knob's values, a list"},
         Fault{"ValuesHoldAnObject", "/ConfigurationSpace/TuningParameters/1/Values", "[1, {}]",
               "Values[1]: is an object: write a number, a string"},
+        Fault{"SizeOfAKnobOfManyValues", "/Lathe/Knobs/VEC/Size", "\"d\"",
+              "Knobs.VEC.Size: the knob has other values than 0 and 1: give it the values [0, 1]"},
+        Fault{"SizeOverAKnob", "/Lathe/Knobs/VEC/Size", "\"BLOCK\"",
+              "Knobs.VEC.Size: the knob has other values than 0 and 1"},
         Fault{"ValuesTwice", "/ConfigurationSpace/TuningParameters/1/Values", "[4, 2, 4]",
               "the value 4 twice"},
         Fault{"ValuesMixed", "/ConfigurationSpace/TuningParameters/1/Values", "[4, \"x\"]",
@@ -129,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"UnknownKind", "/Lathe/Knobs/VEC/Kind", "\"vectr\"",
               "Lathe.Knobs.VEC.Kind: 'vectr' is not known here (the knob's kind: block, tile, unroll, "
               "vector, coarsen, "
-              "occupancy, stage, cache or flag): did you mean vector?"},
+              "occupancy, stage, cache, size or flag): did you mean vector?"},
         Fault{"UnknownFieldOfKnob", "/Lathe/Knobs/VEC/Knd", "\"vector\"",
               "Lathe.Knobs.VEC.Knd: is not a field that is known there: did you mean Kind?"},
         Fault{"UnknownField", "/Lathe/Argments", "[]",
