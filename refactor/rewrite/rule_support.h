@@ -81,6 +81,7 @@ std::unique_ptr<Rule> make_pad_shared();
 std::unique_ptr<Rule> make_expose_unroll();
 std::unique_ptr<Rule> make_cache_hints();
 std::unique_ptr<Rule> make_launch_bounds();
+std::unique_ptr<Rule> make_reduce_in_every_warp();
 std::unique_ptr<Rule> make_specialize_size();
 
 } // namespace lathe::refactor

@@ -75,7 +75,8 @@ TEST_F(TransferTest, OrderOfTheKnobsDoesNotMatter) {
   record("old", {"BLOCK", "FIXED_N", "UNROLL"});
   earlier();
   ASSERT_EQ(values_.size(), 12u);
-  EXPECT_EQ(values_[1], (KnobValues{Value{std::int64_t{64}}, Value{std::int64_t{1}}, Value{std::int64_t{1}}}));
+  EXPECT_EQ(values_[1],
+            (KnobValues{Value{std::int64_t{64}}, Value{std::int64_t{1}}, Value{std::int64_t{1}}}));
 }
 
 } // namespace
