@@ -191,7 +191,7 @@ private:
           }
       ++(assembly->hasSideEffects() ? facts_.assembly : facts_.pure_assembly)[text];
       if (StringRef(text).contains("bar.") || StringRef(text).contains("barrier."))
-        note_barrier(call);
+        note_barrier(call, false);
       return;
     }
     if (auto* copy = dyn_cast<MemTransferInst>(&call)) {
@@ -208,7 +208,7 @@ private:
     if (name.starts_with("llvm.nvvm.membar"))
       ++facts_.fences[name.substr(StringRef("llvm.nvvm.").size()).str()];
     if (name.starts_with("llvm.nvvm.barrier") || name.starts_with("llvm.nvvm.bar.sync"))
-      return note_barrier(call);
+      return note_barrier(call, name.starts_with("llvm.nvvm.barrier0") || is_of_block(call));
     if (name.starts_with("llvm.nvvm.shfl.sync") || name.starts_with("llvm.nvvm.vote") ||
         name.starts_with("llvm.nvvm.match") || name.starts_with("llvm.nvvm.redux") ||
         name.starts_with("llvm.nvvm.bar.warp.sync"))
@@ -240,8 +240,15 @@ private:
           access(call, operand, true, !call.onlyReadsMemory(), false);
   }
 
-  void note_barrier(Instruction& instruction) {
+  // Of a barrier by number: the usual one, without a count of threads.
+  static bool is_of_block(const CallBase& call) {
+    const auto* number = call.arg_size() == 1 ? dyn_cast<ConstantInt>(call.getArgOperand(0)) : nullptr;
+    return number && number->isZero();
+  }
+
+  void note_barrier(Instruction& instruction, bool is_of_block) {
     ++facts_.barriers;
+    facts_.partial_barriers += !is_of_block;
     facts_.divergent_barriers += kernel_.is_divergent(instruction, Together::block);
   }
 

@@ -48,6 +48,8 @@ struct CodeFacts {
       calls;        // functions and intrinsics with effects outside memory ("llvm.trap", "vprintf")
   int barriers = 0; // barrier instructions of any kind, and those under a divergent branch
   int divergent_barriers = 0;
+  int partial_barriers =
+      0; // that may be for a part of the block's threads, or another barrier than the usual one
   // Warp primitives by name with their mask where it is a constant: "shfl.sync.bfly mask=0xffffffff":
   // occurrences, and under a divergent branch.
   std::map<std::string, int> warp_primitives;

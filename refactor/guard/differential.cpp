@@ -6,6 +6,7 @@
 #include "refactor/guard/checks.h"
 #include "refactor/guard/demands.h"
 #include "refactor/guard/large_sizes.h"
+#include "refactor/guard/missing_barriers.h"
 #include "refactor/guard/parallel.h"
 #include "refactor/guard/reach.h"
 #include "refactor/guard/run_plan.h"
@@ -54,6 +55,7 @@ public:
       : subject_(subject), same_code_(same_code), findings_("differential"),
         raw_(subject, subject.raw_text, subject.spec.reference, architecture),
         templated_(subject, subject.template_text, subject.spec.kernel, architecture),
+        missing_(missing_barriers(subject)),
         plan_(subject, clean_, limits_, [this](const auto& workloads, bool brief, bool for_all) {
           return run_more(workloads, brief, for_all ? clean_ : asked_for_);
         }) {
@@ -363,6 +365,9 @@ private:
         behind.suffix = " behind a launch at " + forerun->workload->key();
         behind.forerun = std::move(forerun);
       }
+      if (missing_.is_asked())
+        for (Demand& demand : demands.back())
+          demand.settings.find_races = demand.settings.equal_writes_race = true;
       if (!raw)
         std::erase_if(demands.back(), [](const Demand& demand) { return !demand.reference; });
       for (const Demand& demand : demands.back()) {
@@ -443,6 +448,8 @@ private:
         problem = compare_accesses(workload, result, reference);
       if (problem.empty() && demand.settings.find_races)
         problem = new_race(*task.shape, result);
+      if (problem.empty() && missing_.is_asked())
+        barrier_runs_.note(task.configuration, workload, result);
       // Where the raw kernel has fences, and none is missing.
       if (problem.empty() && reference.fences > 0 && reference.unfenced.empty() && !result.unfenced.empty())
         problem = "lacks a memory fence that the raw kernel has: " + result.unfenced;
@@ -654,7 +661,28 @@ private:
         findings_.undecided("the time limit left no run for " + text);
   }
 
+  // Whether the runs say that a barrier that is missing was not needed.
+  void answer_for_barriers() {
+    if (!missing_.is_asked() || findings_.failed())
+      return;
+    std::vector<const Configuration*> configurations;
+    for (const auto* all : {&subject_.defaults, &subject_.sampled})
+      for (const Configuration& configuration : *all)
+        configurations.push_back(&configuration);
+    std::string gap = barrier_runs_.gap(configurations);
+    if (parameters_.meets_by_count || order_seen_)
+      gap = "the raw kernel's own threads are in no certain order";
+    else if (!raw_races_.empty())
+      gap = "the raw kernel itself has races";
+    if (!gap.empty())
+      return findings_.undecided("whether the barrier that is missing was needed: " + gap);
+    findings_.report("a barrier of the raw kernel is missing (the template has " + missing_.where +
+                     "): no run has a race, in blocks of several warps and in loops that went on for three "
+                     "rounds wherever threads exchange something");
+  }
+
   CheckResult conclude() {
+    answer_for_barriers();
     std::size_t shapes = 0;
     for (const auto& [types, list] : clean_)
       shapes += list.size();
@@ -711,6 +739,8 @@ private:
   bool same_code_;
   Findings findings_;
   HostKernels raw_, templated_;
+  MissingBarriers missing_;
+  BarrierRuns barrier_runs_;
   RawParameters parameters_;
   // Of the raw kernel, by place and scope (between blocks or not): at how many sizes.
   std::map<std::pair<std::string, bool>, std::size_t> raw_races_;

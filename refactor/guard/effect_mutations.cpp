@@ -190,9 +190,9 @@ void shrink_launch_bounds(const TokenText& text, const TuningSpec&, Found& found
 
 const std::vector<MutationKind>& effect_mutations() {
   static const std::vector<MutationKind> kinds{
-      {"remove-barrier", remove_barrier, ShownBy::reading},
+      {"remove-barrier", remove_barrier},
       {"divergent-barrier", divergent_barrier, ShownBy::reading},
-      {"move-barrier", move_barrier, ShownBy::reading},
+      {"move-barrier", move_barrier},
       {"shuffle-mask", shuffle_mask, ShownBy::reading},
       {"shuffle-width", shuffle_width},
       {"uninitialised-shared", uninitialised_shared, ShownBy::reading},

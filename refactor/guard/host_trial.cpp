@@ -336,6 +336,7 @@ HostRunOptions run_options(const TrialSettings& settings) {
   options.local_poison = POISONS[settings.poison];
   options.record_accesses = settings.record_accesses;
   options.find_races = settings.find_races;
+  options.equal_writes_race = settings.equal_writes_race;
   options.reverse_blocks = settings.reverse_blocks;
   options.barriers_by_count = settings.barriers_by_count;
   options.keep_globals = settings.again;
@@ -350,6 +351,7 @@ TrialResult look_at(const Trial& trial, const Prepared& prepared, HostRunResult&
   result.races = std::move(run.races);
   result.fences = run.fences;
   result.unfenced = std::move(run.unfenced);
+  result.loops = std::move(run.loops);
   result.reached = std::move(run.reached);
   result.work = run.work;
   for (const double seconds : run.seconds)

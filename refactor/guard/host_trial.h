@@ -56,6 +56,7 @@ struct TrialSettings {
   std::set<std::size_t> misaligned_buffers; // the only ones that are moved; none: all are
   bool record_accesses = false;
   bool find_races = false;
+  bool equal_writes_race = false; // HostRunOptions::equal_writes_race
   bool reverse_blocks = false;    // the last block first
   bool barriers_by_count = false; // HostRunOptions::barriers_by_count
   bool strides_apart = false;     // on ReferenceRuns::strides_apart
@@ -81,9 +82,10 @@ struct TrialResult {
   std::vector<HostRace> races;                  // where they were looked for
   std::uint64_t fences = 0;                     // there too, as HostRunResult has them
   std::string unfenced;
-  std::vector<bool> reached; // HostKernel::places() that have run so far
-  double seconds = 0;        // of the kernel alone
-  std::uint64_t work = 0;    // HostRunResult::work
+  std::vector<HostLoop> loops; // there, too
+  std::vector<bool> reached;   // HostKernel::places() that have run so far
+  double seconds = 0;          // of the kernel alone
+  std::uint64_t work = 0;      // HostRunResult::work
 };
 
 struct Trial {

@@ -1,8 +1,9 @@
 // Synchronisation: no barrier or warp primitive of the raw kernel is lost at the defaults, none loses lanes
 // of its mask, none moves under a branch that threads of one block may take differently. What the raw kernel
-// already does is reported. Races that need more than this to show are left to the permuted schedules of the
-// differential check.
+// already does is reported. Whether a barrier that is missing was needed is left to the differential check
+// where its runs can tell, and so are races that need more than this to show.
 #include "refactor/guard/checks.h"
+#include "refactor/guard/missing_barriers.h"
 
 #include <algorithm>
 
@@ -38,14 +39,10 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
     barriers = std::max(barriers, raw.barriers);
     const std::string where = " at " + pair.configuration->text();
     const bool is_default = pair.configuration->is_default;
-    if (templated.barriers < raw.barriers) {
-      const std::string counts = std::to_string(templated.barriers) + " barriers where the raw kernel has " +
-                                 std::to_string(raw.barriers);
-      if (is_default || templated.barriers == 0)
-        findings.fail("the template has " + counts + where);
-      else
-        findings.report("the template has " + counts + where + ": permuted schedules stand in");
-    }
+    if (templated.barriers < raw.barriers && templated.barriers > 0 && !is_default)
+      findings.report("the template has " + std::to_string(templated.barriers) +
+                      " barriers where the raw kernel has " + std::to_string(raw.barriers) + where +
+                      ": permuted schedules stand in");
     for (const auto& [scope, count] : raw.fences)
       if (!templated.fences.contains(scope))
         findings.fail("the template lost its memory fence (" + scope + ")" + where);
@@ -89,6 +86,14 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
   }
   if (judged == 0)
     findings.undecided("there is no LLVM IR to look at");
+  const MissingBarriers missing = missing_barriers(subject);
+  if (missing.is_asked())
+    return findings.conclude(Verdict::tested,
+                             "a barrier is missing, and runs say whether it was needed: the template has " +
+                                 missing.where);
+  if (!missing.where.empty())
+    findings.fail("the template has " + missing.where + "; runs cannot tell whether it was needed, for " +
+                  missing.obstacle);
   return findings.conclude(
       Verdict::proved, barriers == 0
                            ? "the raw kernel has no barrier, and none of its warp primitives changed, in " +

@@ -46,13 +46,15 @@ void issue_copy(void* to, const void* from, unsigned bytes, unsigned read) {
                      "multiple",
                      bytes, read),
          0, 0});
-  // Out of bounds where it is issued; what it writes is seen when it arrives.
+  // Out of bounds where it is issued; what it writes is there when it arrives.
   if (read > 0)
     access(from, read, false, nullptr);
   if (AccessLog* log = runner->log(); log && !log->note(target, bytes, true))
     runner->fail({log->complaint(target, bytes, true), 0, 0});
-  runner->copies().issue(running_thread(*runner).linear,
-                         {static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes, read});
+  const unsigned thread = running_thread(*runner).linear;
+  const std::uint32_t begun = runner->races() ? runner->races()->copy_begins(thread, target, bytes) : 0;
+  runner->copies().issue(
+      thread, {static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes, read, begun});
 }
 
 } // namespace

@@ -15,6 +15,7 @@ public:
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
     unsigned bytes = 0, read = 0; // behind `read` zeros are written
+    std::uint32_t begun = 0;      // RaceLog::copy_begins()
   };
   // Told of each copy before it is made.
   using Announce = std::function<void(unsigned thread, const Copy&)>;

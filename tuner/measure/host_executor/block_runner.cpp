@@ -169,7 +169,7 @@ void BlockRunner::run_thread(unsigned thread) {
 
 void BlockRunner::announce(unsigned thread, const AsyncCopies::Copy& copy) {
   if (task_.races)
-    task_.races->access(thread, reinterpret_cast<std::uintptr_t>(copy.to), copy.bytes, true, false);
+    task_.races->copy_arrives(thread, reinterpret_cast<std::uintptr_t>(copy.to), copy.bytes, copy.begun);
 }
 
 void BlockRunner::end_thread() {

@@ -122,6 +122,8 @@ struct HostRunOptions {
   // Finds accesses that no barrier orders, and fences that are missing, in kernels that were compiled to
   // sanitize.
   bool find_races = false;
+  // Of them also a read beside a write of the value that was there: it is another value on other data.
+  bool equal_writes_race = false;
   bool reverse_blocks = false; // the grid's last block runs first
   // Numbers of the only blocks that run, in this order: x + (y + z * grid.y) * grid.x. None: all do.
   std::vector<std::uint64_t> blocks;
@@ -158,6 +160,13 @@ struct SourcePlace {
   unsigned entry = 0; // the place, by index, at which its function begins
 };
 
+// A loop of the kernel's text in which threads exchanged something: they met at a barrier, touched shared
+// memory or read what another thread of the block had written.
+struct HostLoop {
+  unsigned line = 0, column = 0;
+  bool went_on = false; // one thread finished three rounds of it in one go
+};
+
 struct HostRunResult {
   Outcome outcome = Outcome::ok;      // ok, runtime_error, timeout or crashed
   std::string reason;                 // of a failure: one sentence, with the kernel's line where known
@@ -173,6 +182,7 @@ struct HostRunResult {
   // memory atomically with no fence behind an earlier plain write to it: a sentence, or nothing.
   std::uint64_t fences = 0;
   std::string unfenced;
+  std::vector<HostLoop> loops; // with races, too; not those of which the compiler knows that they are shorter
   // Which of HostKernel::places() have run, in this or in an earlier run of the same process.
   std::vector<bool> reached;
   std::string output; // what the kernel printed (at most 64 KiB)

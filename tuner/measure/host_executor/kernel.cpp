@@ -96,6 +96,7 @@ HostRunResult finish(const HostKernel::Implementation& kernel, LaunchEnd end) {
   result.races = std::move(end.races);
   result.fences = end.fences;
   result.unfenced = std::move(end.unfenced);
+  result.loops = std::move(end.loops);
   result.reached = std::move(end.reached);
   result.output = std::move(end.output);
   if (end.failure.what.empty())

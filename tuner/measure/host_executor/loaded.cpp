@@ -264,11 +264,30 @@ Result<std::shared_ptr<const LoadedUnit>> LoadedUnit::load(const std::filesystem
   if (unit->reached_ != nullptr && places != nullptr && count != nullptr)
     for (std::uint32_t i = 0; i < *count; ++i)
       unit->places_.push_back({places[i].line, places[i].column, places[i].entry});
+  unit->loop_marks_ = static_cast<unsigned char*>(dlsym(unit->handle_, "lathe_loop_marks"));
+  unit->exchanges_ = static_cast<volatile std::uint32_t*>(dlsym(unit->handle_, "lathe_exchanges"));
+  const auto* loops = static_cast<const Loop*>(dlsym(unit->handle_, "lathe_loops"));
+  const auto* loop_count = static_cast<const std::uint32_t*>(dlsym(unit->handle_, "lathe_loop_count"));
+  if (unit->loop_marks_ != nullptr && loops != nullptr && loop_count != nullptr)
+    unit->loops_.assign(loops, loops + *loop_count);
   return std::shared_ptr<const LoadedUnit>(std::move(unit));
 }
 
 std::vector<bool> LoadedUnit::reached() const {
   return std::vector<bool>(reached_, reached_ + places_.size());
+}
+
+volatile std::uint32_t* LoadedUnit::begin_loops() const {
+  std::fill_n(loop_marks_, loops_.size(), static_cast<unsigned char>(0));
+  return exchanges_;
+}
+
+std::vector<HostLoop> LoadedUnit::loops() const {
+  std::vector<HostLoop> found;
+  for (std::size_t i = 0; i < loops_.size(); ++i)
+    if ((loop_marks_[i] & LOOP_EXCHANGES) != 0)
+      found.push_back({loops_[i].line, loops_[i].column, (loop_marks_[i] & LOOP_WENT_ON) != 0});
+  return found;
 }
 
 LoadedUnit::~LoadedUnit() {
@@ -333,7 +352,7 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   if (checked) {
     auto regions = regions_of(unit, arenas[0], geometry, arguments);
     if (options.find_races && checks.sanitize) {
-      races.emplace(regions);
+      races.emplace(regions, RaceLog::Options{options.equal_writes_race, unit.begin_loops()});
       fences.emplace(regions);
     }
     log.emplace(std::move(regions), checks.trace || options.record_accesses, checks.sanitize);
@@ -392,8 +411,10 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
     end.work = std::max(log->count() + ACCESSES_PER_MEETING * team.meetings(),
                         static_cast<std::uint64_t>(steps * ACCESSES_PER_STEP));
   }
-  if (races)
+  if (races) {
     end.races = races->races();
+    end.loops = unit.loops();
+  }
   if (fences) {
     end.fences = fences->fences();
     end.unfenced = fences->unfenced();

@@ -29,6 +29,9 @@ public:
   unsigned char* local_poison() const { return local_poison_; }
   const std::vector<SourcePlace>& places() const { return places_; }
   std::vector<bool> reached() const;
+  // Forgets what loops() would say, and where exchanges are counted; null where nothing counts them.
+  volatile std::uint32_t* begin_loops() const;
+  std::vector<HostLoop> loops() const;
   // Of checked kernels, as they were when the unit was loaded: what one run leaves behind is not what the
   // next begins with.
   const Globals& globals() const { return globals_; }
@@ -43,6 +46,9 @@ private:
   unsigned char* local_poison_ = nullptr;
   const unsigned char* reached_ = nullptr;
   std::vector<SourcePlace> places_;
+  unsigned char* loop_marks_ = nullptr;
+  std::vector<Loop> loops_;
+  volatile std::uint32_t* exchanges_ = nullptr;
   Globals globals_;
 };
 
@@ -55,6 +61,7 @@ struct LaunchEnd {
   std::vector<HostRace> races;
   std::uint64_t fences = 0;
   std::string unfenced;
+  std::vector<HostLoop> loops;
   std::vector<bool> reached;
   std::string output;
 };

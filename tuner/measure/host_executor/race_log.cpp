@@ -10,11 +10,12 @@ namespace lathe::host {
 using lathe_host::WARP;
 
 namespace {
-constexpr const char* TWO_WRITES = "two writes";
+constexpr const char *TWO_WRITES = "two writes", *A_READ_AND_A_WRITE = "a read and a write",
+                     *A_WRITE_AND_A_READ = "a write and a read";
 }
 
-RaceLog::RaceLog(const std::vector<AccessLog::Region>& regions)
-    : known_(lathe_host::MAX_THREADS / WARP), met_(known_.size()) {
+RaceLog::RaceLog(const std::vector<AccessLog::Region>& regions, const Options& options)
+    : options_(options), known_(lathe_host::MAX_THREADS / WARP), met_(known_.size()) {
   constexpr std::size_t LARGEST = std::size_t{8} << 20; // bytes of a buffer that is watched
   for (const AccessLog::Region& region : regions) {
     if (region.kind == AccessLog::Region::ignored || region.end <= region.begin ||
@@ -45,6 +46,7 @@ void RaceLog::begin_block() {
 
 void RaceLog::barrier() {
   settle();
+  note_exchange();
   ++epoch_;
 }
 
@@ -96,17 +98,21 @@ RaceLog::Stamp RaceLog::stamp_of(unsigned thread, bool atomic) const {
           atomic};
 }
 
-// Whether the earlier access happens before the present one whatever the order of threads.
-bool RaceLog::is_ordered(const Watched& region, const Stamp& earlier, const Stamp& now,
+// Whether the earlier access happens before the present one whatever the order of threads. `since`: the epoch
+// from which on the present one may have happened.
+bool RaceLog::is_ordered(const Watched& region, const Stamp& earlier, const Stamp& now, std::uint32_t since,
                          bool earlier_reads) const {
   if (earlier.epoch == 0 || (earlier.atomic && now.atomic))
     return true;
   if (earlier.epoch < block_epoch_) // another block's
     return region.is_shared;
-  if (earlier.epoch < now.epoch || earlier.thread == now.thread)
+  if (earlier.epoch < since || earlier.thread == now.thread)
     return true;
   if (earlier.thread / WARP != now.thread / WARP)
     return false;
+  // Within a warp and the epoch of its beginning copy_begins() has looked.
+  if (earlier.epoch < now.epoch)
+    return earlier.epoch == since;
   const unsigned warp = now.thread / WARP, lane = now.thread % WARP, other = earlier.thread % WARP;
   return known_[warp][lane][other] >= earlier.clock ||
          (earlier_reads && met_[warp][lane][other] >= earlier.meeting);
@@ -129,8 +135,8 @@ void RaceLog::report(Watched& region, const Stamp& earlier, const Stamp& now, co
 void RaceLog::read(Watched& region, Cell& cell, const Stamp& now) {
   // Who wrote the value itself last reads its own, though another wrote the same.
   const bool own = cell.writer.epoch >= block_epoch_ && cell.writer.thread == now.thread;
-  if (!own && !is_ordered(region, cell.changer, now, false))
-    report(region, cell.changer, now, "a write and a read");
+  if (!own && !is_ordered(region, cell.changer, now, now.epoch, false))
+    report(region, cell.changer, now, A_WRITE_AND_A_READ);
   for (Stamp& reader : cell.readers)
     if (reader.epoch == 0 || reader.epoch < epoch_ || reader.thread == now.thread) {
       reader = now;
@@ -148,20 +154,49 @@ void RaceLog::access(unsigned thread, std::uintptr_t address, std::size_t bytes,
     return;
   const Stamp now = stamp_of(thread, atomic);
   Cell* cells = region->cells.get() + (address - region->begin);
-  if (!write) {
-    for (std::size_t i = 0; i < bytes; ++i)
-      read(*region, cells[i], now);
-    return;
-  }
-  pending_.region = region;
+  if (region->is_shared ||
+      (!write && cells[0].changer.epoch >= block_epoch_ && cells[0].changer.thread != now.thread))
+    note_exchange();
+  if (write)
+    return announce(*region, address, bytes, now, now.epoch);
+  for (std::size_t i = 0; i < bytes; ++i)
+    read(*region, cells[i], now);
+}
+
+void RaceLog::announce(Watched& region, std::uintptr_t address, std::size_t bytes, const Stamp& stamp,
+                       std::uint32_t since) {
+  pending_.region = &region;
   pending_.address = address;
   pending_.bytes = bytes;
-  pending_.stamp = now;
+  pending_.stamp = stamp;
+  pending_.since = since;
   std::memcpy(pending_.before.data(), reinterpret_cast<const void*>(address),
               std::min(bytes, pending_.before.size()));
 }
 
+std::uint32_t RaceLog::copy_begins(unsigned thread, std::uintptr_t address, std::size_t bytes) {
+  settle();
+  if (Watched* region = find(address, bytes)) {
+    const Stamp now = stamp_of(thread, false);
+    const Cell* cells = region->cells.get() + (address - region->begin);
+    for (std::size_t i = 0; i < bytes; ++i)
+      for (const Stamp& reader : cells[i].readers)
+        if (!is_ordered(*region, reader, now, now.epoch, true))
+          report(*region, reader, now, A_READ_AND_A_WRITE);
+  }
+  return epoch_;
+}
+
+void RaceLog::copy_arrives(unsigned thread, std::uintptr_t address, std::size_t bytes, std::uint32_t begun) {
+  settle();
+  if (Watched* region = find(address, bytes)) {
+    note_exchange();
+    announce(*region, address, bytes, stamp_of(thread, false), begun);
+  }
+}
+
 // A write that leaves a byte as it was changes nothing for anybody: several threads may store one value.
+// Where equal writes count, a thread that reads it beside them may get another value on other data.
 void RaceLog::settle() {
   if (!pending_.region)
     return;
@@ -173,13 +208,14 @@ void RaceLog::settle() {
   for (std::size_t i = 0; i < pending_.bytes; ++i) {
     Cell& cell = cells[i];
     cell.writer = now;
-    if (i < pending_.before.size() && after[i] == pending_.before[i])
+    const bool is_equal = i < pending_.before.size() && after[i] == pending_.before[i];
+    if (is_equal && !options_.equal_writes)
       continue;
-    if (!is_ordered(region, cell.changer, now, false))
+    if (!is_equal && !is_ordered(region, cell.changer, now, pending_.since, false))
       report(region, cell.changer, now, TWO_WRITES);
     for (const Stamp& reader : cell.readers)
-      if (!is_ordered(region, reader, now, true))
-        report(region, reader, now, "a read and a write");
+      if (!is_ordered(region, reader, now, pending_.since, true))
+        report(region, reader, now, A_READ_AND_A_WRITE);
     cell.changer = now;
     cell.readers[0] = cell.readers[1] = Stamp{};
   }

@@ -5,8 +5,9 @@
 // Clocks are those of Lamport's happens-before relation, kept cheaply: a block's epoch advances at each of
 // its barriers, and each lane of a warp has a vector of what it knows of the other lanes, which __syncwarp()
 // joins. Shuffles and votes order a read before a later write, whose value passed through them, and nothing
-// else, as CUDA's guide says of them. As in FastTrack (Flanagan and Freund, 2009) a byte remembers its last
-// writer and a few readers instead of all.
+// else, as CUDA's guide says of them. An asynchronous copy writes at any time from where it is issued to
+// where it is waited for. As in FastTrack (Flanagan and Freund, 2009) a byte remembers its last writer and a
+// few readers instead of all.
 #pragma once
 
 #include "tuner/measure/host_executor/access_log.h"
@@ -23,8 +24,14 @@ namespace lathe::host {
 // One OS thread only.
 class RaceLog {
 public:
+  struct Options {
+    bool equal_writes = false; // count, too: HostRunOptions::equal_writes_race
+    // Counts up where threads meet at a barrier, touch shared memory or read what another thread of the block
+    // has written; null: nobody asks.
+    volatile std::uint32_t* exchanges = nullptr;
+  };
   // `regions`: those of shared memory and of buffers are watched.
-  explicit RaceLog(const std::vector<AccessLog::Region>& regions);
+  RaceLog(const std::vector<AccessLog::Region>& regions, const Options& options);
 
   void begin_block();
   void end_block() { settle(); }
@@ -34,6 +41,9 @@ public:
   void warp_sync(unsigned warp, unsigned lanes, bool orders_writes);
   // Must be announced before a write happens.
   void access(unsigned thread, std::uintptr_t address, std::size_t bytes, bool write, bool atomic);
+  // A copy that may write from now on; what is to be said where it has arrived, before it is made.
+  std::uint32_t copy_begins(unsigned thread, std::uintptr_t address, std::size_t bytes);
+  void copy_arrives(unsigned thread, std::uintptr_t address, std::size_t bytes, std::uint32_t begun);
 
   // At most one for each place and scope.
   const std::vector<HostRace>& races() const { return races_; }
@@ -62,16 +72,25 @@ private:
     std::uintptr_t address = 0;
     std::size_t bytes = 0;
     Stamp stamp;
+    std::uint32_t since = 0; // epoch from which on it may have happened
     std::array<unsigned char, 64> before{};
   };
 
   Watched* find(std::uintptr_t address, std::size_t bytes);
   Stamp stamp_of(unsigned thread, bool atomic) const;
-  bool is_ordered(const Watched& region, const Stamp& earlier, const Stamp& now, bool earlier_reads) const;
+  bool is_ordered(const Watched& region, const Stamp& earlier, const Stamp& now, std::uint32_t since,
+                  bool earlier_reads) const;
+  void announce(Watched& region, std::uintptr_t address, std::size_t bytes, const Stamp& stamp,
+                std::uint32_t since);
+  void note_exchange() {
+    if (options_.exchanges)
+      *options_.exchanges = *options_.exchanges + 1;
+  }
   void read(Watched& region, Cell& cell, const Stamp& now);
   void settle();
   void report(Watched& region, const Stamp& earlier, const Stamp& now, const char* what);
 
+  Options options_;
   std::vector<Watched> watched_; // ascending
   std::size_t last_ = 0;
   std::uint32_t epoch_ = 0, block_epoch_ = 0; // now, and when the block began

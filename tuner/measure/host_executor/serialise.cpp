@@ -86,6 +86,12 @@ std::string serialise(const LaunchEnd& end) {
   }
   out.number(end.fences);
   out.text(end.unfenced);
+  out.number(end.loops.size());
+  for (const HostLoop& loop : end.loops) {
+    out.number(loop.line);
+    out.number(loop.column);
+    out.number(loop.went_on);
+  }
   out.text(std::string(end.reached.begin(), end.reached.end()));
   out.text(end.output);
   return out.take();
@@ -118,6 +124,12 @@ LaunchEnd deserialise(std::string_view bytes) {
   }
   end.fences = in.number<std::uint64_t>();
   end.unfenced = in.text();
+  end.loops.resize(in.number<std::size_t>());
+  for (HostLoop& loop : end.loops) {
+    loop.line = in.number<unsigned>();
+    loop.column = in.number<unsigned>();
+    loop.went_on = in.number<bool>();
+  }
   for (const char mark : in.text())
     end.reached.push_back(mark != 0);
   end.output = in.text();

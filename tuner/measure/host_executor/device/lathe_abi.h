@@ -111,4 +111,11 @@ struct Place {
   unsigned entry; // the place, by index, at which its function begins
 };
 
+// A loop in the kernel's text, and what a checked kernel leaves in the loop's mark.
+struct Loop {
+  unsigned line, column;
+};
+constexpr unsigned char LOOP_EXCHANGES = 1; // the count of exchanges changed in it
+constexpr unsigned char LOOP_WENT_ON = 2;   // beside that, a thread finished three rounds of it in one go
+
 } // namespace lathe_host

@@ -51,4 +51,15 @@ struct MarkReached : llvm::PassInfoMixin<MarkReached> {
   static bool isRequired() { return true; }
 };
 
+// Every loop of the kernel's text in which threads exchange something leaves a mark, and another where it
+// went on for three rounds.
+struct MarkRounds : llvm::PassInfoMixin<MarkRounds> {
+  llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager&);
+  static bool isRequired() { return true; }
+};
+
+// Leaves a variable that whoever loads the code finds under its name.
+llvm::GlobalVariable* leave_variable(llvm::Module& module, llvm::Constant* content, const char* name,
+                                     bool is_constant);
+
 } // namespace lathe_passes

@@ -23,6 +23,15 @@ bool is_kernel_text(const llvm::Function& function) {
          base(text->getAsCString()) == base(function.getSubprogram()->getFilename());
 }
 
+llvm::GlobalVariable* leave_variable(llvm::Module& module, llvm::Constant* content, const char* name,
+                                     bool is_constant) {
+  auto* variable = new llvm::GlobalVariable(module, content->getType(), is_constant,
+                                            llvm::GlobalValue::ExternalLinkage, content, name);
+  variable->setVisibility(llvm::GlobalValue::DefaultVisibility);
+  llvm::appendToUsed(module, {variable});
+  return variable;
+}
+
 void leave_table(llvm::Module& module,
                  const std::vector<std::pair<llvm::GlobalVariable*, std::uint64_t>>& variables,
                  const char* name) {
@@ -33,11 +42,8 @@ void leave_table(llvm::Module& module,
   for (const auto& [variable, bytes] : variables)
     table.push_back(llvm::ConstantStruct::get(entry, {variable, llvm::ConstantInt::get(number, bytes)}));
   table.push_back(llvm::Constant::getNullValue(entry));
-  auto* type = llvm::ArrayType::get(entry, table.size());
-  auto* places = new llvm::GlobalVariable(module, type, true, llvm::GlobalValue::ExternalLinkage,
-                                          llvm::ConstantArray::get(type, table), name);
-  places->setVisibility(llvm::GlobalValue::DefaultVisibility);
-  llvm::appendToUsed(module, {places});
+  leave_variable(module, llvm::ConstantArray::get(llvm::ArrayType::get(entry, table.size()), table), name,
+                 true);
 }
 
 } // namespace lathe_passes
@@ -50,6 +56,7 @@ extern "C" LLVM_ATTRIBUTE_WEAK llvm::PassPluginLibraryInfo llvmGetPassPluginInfo
                   passes.addPass(lathe_passes::ListGlobals());
                   // Before the others add code that is nobody's text.
                   passes.addPass(lathe_passes::MarkReached());
+                  passes.addPass(lathe_passes::MarkRounds());
                   llvm::FunctionPassManager functions;
                   functions.addPass(lathe_passes::AnnounceAlignment());
                   functions.addPass(lathe_passes::WatchLocals());

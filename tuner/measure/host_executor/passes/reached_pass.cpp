@@ -6,7 +6,6 @@
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Transforms/Utils/ModuleUtils.h>
 
 #include <vector>
 
@@ -65,17 +64,11 @@ PreservedAnalyses MarkReached::run(Module& module, ModuleAnalysisManager&) {
   }
   if (blocks.empty())
     return PreservedAnalyses::all();
-  const auto publish = [&](Constant* content, const char* name, bool is_constant) {
-    auto* variable = new GlobalVariable(module, content->getType(), is_constant, GlobalValue::ExternalLinkage,
-                                        content, name);
-    variable->setVisibility(GlobalValue::DefaultVisibility);
-    appendToUsed(module, {variable});
-    return variable;
-  };
   Type* marks = ArrayType::get(Type::getInt8Ty(context), blocks.size());
-  GlobalVariable* reached = publish(Constant::getNullValue(marks), "lathe_reached", false);
-  publish(ConstantArray::get(ArrayType::get(word, places.size()), places), "lathe_places", true);
-  publish(ConstantInt::get(word, blocks.size()), "lathe_place_count", true);
+  GlobalVariable* reached = leave_variable(module, Constant::getNullValue(marks), "lathe_reached", false);
+  leave_variable(module, ConstantArray::get(ArrayType::get(word, places.size()), places), "lathe_places",
+                 true);
+  leave_variable(module, ConstantInt::get(word, blocks.size()), "lathe_place_count", true);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     IRBuilder<> builder(&*blocks[i]->getFirstInsertionPt());
     builder.SetCurrentDebugLocation({});
