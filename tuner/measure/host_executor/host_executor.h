@@ -150,7 +150,8 @@ struct BufferAccess {
 struct HostRace {
   std::string place;           // "buffer 'out'", "shared memory"
   bool between_blocks = false; // else within one block
-  bool is_of_writes = false;   // of different values; else of a write and a read
+  bool is_of_writes = false;   // of different values
+  bool is_of_a_read = false;   // and a write; there may be both
   std::string text;            // "a write and a read by threads 0 and 32 of a block"
 };
 

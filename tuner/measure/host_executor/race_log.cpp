@@ -124,10 +124,11 @@ void RaceLog::report(Watched& region, const Stamp& earlier, const Stamp& now, co
   for (HostRace& race : races_)
     if (race.place == region.name && race.between_blocks == between_blocks) {
       race.is_of_writes |= is_of_writes;
+      race.is_of_a_read |= !is_of_writes;
       return;
     }
   races_.push_back(
-      {region.name, between_blocks, is_of_writes,
+      {region.name, between_blocks, is_of_writes, !is_of_writes,
        between_blocks ? fmt::format("{} by thread {} of a block and another block's", what, now.thread)
                       : fmt::format("{} by threads {} and {} of a block", what, earlier.thread, now.thread)});
 }

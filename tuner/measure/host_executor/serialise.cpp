@@ -82,6 +82,7 @@ std::string serialise(const LaunchEnd& end) {
     out.text(race.place);
     out.number(race.between_blocks);
     out.number(race.is_of_writes);
+    out.number(race.is_of_a_read);
     out.text(race.text);
   }
   out.number(end.fences);
@@ -120,6 +121,7 @@ LaunchEnd deserialise(std::string_view bytes) {
     race.place = in.text();
     race.between_blocks = in.number<bool>();
     race.is_of_writes = in.number<bool>();
+    race.is_of_a_read = in.number<bool>();
     race.text = in.text();
   }
   end.fences = in.number<std::uint64_t>();

@@ -170,6 +170,60 @@ TEST(Races, OneValueFromAllIsNone) {
   EXPECT_EQ(race(watched(body("__shared__ float s; s = in[0]; out[threadIdx.x] = s;"), shape(1, 64))), "");
 }
 
+// Another thread writes what was there by chance: a reader beside it may see another value on other data.
+TEST(Races, OfEqualWritesWhereTheyCount) {
+  const auto twice = [](const std::string& between) {
+    return body("__shared__ float s; float sum = 0; for (int r = 0; r < 2; ++r) { if (threadIdx.x == 0) s = "
+                "in[0]; __syncthreads(); sum += s; " +
+                between + " } out[threadIdx.x] = sum;");
+  };
+  HostRunOptions options;
+  EXPECT_EQ(race(watched(twice(""), shape(1, 64), options)), "");
+  options.equal_writes_race = true;
+  EXPECT_THAT(race(watched(twice(""), shape(1, 64), options)), HasSubstr("shared memory"));
+  EXPECT_EQ(race(watched(twice("__syncthreads();"), shape(1, 64), options)), "");
+}
+
+// A copy that is under way writes whenever it likes, though here it arrives where it is waited for.
+TEST(Races, ACopyWritesFromWhereItIsIssued) {
+  const auto stages = [](const std::string& issued_before, const std::string& issued_behind) {
+    return "#include <cuda_pipeline.h>\n" +
+           body("__shared__ float s[2][64]; const int t = threadIdx.x; float sum = 0;\n"
+                "const auto stage = [&](int r) { __pipeline_memcpy_async(&s[r % 2][t], in + (r * 64 + t) % "
+                "n, 4); "
+                "__pipeline_commit(); };\n"
+                "stage(0);\n"
+                "for (int r = 0; r < 4; ++r) { " +
+                issued_before + " __pipeline_wait_prior(" + (issued_before.empty() ? "0" : "1") +
+                "); __syncthreads(); " + issued_behind + " sum += s[r % 2][63 - t]; }\nout[t] = sum;");
+  };
+  EXPECT_EQ(race(watched(stages("", "stage(r + 1);"), shape(1, 64))), "");
+  EXPECT_THAT(race(watched(stages("stage(r + 1);", ""), shape(1, 64))), HasSubstr("shared memory"));
+}
+
+TEST(Loops, SayWhetherTheyWentOnWhereThreadsExchangeSomething) {
+  const auto loops = [](int rounds) {
+    return watched(body("__shared__ float s[64]; float sum = 0;\n"
+                        "for (int r = 0; r < " +
+                        std::to_string(rounds) +
+                        " * n / 256; ++r) {\n"
+                        "s[threadIdx.x] = in[threadIdx.x + r]; __syncthreads();\n"
+                        "for (int i = 0; i < 2; ++i) sum += s[63 - threadIdx.x];\n"
+                        "__syncthreads(); }\n"
+                        "for (int i = 0; i < n / 64; ++i) sum += in[i];\n"
+                        "out[threadIdx.x] = sum;"),
+                   shape(1, 64))
+        .loops;
+  };
+  // Not the loop of two rounds, nor the one in which each thread is alone.
+  for (const int rounds : {2, 3}) {
+    const std::vector<HostLoop> found = loops(rounds);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].line, 3u);
+    EXPECT_EQ(found[0].went_on, rounds == 3);
+  }
+}
+
 TEST(Races, BetweenBlocks) {
   const auto result = watched(body("out[threadIdx.x] = in[blockIdx.x];"), shape(2, 8));
   ASSERT_FALSE(result.races.empty());

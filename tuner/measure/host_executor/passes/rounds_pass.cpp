@@ -36,7 +36,8 @@ std::set<const BasicBlock*> short_loops(Function& function, FunctionAnalysisMana
   auto& evolution = analyses.getResult<ScalarEvolutionAnalysis>(*copy);
   std::set<const Value*> of_copy;
   for (const Loop* loop : loops.getLoopsInPreorder())
-    if (const unsigned most = evolution.getSmallConstantMaxTripCount(loop); most > 0 && most < ROUNDS)
+    // That is how often the header is entered.
+    if (const unsigned most = evolution.getSmallConstantMaxTripCount(loop); most > 0 && most <= ROUNDS)
       of_copy.insert(loop->getHeader());
   std::set<const BasicBlock*> found;
   for (const BasicBlock& block : function)
