@@ -253,7 +253,7 @@ template <typename T, unsigned N> struct aligned_vector {
 
 constexpr float FP8_MAX = 448.0f;
 
-template <unsigned K2_BLOCK> __device__ __forceinline__ float block_max(float value) {
+template <int K2_EVERY_WARP, unsigned K2_BLOCK> __device__ __forceinline__ float block_max(float value) {
   __shared__ float warp_maxima[32];
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
@@ -263,7 +263,7 @@ template <unsigned K2_BLOCK> __device__ __forceinline__ float block_max(float va
   if (lane == 0)
     warp_maxima[warp] = value;
   __syncthreads();
-  if (warp == 0) {
+  if (K2_EVERY_WARP == 1 || (warp == 0)) {
     value = lane < (K2_BLOCK == 0 ? blockDim.x : K2_BLOCK) / 32 ? warp_maxima[lane] : 0.0f;
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2)
@@ -272,7 +272,7 @@ template <unsigned K2_BLOCK> __device__ __forceinline__ float block_max(float va
   return value;
 }
 
-template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS, int64_t K2_FIXED_D>
+template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS, int K2_EVERY_WARP, int64_t K2_FIXED_D>
 __device__ __forceinline__ void  per_token_quant_fp8_kernel(const T* __restrict__ input, __nv_fp8_e4m3* __restrict__ output,
                                            float* __restrict__ scales, const int64_t d,
                                            const int64_t num_tokens) {
@@ -300,15 +300,19 @@ __device__ __forceinline__ void  per_token_quant_fp8_kernel(const T* __restrict_
     for (int j = 0; j < K2_VEC_SIZE; ++j)
       maximum = fmaxf(maximum, fabsf(static_cast<float>(x[j])));
   }
-  maximum = block_max<K2_BLOCK>(maximum);
+  maximum = block_max<K2_EVERY_WARP, K2_BLOCK>(maximum);
 
   __shared__ float shared_scale;
+  float lathe_total = float(0);
+  if constexpr (K2_EVERY_WARP == 1)
+    lathe_total = maximum / FP8_MAX;
   if (threadIdx.x == 0) {
-    shared_scale = maximum / FP8_MAX;
-    lathe_store<K2_STORE_CACHE>(shared_scale, &scales[token]);
+    (K2_EVERY_WARP == 1 ? lathe_total : shared_scale) = maximum / FP8_MAX;
+    lathe_store<K2_STORE_CACHE>((K2_EVERY_WARP == 1 ? lathe_total : shared_scale), &scales[token]);
   }
-  __syncthreads();
-  const float inverse = 1.0f / shared_scale;
+  if constexpr (K2_EVERY_WARP == 0)
+    __syncthreads();
+  const float inverse = 1.0f / (K2_EVERY_WARP == 1 ? lathe_total : shared_scale);
 
 #pragma unroll (K2_KEEP == 0 ? K2_UNROLL_2 : K2_KEEP)
   for (int32_t i = threadIdx.x, lathe_round = 0; K2_KEEP == 0 ? i < packs : lathe_round < K2_KEEP; i += (K2_BLOCK == 0 ? blockDim.x : K2_BLOCK), ++lathe_round) {
@@ -334,7 +338,7 @@ __device__ __forceinline__ void  per_token_quant_fp8_kernel(const T* __restrict_
 }
 
 // The launch bounds of per_token_quant_fp8_kernel.
-template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS, int64_t K2_FIXED_D> struct lathe_launch_bounds {
+template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS, int K2_EVERY_WARP, int64_t K2_FIXED_D> struct lathe_launch_bounds {
   static constexpr int threads = K2_MIN_BLOCKS == 0 ? 0 : (K2_BLOCK == 0 ? 256 : K2_BLOCK);
   static constexpr int blocks =  K2_MIN_BLOCKS;
 };
@@ -342,10 +346,10 @@ template <typename T, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsi
 } // namespace kernel_2
 
 // KERNEL: 1 the first kernel, 2 the second.
-template <typename T, int KERNEL, int K1_VEC_SIZE, unsigned K1_KEEP, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS, int64_t K1_FIXED_D, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS, int64_t K2_FIXED_D>
-__global__ void __launch_bounds__((KERNEL == 1 ? kernel_1::lathe_launch_bounds<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS, K1_FIXED_D>::threads : kernel_2::lathe_launch_bounds<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS, K2_FIXED_D>::threads), (KERNEL == 1 ? kernel_1::lathe_launch_bounds<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS, K1_FIXED_D>::blocks : kernel_2::lathe_launch_bounds<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS, K2_FIXED_D>::blocks)) per_token_quant_fp8_choice(const T *__restrict input, __nv_fp8_e4m3 *__restrict output, float *__restrict scales, const int64_t d, const int64_t num_tokens) {
+template <typename T, int KERNEL, int K1_VEC_SIZE, unsigned K1_KEEP, int K1_UNROLL, int K1_UNROLL_2, int K1_LOAD_CACHE, int K1_STORE_CACHE, int K1_MIN_BLOCKS, int64_t K1_FIXED_D, int K2_VEC_SIZE, unsigned K2_BLOCK, unsigned K2_KEEP, unsigned K2_ROWS, int K2_UNROLL, int K2_UNROLL_2, int K2_LOAD_CACHE, int K2_STORE_CACHE, int K2_MIN_BLOCKS, int K2_EVERY_WARP, int64_t K2_FIXED_D>
+__global__ void __launch_bounds__((KERNEL == 1 ? kernel_1::lathe_launch_bounds<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS, K1_FIXED_D>::threads : kernel_2::lathe_launch_bounds<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS, K2_EVERY_WARP, K2_FIXED_D>::threads), (KERNEL == 1 ? kernel_1::lathe_launch_bounds<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS, K1_FIXED_D>::blocks : kernel_2::lathe_launch_bounds<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS, K2_EVERY_WARP, K2_FIXED_D>::blocks)) per_token_quant_fp8_choice(const T *__restrict input, __nv_fp8_e4m3 *__restrict output, float *__restrict scales, const int64_t d, const int64_t num_tokens) {
   if constexpr (KERNEL == 1)
     kernel_1::per_token_quant_fp8_warp_kernel<T, 8, K1_VEC_SIZE, K1_KEEP, K1_UNROLL, K1_UNROLL_2, K1_LOAD_CACHE, K1_STORE_CACHE, K1_MIN_BLOCKS, K1_FIXED_D>(input, output, scales, d, num_tokens);
   else
-    kernel_2::per_token_quant_fp8_kernel<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS, K2_FIXED_D>(input, output, scales, d, num_tokens);
+    kernel_2::per_token_quant_fp8_kernel<T, K2_VEC_SIZE, K2_BLOCK, K2_KEEP, K2_ROWS, K2_UNROLL, K2_UNROLL_2, K2_LOAD_CACHE, K2_STORE_CACHE, K2_MIN_BLOCKS, K2_EVERY_WARP, K2_FIXED_D>(input, output, scales, d, num_tokens);
 }

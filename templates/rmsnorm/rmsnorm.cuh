@@ -94,7 +94,7 @@ __host__ __device__ __forceinline__ constexpr uint32_t ceil_div(uint32_t a, uint
   return (a + b - 1) / b;
 }
 
-template <uint32_t VEC_SIZE, typename T, unsigned BLOCK_Y, unsigned KEEP, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, uint32_t FIXED_D>
+template <uint32_t VEC_SIZE, typename T, unsigned BLOCK_Y, unsigned KEEP, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int EVERY_WARP, uint32_t FIXED_D>
 __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK_Y == 0 ? 1024 : 32 * BLOCK_Y), MIN_BLOCKS) rmsnorm_kernel(const T* __restrict__ input, const T* __restrict__ weight,
                                T* __restrict__ output, const uint32_t d, const uint32_t input_stride,
                                const uint32_t output_stride, const float weight_bias, const float eps) {
@@ -133,16 +133,18 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK_Y == 0 ? 1024 : 3
   }
   warp_sums[warp] = sum_of_squares;
   __syncthreads();
-  if (warp == 0) {
+  float lathe_total = float(0);
+  if (EVERY_WARP == 1 || (warp == 0)) {
     sum_of_squares = lane < num_warps ? warp_sums[lane] : 0.f;
 #pragma unroll
     for (uint32_t offset = 16; offset > 0; offset /= 2) {
       sum_of_squares += __shfl_xor_sync(0xffffffffu, sum_of_squares, offset);
     }
-    warp_sums[0] = sum_of_squares;
+    (EVERY_WARP == 1 ? lathe_total : warp_sums[0]) = sum_of_squares;
   }
-  __syncthreads();
-  const float scale = rsqrtf(warp_sums[0] / static_cast<float>((FIXED_D == 0 ? d : FIXED_D)) + eps);
+  if constexpr (EVERY_WARP == 0)
+    __syncthreads();
+  const float scale = rsqrtf((EVERY_WARP == 1 ? lathe_total : warp_sums[0]) / static_cast<float>((FIXED_D == 0 ? d : FIXED_D)) + eps);
 
 #pragma unroll (KEEP == 0 ? UNROLL_2 : KEEP)
   for (uint32_t i = 0; KEEP == 0 ? i < rounds : i < KEEP; ++i) {
