@@ -42,7 +42,7 @@ constexpr std::array<Context, 9> contexts{{{"always", "", 0, 1},
                                            {"floor share", "floor_share", 0.5, 2},
                                            {"step", "", 0, 1}}};
 
-constexpr std::size_t knob_kinds = 9;
+constexpr std::size_t knob_kinds = static_cast<std::size_t>(KnobKind::flag) + 1;
 constexpr std::size_t direction_pairs = (direction_count + 1) * direction_count;
 constexpr std::size_t extra = 3; // whole, a site of a rule applied before, number of knobs
 
