@@ -243,8 +243,11 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
   std::map<std::string, std::string> texts;
   for (const auto& [name, text] : options.overlay)
     texts[fs::absolute(name, failure).lexically_normal().string()] = text;
-  if (!texts.contains(path.string()) && !fs::is_regular_file(path, failure))
-    return usage_error("cannot read " + file.string(), "no such file", "");
+  if (!texts.contains(path.string()) && !fs::is_regular_file(path, failure)) {
+    if (!fs::exists(path, failure))
+      return usage_error("cannot read " + file.string(), "no such file", "");
+    LATHE_CHECK(read_file(file)); // says what is there instead
+  }
   LATHE_TRY(ClangCommand command, clang_command(path, options));
 
   auto source = std::make_unique<ParsedSourceImpl>();

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <sys/stat.h>
+
 namespace lathe {
 namespace {
 
@@ -58,6 +60,29 @@ TEST_F(BadInput, UnknownCommandAndOption) {
 
 TEST_F(BadInput, MissingSource) {
   expect_sentence(lathe({"templatize", "no.cu", "--kernel", "k"}), 1, {"no.cu"});
+}
+
+TEST_F(BadInput, SourceOrTemplateThatIsNoRegularFile) {
+  ASSERT_EQ(::mkfifo((folder() / "pipe.cu").c_str(), 0600), 0);
+  std::filesystem::create_directory(folder() / "folder.cu");
+  expect_sentence(lathe({"templatize", "pipe.cu", "--kernel", "k"}), 1, {"pipe.cu", "a named pipe"});
+  expect_sentence(lathe({"templatize", "folder.cu", "--kernel", "k"}), 1, {"folder.cu", "a directory"});
+  expect_sentence(lathe({"templatize", "/dev/zero", "--kernel", "k"}), 1, {"/dev/zero", "a device"});
+  expect_sentence(lathe({"check", "pipe.cu"}), 1, {"pipe.cu", "a named pipe"});
+  make_spec();
+  nlohmann::json spec = nlohmann::json::parse(spec_text());
+  for (const auto& [file, kind] :
+       {std::pair(folder() / "pipe.cu", "a named pipe"), std::pair(folder() / "folder.cu", "a directory"),
+        std::pair(std::filesystem::path("/dev/zero"), "a device")}) {
+    nlohmann::json changed = spec;
+    changed["KernelSpecification"]["KernelFile"] = file;
+    write("search_spaces/scale.json", changed.dump());
+    expect_sentence(lathe({"check", "search_spaces/scale.json"}), 1, {file.filename().string(), kind});
+    changed = spec;
+    changed["Lathe"]["Reference"]["File"] = file;
+    write("search_spaces/scale.json", changed.dump());
+    expect_sentence(lathe({"check", "search_spaces/scale.json"}), 1, {file.filename().string(), kind});
+  }
 }
 
 TEST_F(BadInput, KernelNotFoundNamesThoseThatWere) {

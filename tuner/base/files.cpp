@@ -17,6 +17,14 @@ Error system_error(const char* verb, const fs::path& path, int code, std::string
   return {std::string("cannot ") + verb + " " + path.string(), std::strerror(code), std::move(remedy)};
 }
 
+// Of what is no regular file.
+const char* kind_of(mode_t mode) {
+  return S_ISDIR(mode)    ? "a directory"
+         : S_ISFIFO(mode) ? "a named pipe"
+         : S_ISSOCK(mode) ? "a socket"
+                          : "a device";
+}
+
 Status write_all(int descriptor, std::string_view content, const fs::path& path) {
   while (!content.empty()) {
     const ssize_t written = ::write(descriptor, content.data(), content.size());
@@ -35,13 +43,15 @@ Status write_all(int descriptor, std::string_view content, const fs::path& path)
 } // namespace
 
 Result<std::string> read_file(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A named pipe that nobody writes to is opened at once, and not waited for.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     return system_error("read", path, errno);
   struct stat info{};
-  if (::fstat(descriptor, &info) == 0 && S_ISDIR(info.st_mode)) {
+  if (::fstat(descriptor, &info) == 0 && !S_ISREG(info.st_mode)) {
     ::close(descriptor);
-    return system_error("read", path, EISDIR);
+    return Error{"cannot read " + path.string(), "it is " + std::string(kind_of(info.st_mode)),
+                 "give a regular file"};
   }
   std::string content;
   char buffer[1 << 16];

@@ -9,7 +9,8 @@
 
 namespace lathe {
 
-// The whole content of a regular file. The error names the path and the system's reason.
+// The whole content of a regular file. The error names the path and the system's reason, or what else is
+// there: a named pipe is not waited for, and a device not read.
 Result<std::string> read_file(const std::filesystem::path& path);
 
 // Writes `content` beside `path` and renames it into place, so that a reader sees the old file or the new one
