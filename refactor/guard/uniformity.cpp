@@ -51,6 +51,25 @@ bool is_number_of_warp(const Instruction& instruction) {
   }
 }
 
+// A thread's place in its block against where a warp begins: what the optimiser makes of "warp == 0".
+bool is_beside_warp(const Instruction& instruction) {
+  const auto* comparison = dyn_cast<ICmpInst>(&instruction);
+  const auto* number = comparison ? dyn_cast<ConstantInt>(comparison->getOperand(1)) : nullptr;
+  if (!number || special_register(comparison->getOperand(0)) != "tid.x")
+    return false;
+  const std::uint64_t lane = number->getValue().urem(WARP_SIZE);
+  switch (comparison->getUnsignedPredicate()) {
+  case ICmpInst::ICMP_ULT:
+  case ICmpInst::ICMP_UGE:
+    return lane == 0;
+  case ICmpInst::ICMP_UGT:
+  case ICmpInst::ICMP_ULE:
+    return lane == WARP_SIZE - 1;
+  default:
+    return false;
+  }
+}
+
 bool is_same_for_all(const Instruction& instruction, Together together,
                      const std::array<std::uint32_t, 3>& block) {
   const StringRef name = special_register(&instruction);
@@ -60,7 +79,7 @@ bool is_same_for_all(const Instruction& instruction, Together together,
   if (together == Together::block)
     return false;
   return (is_row_of_warps && (name == "tid.y" || name == "tid.z")) ||
-         ((is_row_of_warps || is_flat) && is_number_of_warp(instruction));
+         ((is_row_of_warps || is_flat) && (is_number_of_warp(instruction) || is_beside_warp(instruction)));
 }
 
 // A call of an intrinsic function that follows from its arguments alone, each a number of the result's type
