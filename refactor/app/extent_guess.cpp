@@ -114,6 +114,27 @@ public:
     return reduced(term);
   }
 
+  // A multiple of the least of two dimensions, that goes through all runs: neither alone changes it where
+  // they are equal, both together do.
+  std::optional<std::string> least() const {
+    for (std::size_t i = 0; i < names_.size(); ++i)
+      for (std::size_t j = i + 1; j < names_.size(); ++j) {
+        const auto at = [&](std::size_t run) {
+          return std::min(sizes_[run].at(names_[i]), sizes_[run].at(names_[j]));
+        };
+        const std::int64_t factor = at(0) > 0 ? touched_.front() / at(0) : 0;
+        bool fits = factor > 0, varies = false;
+        for (std::size_t run = 0; run < sizes_.size(); ++run) {
+          fits &= touched_[run] == factor * at(run);
+          varies |= touched_[run] != touched_.front();
+        }
+        if (fits && varies)
+          return fmt::format("{}min({}, {})", factor == 1 ? "" : std::to_string(factor) + " * ", names_[i],
+                             names_[j]);
+      }
+    return std::nullopt;
+  }
+
   // The product of the dimensions that it grows with, times the smallest number that has room for every run.
   Term bound() const {
     Term term = grown();
@@ -225,6 +246,8 @@ ExtentGuess guess_extent(const std::vector<Sizes>& sizes, const std::vector<std:
     }
     return {positive + negative, "seen in traced runs"};
   }
+  if (const auto least = fit.least())
+    return {*least, "seen in traced runs"};
   return {fit.bound().text(), "guessed: room for all traced runs, though they do not grow evenly"};
 }
 

@@ -22,6 +22,7 @@ struct ExtentGuess {
 //  stencil
 //    touches nx * ny - 1 elements of nx * ny.
 //  - What follows the grid rather than the sizes is a multiple of the grid.
+//  - What two equal dimensions change only together is a multiple of the least of them.
 //  - Anything else is bounded by the smallest product that has room for all runs.
 ExtentGuess guess_extent(const std::vector<std::map<std::string, std::int64_t>>& sizes,
                          const std::vector<std::int64_t>& touched,

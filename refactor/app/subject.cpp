@@ -107,6 +107,20 @@ std::map<std::string, std::int64_t> smallest(const std::vector<Problem>& problem
       ->dimensions;
 }
 
+// The same with what is one there, and more in other problems, a few: (n - 1) * stride + m does not show at
+// one column that it follows the stride.
+std::map<std::string, std::int64_t> smallest_with_few(const std::vector<Problem>& problems) {
+  constexpr std::int64_t FEW = 4;
+  std::map<std::string, std::int64_t> sizes = smallest(problems);
+  for (auto& [name, size] : sizes)
+    if (size == 1 && std::ranges::any_of(problems, [&, &wanted = name](const Problem& problem) {
+          const auto found = problem.dimensions.find(wanted);
+          return found != problem.dimensions.end() && found->second >= FEW;
+        }))
+      size = FEW;
+  return sizes;
+}
+
 std::string joined_command(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words)
@@ -132,8 +146,12 @@ Status size_buffers(Subject& subject, const ParseOptions& options) {
   if (all_known && offsets.empty())
     return Done{};
   const auto infer = [&]() -> Status {
-    LATHE_CHECK(infer_buffers(subject.raw, smallest(subject.facts.problems), fixed_directions,
-                              subject.architecture, subject.notes));
+    const std::vector<Problem>& problems = subject.facts.problems;
+    const auto few = smallest_with_few(problems), least = smallest(problems);
+    Status sized = infer_buffers(subject.raw, few, fixed_directions, subject.architecture, subject.notes);
+    if (!sized.ok() && few != least)
+      sized = infer_buffers(subject.raw, least, fixed_directions, subject.architecture, subject.notes);
+    LATHE_CHECK(std::move(sized));
     mark_written(subject.raw, fixed_directions, options, subject.notes);
     return Done{};
   };

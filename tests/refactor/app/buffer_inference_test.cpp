@@ -1,6 +1,9 @@
 // How large buffers are, seen by running the raw kernel.
 #include "refactor/app/buffer_inference.h"
 
+#include "refactor/app/subject.h"
+#include "tuner/base/files.h"
+
 #include <gmock/gmock.h>
 
 namespace lathe::refactor {
@@ -105,6 +108,32 @@ __global__ void k(unsigned char* x, const int* counts, int n) {
   EXPECT_EQ(raw.arguments[0].count.text(), "4 * n");
   EXPECT_EQ(raw.arguments[1].fill.kind, Fill::Kind::integer);
   EXPECT_EQ(raw.arguments[1].count.text(), "n");
+}
+
+// At one column nothing shows that columns are a stride apart.
+TEST(BufferInference, ColumnsThatAreAStrideApart) {
+  const auto folder = TemporaryFolder::create("stride");
+  ASSERT_TRUE(folder.ok());
+  SubjectRequest request;
+  request.source = folder->path() / "copy.cu";
+  request.kernel = "copy";
+  ASSERT_TRUE(write_file(request.source, R"(
+__global__ void copy(const float* from, int ld, float* to, int rows, int columns) {
+  const int row = blockIdx.x * blockDim.x + threadIdx.x, column = blockIdx.y;
+  if (row < rows) to[column * rows + row] = from[column * ld + row];
+}
+void launch(const float* from, int ld, float* to, int rows, int columns) {
+  copy<<<dim3((rows + 63) / 64, columns), 64>>>(from, ld, to, rows, columns);
+}
+)")
+                  .ok());
+  const auto source = ParsedSource::parse(request.source, {});
+  ASSERT_TRUE(source.ok());
+  const auto subject = prepare_subject(request, **source);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  const std::vector<std::string> names = subject->raw.arguments.front().count.names();
+  EXPECT_THAT(names, testing::IsSupersetOf({"columns", "ld"}));
+  EXPECT_THAT(subject->notes, testing::Not(testing::Contains(testing::HasSubstr("do not grow evenly"))));
 }
 
 } // namespace

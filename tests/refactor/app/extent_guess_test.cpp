@@ -46,6 +46,13 @@ TEST(ExtentGuess, Products) {
   EXPECT_EQ(guess(plane, [](const Sizes&) { return std::int64_t{256}; }).count, "256");
 }
 
+TEST(ExtentGuess, TheLeastOfTwoSizes) {
+  EXPECT_EQ(guess({{"count", 48}, {"room", 48}},
+                  [](const Sizes& s) { return 4 * std::min(s.at("count"), s.at("room")); })
+                .count,
+            "4 * min(count, room)");
+}
+
 TEST(ExtentGuess, StencilTouchesLessThanThePlane) {
   EXPECT_EQ(guess(plane, [](const Sizes& s) { return s.at("nx") * s.at("ny") - 1; }).count, "nx * ny");
   EXPECT_EQ(guess(plane, [](const Sizes& s) { return s.at("nx") * (s.at("ny") - 1) - 1; }).count, "nx * ny");
