@@ -53,12 +53,18 @@ Status RawCandidateBuilder::choose_site() {
   }
   if (has_site_ || overridden)
     return Done{};
+  // Other names would be sizes that the kernel knows nothing of.
+  std::string sizes;
+  for (const KernelParameter& parameter : kernel_.parameters)
+    if (parameter.is_integer && !parameter.is_enumeration)
+      sizes += (sizes.empty() ? "" : ", ") + parameter.name;
+  const std::string example = sizes.empty() ? "num_tokens" : sizes.substr(0, sizes.find(','));
   return Error{"cannot read how " + kernel_.name + " is launched", why,
-               kernel_.launches.empty()
-                   ? "name the file that does with --launcher, or give the launch with --grid and --block "
-                     "(and --shared), "
-                     "such as --grid num_tokens --block 256"
-                   : "give it with --grid and --block (and --shared), such as --grid num_tokens --block 256"};
+               (kernel_.launches.empty()
+                    ? "name the file that does with --launcher, or give the launch with --grid and --block "
+                      "(and --shared)"
+                    : std::string("give it with --grid and --block (and --shared)")) +
+                   (sizes.empty() ? "" : " over " + sizes) + ", such as --grid " + example + " --block 256"};
 }
 
 Status RawCandidateBuilder::geometry() {

@@ -168,6 +168,10 @@ Status size_buffers(Subject& subject, const ParseOptions& options) {
 
 // What to do about a name that is not known: most often a header was not found.
 std::string what_is_missing(ParsedSource& source) {
+  for (const std::string& error : source.errors())
+    if (const std::size_t at = error.find("#error "); at != std::string::npos)
+      return "define with -- -D NAME=VALUE what '" + error.substr(at) + "' (" +
+             error.substr(0, error.rfind(':', at)) + ") asks for";
   for (const std::string& header : source.missing_headers())
     return "add the folder of '" + header +
            "', which was not found, with -- -I FOLDER, or the macro that it lacks";

@@ -9,6 +9,7 @@
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/FrontendAction.h>
 #include <clang/Frontend/Utils.h>
+#include <clang/Lex/LexDiagnostic.h>
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
 #include <clang/Lex/PreprocessorOptions.h>
@@ -44,6 +45,8 @@ public:
       return;
     ParseError error;
     error.message = message.str().str();
+    if (info.getID() == clang::diag::err_pp_hash_error)
+      error.message = "#error " + error.message;
     error.text = error.message;
     if (info.hasSourceManager() && info.getLocation().isValid()) {
       clang::SourceManager& sources = info.getSourceManager();
