@@ -1,5 +1,7 @@
 #include "refactor/app/launcher_search.h"
 
+#include "refactor/app/files_near.h"
+#include "refactor/app/nearby_definitions.h"
 #include "tuner/base/files.h"
 
 #include <algorithm>
@@ -11,58 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Enough for a repository's kernels; a whole source tree of a framework is not read.
-constexpr std::size_t MOST_FILES = 2000, MOST_FOUND = 3, MOST_ENTRIES = 50000;
-// Folders above the kernel's own whose trees are searched: csrc/common/cuda/k.cuh is launched in
-// csrc/pytorch/cuda/k.cu.
-constexpr int FOLDERS_ABOVE = 3;
-constexpr std::uintmax_t MOST_BYTES = 1 << 20;
+constexpr std::size_t MOST_FOUND = 3;
 
-bool may_launch(const fs::path& file) {
-  static const std::vector<std::string> extensions{".cu", ".cuh", ".h", ".hpp", ".inl"};
-  std::error_code failure;
-  return std::ranges::find(extensions, file.extension().string()) != extensions.end() &&
-         fs::is_regular_file(file, failure) && fs::file_size(file, failure) <= MOST_BYTES;
-}
-
-void add_tree(const fs::path& folder, std::vector<fs::path>& files) {
-  std::error_code failure;
-  const std::set<fs::path> known(files.begin(), files.end());
-  std::vector<fs::path> found;
-  std::size_t entries = 0;
-  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, failure),
-       end;
-       !failure && at != end; at.increment(failure)) {
-    if (at->path().filename().string().starts_with('.') || at.depth() > 2 * FOLDERS_ABOVE)
-      at.disable_recursion_pending();
-    if (may_launch(at->path()) && !known.contains(at->path()))
-      found.push_back(at->path());
-    if (++entries > MOST_ENTRIES || files.size() + found.size() >= MOST_FILES)
-      break;
-  }
-  std::ranges::sort(found);
-  files.insert(files.end(), found.begin(), found.end());
-}
-
-bool is_root_of_repository(const fs::path& folder) {
-  std::error_code failure;
-  return fs::exists(folder / ".git", failure);
-}
-
-// Of `own`'s folder, then of the trees of the folders above it as far as its repository goes; the nearest
-// first.
-std::vector<fs::path> files_near(const fs::path& own) {
-  fs::path folder = own.parent_path();
-  std::vector<fs::path> files;
-  add_tree(folder, files);
-  for (int above = 0; above < FOLDERS_ABOVE && files.size() < MOST_FILES && !is_root_of_repository(folder) &&
-                      folder.has_relative_path() && folder.parent_path().has_relative_path();
-       ++above) {
-    folder = folder.parent_path();
-    add_tree(folder, files);
-  }
-  std::erase(files, own);
-  return files;
+std::vector<fs::path> files_that_launch(const fs::path& own) {
+  return files_near(own, {".cu", ".cuh", ".h", ".hpp", ".inl"});
 }
 
 } // namespace
@@ -72,7 +26,7 @@ std::vector<fs::path> including_files(const fs::path& source) {
   const fs::path own = fs::absolute(source, failure).lexically_normal();
   const std::string name = own.filename().string();
   std::vector<fs::path> found;
-  for (const fs::path& file : files_near(own)) {
+  for (const fs::path& file : files_that_launch(own)) {
     if (found.size() == MOST_FOUND)
       break;
     const auto text = read_file(file);
@@ -102,7 +56,7 @@ std::vector<fs::path> launching_files(const fs::path& source, const std::string&
   // wrapper.
   const std::regex mention("\\b" + kernel + "\\b");
   std::vector<fs::path> found, mentioning;
-  for (const fs::path& file : files_near(own)) {
+  for (const fs::path& file : files_that_launch(own)) {
     if (found.size() == MOST_FOUND)
       break;
     const auto text = read_file(file);
@@ -124,14 +78,59 @@ std::vector<fs::path> launching_files(const fs::path& source, const std::string&
   return found.empty() ? mentioning : found;
 }
 
+namespace {
+
+bool is_readable(const LaunchSite& site) {
+  return site.unreadable.empty();
+}
+
+} // namespace
+
+void complete_launches(ParsedSource& source, const KernelInfo& kernel, const ParseOptions& options,
+                       std::vector<LaunchSite>& launches, std::vector<std::string>& notes) {
+  const auto first = std::ranges::find_if(launches, is_readable);
+  if (launches.empty() || (first != launches.end() && !asks_elsewhere(source, kernel, *first)))
+    return;
+  std::vector<std::string> launchers{kernel.name};
+  for (const LaunchSite& site : launches)
+    if (std::ranges::find(launchers, site.launcher) == launchers.end())
+      launchers.push_back(site.launcher);
+  NearbyDefinitions defined(source.file(), options);
+  std::vector<LaunchSite> completed = launches_through(source, kernel, defined, launchers);
+  if (std::ranges::any_of(completed, is_readable)) {
+    launches = std::move(completed);
+    notes.insert(notes.end(), defined.notes().begin(), defined.notes().end());
+    return;
+  }
+  if (first != launches.end())
+    return;
+  // Its grid comes from a caller in another file.
+  NearbyDefinitions others(source.file(), options, &source);
+  launchers.erase(launchers.begin());
+  const std::vector<std::string> called = others.with_those_handing_on(launchers);
+  for (const fs::path& file : others.calling(called)) {
+    const auto caller = ParsedSource::parse(file, options);
+    if (!caller.ok())
+      continue;
+    completed = launches_through(**caller, kernel, others, called);
+    if (std::ranges::none_of(completed, is_readable))
+      continue;
+    launches = std::move(completed);
+    notes.push_back("launched as in " + file.filename().string() + " (say otherwise with --launcher)");
+    notes.insert(notes.end(), others.notes().begin(), others.notes().end());
+    return;
+  }
+}
+
 Result<std::vector<LaunchSite>> launches_in(const fs::path& file, const KernelInfo& kernel,
-                                            const ParseOptions& options) {
+                                            const ParseOptions& options, std::vector<std::string>& notes) {
   LATHE_TRY(const std::unique_ptr<ParsedSource> source, ParsedSource::parse(file, options));
   for (const KernelInfo& known : find_kernels(*source)) {
     if (known.qualified_name != kernel.qualified_name ||
         known.parameters.size() != kernel.parameters.size() || known.launches.empty())
       continue;
     std::vector<LaunchSite> launches = known.launches;
+    complete_launches(*source, known, options, launches, notes);
     for (LaunchSite& site : launches) {
       std::map<std::string, std::string> arguments;
       for (std::size_t i = 0; i < known.parameters.size(); ++i)

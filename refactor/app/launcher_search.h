@@ -15,9 +15,15 @@ std::vector<std::filesystem::path> launching_files(const std::filesystem::path& 
 // Files of the same places whose text includes `source`; the nearest first, at most a few.
 std::vector<std::filesystem::path> including_files(const std::filesystem::path& source);
 
+// Reads the launches of `kernel`, which `source` declares, again where what they need stands in other files:
+// functions that compute the grid or a size of it, and callers that hand the launcher its grid. What was read
+// where goes to `notes`. Launches stay as they are where that makes none of them readable.
+void complete_launches(ParsedSource& source, const KernelInfo& kernel, const ParseOptions& options,
+                       std::vector<LaunchSite>& launches, std::vector<std::string>& notes);
+
 // The kernel's launches as `file` has them, the arguments named after the kernel's own parameters. Fails
 // where the file does not parse or launches no kernel of that qualified name.
 Result<std::vector<LaunchSite>> launches_in(const std::filesystem::path& file, const KernelInfo& kernel,
-                                            const ParseOptions& options);
+                                            const ParseOptions& options, std::vector<std::string>& notes);
 
 } // namespace lathe::refactor

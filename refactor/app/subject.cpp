@@ -179,20 +179,25 @@ std::string what_is_missing(ParsedSource& source) {
 }
 
 // Where the kernel's own file does not launch it, another one is asked.
-Status find_launches(const SubjectRequest& request, KernelInfo& kernel, std::vector<std::string>& notes) {
+Status find_launches(const SubjectRequest& request, ParsedSource& source, KernelInfo& kernel,
+                     std::vector<std::string>& notes) {
   if (!request.launcher.empty()) {
-    LATHE_TRY(kernel.launches, launches_in(request.launcher, kernel, request.parse));
+    LATHE_TRY(kernel.launches, launches_in(request.launcher, kernel, request.parse, notes));
     return Done{};
   }
-  if (!kernel.launches.empty() || (!request.launch.grid.empty() && !request.launch.block.empty()))
+  if (!request.launch.grid.empty() && !request.launch.block.empty())
     return Done{};
+  if (!kernel.launches.empty()) {
+    complete_launches(source, kernel, request.parse, kernel.launches, notes);
+    return Done{};
+  }
   // A header's own launcher may need what stands before the header where it is included.
   std::vector<fs::path> files = launching_files(request.source, kernel.name);
   for (fs::path& file : including_files(request.source))
     if (std::ranges::find(files, file) == files.end())
       files.push_back(std::move(file));
   for (const fs::path& file : files)
-    if (auto launches = launches_in(file, kernel, request.parse); launches.ok()) {
+    if (auto launches = launches_in(file, kernel, request.parse, notes); launches.ok()) {
       kernel.launches = std::move(*launches);
       notes.push_back(
           fmt::format("launched as in {} (say otherwise with --launcher)", file.filename().string()));
@@ -235,7 +240,7 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
   if (fs::absolute(source.file()).lexically_normal() != fs::absolute(request.source).lexically_normal())
     notes.push_back(fmt::format("read as a part of {}, which includes it: {} alone is not whole",
                                 source.file().filename().string(), request.source.filename().string()));
-  LATHE_CHECK(find_launches(request, kernel, notes));
+  LATHE_CHECK(find_launches(request, source, kernel, notes));
   return kernel;
 }
 

@@ -18,8 +18,6 @@ using namespace host_syntax;
 
 namespace {
 
-constexpr int MOST_CALLS = 100; // that a launcher's calls lead to: helpers that call helpers multiply
-
 // What a method is called on; null where it is none, or called on the object that it stands in.
 const Expr* callee_object(const Expr* callee) {
   if (const auto* access = dyn_cast<MemberExpr>(callee))
@@ -208,8 +206,13 @@ HostValue HostReader::call_named(const CallExpr* called) {
   if (function == "getTensorInfo" && written.size() == 1)
     return tensor_info(written[0]);
   if (const auto* access = dyn_cast<MemberExpr>(callee);
-      access && !isa<CXXConversionDecl>(access->getMemberDecl()))
-    return method(access->getBase(), function, written, called->getType());
+      access && !isa<CXXConversionDecl>(access->getMemberDecl())) {
+    if (const auto followed = call_method(access, written))
+      return *followed;
+    HostValue value = method(access->getBase(), function, written, called->getType());
+    note_asked(dyn_cast<CXXMethodDecl>(access->getMemberDecl()), written, value);
+    return value;
+  }
   if (isa<MemberExpr>(callee)) // a conversion operator
     return evaluate(cast<MemberExpr>(callee)->getBase());
   if (const auto* access = dyn_cast<CXXDependentScopeMemberExpr>(callee);
@@ -277,33 +280,14 @@ HostValue HostReader::call_named(const CallExpr* called) {
         if (described && described->getNumParams() == arguments.size() && described->hasBody())
           body = described;
       }
-  if (body && !body->hasAttr<CUDAGlobalAttr>()) {
-    const bool launches_for_others =
-        std::any_of(arguments.begin(), arguments.end(), [](const HostValue& value) {
-          return value.kind == HostValue::Kind::kernel || value.kind == HostValue::Kind::closure;
-        });
-    const QualType result = body->getReturnType();
-    const bool number = is_integer(result) && !result->isEnumeralType();
-    const bool picks_kernel = result->isFunctionPointerType();
-    if (launches_for_others || number || picks_kernel || is_dim3(result)) {
-      const std::size_t before = launches.size();
-      const HostValue value = call_function(body, arguments);
-      if (!launches_for_others) // its launches are read where they stand
-        launches.resize(std::min(before, launches.size()));
-      if (value.kind != HostValue::Kind::unknown)
-        return value;
-    }
-  }
+  if (body && !body->hasAttr<CUDAGlobalAttr>())
+    if (const auto value = call_function(body, arguments, written))
+      return *value;
   if (const auto rounded = round_by_name(function, arguments))
     return *rounded;
   for (const HostValue& argument : arguments)
     called_elsewhere(argument);
-  // What a function writes through a pointer is known to the running program only.
-  for (const HostValue& argument : arguments)
-    if (argument.kind == HostValue::Kind::address &&
-        argument.variable->getType()->isIntegralOrEnumerationType())
-      frame_.variables[argument.variable] =
-          HostValue::integer(unique_name(argument.text, owner_of(argument.variable)));
+  set_by_call(body, arguments, written);
   if (!called->getType().isNull() && called->getType()->isIntegralOrEnumerationType() && !function.empty()) {
     bool readable = true;
     std::string key = function + "(";
@@ -313,35 +297,13 @@ HostValue HostReader::call_named(const CallExpr* called) {
       const bool is_element = i < written.size() && isa<ArraySubscriptExpr>(plain(written[i]));
       key += (is_element ? text(written[i]) : arguments[i].text) + ",";
     }
-    if (readable)
-      return query(key + ")", function);
+    if (readable) {
+      HostValue value = query(key + ")", function);
+      note_asked(body, written, value);
+      return value;
+    }
   }
   return HostValue::unknown("", object_name(called));
-}
-
-HostValue HostReader::call_function(const FunctionDecl* function, std::vector<HostValue> arguments) {
-  const FunctionDecl* definition = nullptr;
-  if (depth_ >= CALL_DEPTH || !function->hasBody(definition) ||
-      !source_.is_user_file(definition->getLocation()) || ++calls_ > MOST_CALLS)
-    return HostValue::unknown("");
-  Frame outer = frame_;
-  frame_.returned.clear();
-  frame_.path.clear();
-  for (unsigned i = 0; i < definition->getNumParams() && i < arguments.size(); ++i) {
-    HostValue argument = arguments[i];
-    if (argument.kind == HostValue::Kind::address &&
-        definition->getParamDecl(i)->getType()->isReferenceType())
-      argument = variable(argument.variable);
-    frame_.variables[definition->getParamDecl(i)] = std::move(argument);
-  }
-  ++depth_;
-  functions_.push_back(definition);
-  execute(definition->getBody());
-  functions_.pop_back();
-  --depth_;
-  HostValue result = returned_value(frame_.returned);
-  frame_ = std::move(outer);
-  return result;
 }
 
 HostValue HostReader::call_closure(const LambdaExpr* closure, const std::vector<HostValue>& arguments) {

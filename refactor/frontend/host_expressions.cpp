@@ -55,8 +55,8 @@ std::string device_property(const std::string& member) {
 
 } // namespace
 
-HostReader::HostReader(ParsedSourceImpl& source)
-    : source_(source), context_(source.ast().getASTContext()), sizes_(source) {}
+HostReader::HostReader(ParsedSourceImpl& source, OtherDefinitions* others)
+    : source_(source), others_(others), context_(source.ast().getASTContext()), sizes_(source) {}
 
 std::string HostReader::text(const Stmt* statement) const {
   const SourceManager& sources = context_.getSourceManager();
@@ -194,6 +194,8 @@ HostValue HostReader::evaluate_plain(const Expr* e) {
     return name(reference);
   if (isa<UnresolvedLookupExpr>(e))
     return kernel_reference(e);
+  if (isa<CXXThisExpr>(e))
+    return frame_.receiver;
   if (const auto* dependent = dyn_cast<DependentScopeDeclRefExpr>(e))
     return static_member(dependent->getQualifier(), dependent->getDeclName().getAsString());
   if (const auto* size = dyn_cast<UnaryExprOrTypeTraitExpr>(e))
@@ -559,6 +561,19 @@ HostValue HostReader::subscript(const Expr* base, const Expr* index, QualType ty
     if (!at.text.empty() && std::isdigit(static_cast<unsigned char>(at.text.front())) &&
         at.binding == BIND_PRIMARY && position < object.elements.size())
       return object.elements[position];
+  }
+  // kernels[width - 1]<<<...>>> launches each of them, under the condition that it is the one.
+  if (object.kind == HostValue::Kind::list && at.is_integer() && !object.elements.empty() &&
+      std::ranges::all_of(object.elements,
+                          [](const HostValue& element) { return element.kind == HostValue::Kind::kernel; })) {
+    HostValue picked = object.elements.front();
+    picked.kernels.clear();
+    for (std::size_t i = 0; i < object.elements.size(); ++i)
+      for (KernelReference kernel : object.elements[i].kernels) {
+        kernel.conditions.push_back(combine(BO_EQ, at, HostValue::integer(std::to_string(i))).text);
+        picked.kernels.push_back(std::move(kernel));
+      }
+    return picked;
   }
   const std::string of = object.text.empty() ? object_name(base) : object.text;
   if (at.is_integer() && !of.empty() && is_integer(type))

@@ -308,6 +308,7 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
                         SourceLocation location) {
   LaunchRecord launch;
   launch.kernel = kernel;
+  launch.context = &context_;
   launch.location = location;
   LaunchSite& site = launch.site;
   site.text = std::move(text);
@@ -324,6 +325,14 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
     if (parsed.ok()) {
       into = value.text;
       texts.push_back(into);
+      for (const std::string& condition : value.assumes) {
+        if (!contains(site.conditions, condition))
+          site.conditions.push_back(condition);
+        const std::string sentence =
+            fmt::format("{} is read as where {} holds: what it is otherwise cannot be read", what, condition);
+        if (!contains(site.assumed, sentence))
+          site.assumed.push_back(sentence);
+      }
     } else {
       site.unreadable.push_back(
           what + ": " +
@@ -382,6 +391,10 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
   for (const auto& [name, value] : fixed_sizes_)
     if (contains(site.dimensions, name))
       site.fixed_sizes[name] = value;
+  for (const auto* sides : {&site.grid, &site.block})
+    for (const std::string& side : *sides)
+      launch.asks_elsewhere |= std::ranges::any_of(
+          identifiers(side), [&](const std::string& word) { return asked_.contains(word); });
   for (const auto& [name, place] : left_by_loops_)
     if (contains(site.dimensions, name))
       site.assumed.push_back(fmt::format(
@@ -395,7 +408,7 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
   // The same text met again, for another type of a dispatch macro or another case of a switch.
   const SourceManager& sources = context_.getSourceManager();
   for (LaunchRecord& known : launches)
-    if (known.kernel == launch.kernel &&
+    if (known.kernel == launch.kernel && known.context == &context_ &&
         sources.getSpellingLoc(known.location) == sources.getSpellingLoc(location) &&
         known.site.grid == site.grid && known.site.block == site.block &&
         known.site.shared_bytes == site.shared_bytes && known.site.arguments == site.arguments) {

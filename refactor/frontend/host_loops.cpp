@@ -65,6 +65,17 @@ private:
   }
 };
 
+// The launches that a statement has, closures left out.
+class LaunchCalls : public RecursiveASTVisitor<LaunchCalls> {
+public:
+  std::vector<SourceLocation> found;
+
+  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr* call) {
+    found.push_back(call->getBeginLoc());
+    return true;
+  }
+};
+
 } // namespace
 
 void HostReader::forget(const Stmt* statement, const std::string& why, bool as_sizes) {
@@ -168,6 +179,38 @@ bool HostReader::round_in_loop(const Expr* condition, const Expr* step, const St
   return true;
 }
 
+void HostReader::read_later_rounds(const ForStmt& loop, const Frame& first, std::size_t recorded) {
+  constexpr int MOST_ROUNDS = 16;
+  LaunchCalls calls;
+  calls.TraverseStmt(const_cast<Stmt*>(loop.getBody()));
+  const auto is_known = [&](SourceLocation location, std::size_t end) {
+    return std::any_of(launches.begin() + static_cast<std::ptrdiff_t>(std::min(recorded, end)),
+                       launches.begin() + static_cast<std::ptrdiff_t>(end), [&](const LaunchRecord& launch) {
+                         return launch.context == &context_ && launch.location == location;
+                       });
+  };
+  const auto is_left = [&] {
+    return std::ranges::any_of(calls.found,
+                               [&](SourceLocation location) { return !is_known(location, launches.size()); });
+  };
+  if (!is_left() || !loop.getCond() || !loop.getInc())
+    return;
+  frame_ = first;
+  for (int round = 0; round < MOST_ROUNDS && is_left(); ++round) {
+    const HostValue again = evaluate(loop.getCond());
+    if (!again.is_number() || again.text == "false" || again.text == "0" ||
+        decided_for_all_sizes(again.text) == false)
+      return;
+    const std::size_t known = launches.size();
+    if (execute(loop.getBody()) == Flow::returns)
+      return;
+    for (std::size_t i = launches.size(); i-- > known;)
+      if (is_known(launches[i].location, known))
+        launches.erase(launches.begin() + static_cast<std::ptrdiff_t>(i));
+    evaluate(loop.getInc());
+  }
+}
+
 void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
   const auto* counted = dyn_cast<ForStmt>(loop);
   const auto* repeated = dyn_cast<WhileStmt>(loop);
@@ -204,6 +247,8 @@ void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
       forget(loop, why, true);
     execute(body);
   }
+  if (counted)
+    read_later_rounds(*counted, before, recorded);
   frame_.path.resize(std::min(path, frame_.path.size()));
   if (frame_.returned.size() > returned) {
     frame_.returned.resize(returned);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "refactor/frontend/host_value.h"
+#include "refactor/frontend/other_definitions.h"
 #include "refactor/frontend/parsed_source.h"
 #include "refactor/frontend/source_sizes.h"
 
@@ -19,13 +20,16 @@ namespace lathe::refactor {
 // One launch as found on one path through a launcher.
 struct LaunchRecord {
   KernelReference kernel;
+  const clang::ASTContext* context = nullptr; // that the location belongs to
   clang::SourceLocation location;
   LaunchSite site;
+  bool asks_elsewhere = false; // a function that this file only declares decides its grid or block
 };
 
 class HostReader {
 public:
-  explicit HostReader(ParsedSourceImpl& source);
+  // `others`: where functions are looked for that this source only declares; null: nowhere.
+  explicit HostReader(ParsedSourceImpl& source, OtherDefinitions* others = nullptr);
 
   // Follows the function's body; the launches are appended to `launches`.
   void read(const clang::FunctionDecl* launcher);
@@ -46,6 +50,12 @@ private:
     std::vector<HostValue> path;                           // conditions that hold here
     std::vector<Returned> returned;                        // of the function being called
     std::vector<std::pair<HostValue, std::int64_t>> cases; // enclosing switch subjects and the case taken
+    HostValue receiver;                                    // what `this` is in the method being called
+  };
+  // What a call comes to, and what its parameters, or what they point to, are at its end.
+  struct Outcome {
+    HostValue result;
+    std::vector<HostValue> left;
   };
 
   // host_expressions.cpp
@@ -80,7 +90,6 @@ private:
 
   // host_calls.cpp
   HostValue call_named(const clang::CallExpr* call);
-  HostValue call_function(const clang::FunctionDecl* function, std::vector<HostValue> arguments);
   HostValue call_closure(const clang::LambdaExpr* closure, const std::vector<HostValue>& arguments);
   // closure.operator()<true, 4>(...): the closure's own template parameters are what is written there.
   HostValue call_instance(const clang::LambdaExpr* closure,
@@ -93,6 +102,30 @@ private:
   void visit_children(const clang::Stmt* statement);
   // A closure that goes to code that is not read is called there, once, with what is not known.
   void called_elsewhere(const HostValue& value);
+
+  // host_functions.cpp
+  // A call of a function that may decide a launch, followed; `written`: the arguments as the call has them,
+  // for what the function sets through references. Nothing where nothing becomes known by it.
+  std::optional<HostValue> call_function(const clang::FunctionDecl* function,
+                                         const std::vector<HostValue>& arguments,
+                                         llvm::ArrayRef<const clang::Expr*> written,
+                                         const HostValue& receiver = {});
+  // The same for a method that computes with what it is given, or of an object without a name.
+  std::optional<HostValue> call_method(const clang::MemberExpr* access,
+                                       llvm::ArrayRef<const clang::Expr*> written);
+  Outcome run_body(const clang::FunctionDecl* definition, const std::vector<HostValue>& arguments,
+                   const HostValue& receiver);
+  // Remembers that a number was asked of a function without a body, which computes it from sizes.
+  void note_asked(const clang::FunctionDecl* function, llvm::ArrayRef<const clang::Expr*> written,
+                  const HostValue& value);
+  // What a function that is not followed may have set is not known any more.
+  void set_by_call(const clang::FunctionDecl* function, const std::vector<HostValue>& arguments,
+                   llvm::ArrayRef<const clang::Expr*> written);
+
+  // host_elsewhere.cpp
+  // A function that another file defines, read there.
+  std::optional<Outcome> call_elsewhere(const clang::FunctionDecl* function, std::vector<HostValue> arguments,
+                                        const HostValue& receiver);
 
   // host_statements.cpp
   void read_once(const clang::FunctionDecl* launcher, bool loops_leave_sizes);
@@ -120,6 +153,9 @@ private:
   // host_loops.cpp
   bool unroll_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
   void execute_loop(const clang::Stmt* loop, const clang::Stmt* body);
+  // A switch over what a loop changes takes other ways in later rounds: these are read while launches of its
+  // body are left that no round came to. `first`: what holds in the first round.
+  void read_later_rounds(const clang::ForStmt& loop, const Frame& first, std::size_t recorded);
   // `while (n % tile != 0) n++;`: true where the loop is that, and n is a multiple now.
   bool round_in_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
   // Of what the statement changes nothing is known any more; `as_sizes`: integers are sizes of their own.
@@ -148,6 +184,7 @@ private:
   static std::string callee_name(const clang::CallExpr* call);
 
   ParsedSourceImpl& source_;
+  OtherDefinitions* others_;
   clang::ASTContext& context_;
   SourceSizes sizes_;
   std::map<std::string, std::int64_t> fixed_sizes_; // dimension -> what the text has for it
@@ -162,9 +199,10 @@ private:
   std::set<const clang::Stmt*> not_unrolled_;                      // bodies of loops without a known end
   bool loops_leave_sizes_ = false;                   // integers that a loop changes are sizes behind it
   std::map<std::string, std::string> left_by_loops_; // these, with the loop's line
-  int rounds_ = 0;                                   // of loops that were read round by round
-  int calls_ = 0;                                    // of functions that were read where they are called
-  std::string program_arguments_;                    // how many main() has, where it is what is read
+  std::set<std::string> asked_;   // dimensions that functions without a body were asked for
+  int rounds_ = 0;                // of loops that were read round by round
+  int calls_ = 0;                 // of functions that were read where they are called
+  std::string program_arguments_; // how many main() has, where it is what is read
   int depth_ = 0;
 };
 

@@ -53,6 +53,7 @@ void HostReader::read_once(const FunctionDecl* launcher, bool loops_leave_sizes)
   left_by_loops_.clear();
   frame_ = Frame();
   queries_.clear();
+  asked_.clear();
   names_.clear();
   bound_.clear();
   open_arguments_.clear();
@@ -241,8 +242,17 @@ HostValue* HostReader::place(const Expr* target) {
     const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
     return variable ? &frame_.variables[variable] : nullptr;
   }
+  // *grid and grid->x, where the pointer is the address of a variable.
+  const auto pointed_at = [&](const Expr* pointer) -> HostValue* {
+    const HostValue value = evaluate(pointer);
+    return value.kind == HostValue::Kind::address ? &frame_.variables[value.variable] : nullptr;
+  };
+  if (const auto* indirect = dyn_cast<UnaryOperator>(target))
+    return indirect->getOpcode() == UO_Deref ? pointed_at(indirect->getSubExpr()) : nullptr;
   if (const auto* member = dyn_cast<MemberExpr>(target)) {
-    HostValue* object = place(member->getBase());
+    HostValue* object = member->isArrow() ? pointed_at(member->getBase()) : nullptr;
+    if (!object)
+      object = place(member->getBase());
     if (!object)
       return nullptr;
     if (object->kind == HostValue::Kind::unknown)
@@ -300,12 +310,24 @@ HostValue HostReader::kept_in(const VarDecl* variable, HostValue value,
   for (const auto& [key, name] : queries_)
     if (!queries.contains(key))
       fresh.push_back(key);
+  // What functions of other files make of sizes besides is what they were read for.
+  const auto is_fresh = [&](const std::string& name) {
+    return std::ranges::any_of(fresh, [&](const std::string& key) { return queries_[key] == name; });
+  };
+  if (const auto parsed = Expression::parse(value.text);
+      others_ && parsed.ok() && !std::ranges::all_of(parsed->names(), is_fresh))
+    return value;
   const bool is_one = fresh.size() == 1 && value.text == queries_[fresh[0]];
+  const bool is_asked =
+      std::ranges::any_of(fresh, [&](const std::string& key) { return asked_.contains(queries_[key]); });
   queries_ = queries;
   names_ = names;
-  if (!is_one)
-    return dimension(variable);
-  return HostValue::integer(queries_[fresh[0]] = dimension(variable).text);
+  HostValue kept = dimension(variable);
+  if (is_one)
+    queries_[fresh[0]] = kept.text;
+  if (is_asked)
+    asked_.insert(kept.text);
+  return kept;
 }
 
 void HostReader::merge(const HostValue& condition, const State& yes, const State& no,
@@ -314,6 +336,8 @@ void HostReader::merge(const HostValue& condition, const State& yes, const State
   for (const auto& [variable, value] : yes) {
     const auto other = no.find(variable);
     merged[variable] = other == no.end() ? value : choose(condition, value, other->second, why);
+    if (other != no.end() && (is_size(variable->getType()) || is_dim3(variable->getType())))
+      merged[variable] = readable_way(condition, value, other->second, std::move(merged[variable]));
     // `if (argc > 1) n = atoi(argv[1]);`
     if (!program_arguments_.empty() && merged[variable].is_integer() && is_size(variable->getType()) &&
         mentions(merged[variable].text, program_arguments_))

@@ -87,6 +87,16 @@ HostValue folded(HostValue value) {
 
 } // namespace
 
+namespace {
+
+void inherit(HostValue& value, const HostValue& from) {
+  for (const std::string& condition : from.assumes)
+    if (std::find(value.assumes.begin(), value.assumes.end(), condition) == value.assumes.end())
+      value.assumes.push_back(condition);
+}
+
+} // namespace
+
 std::string bound(const HostValue& value, int binding) {
   return value.binding < binding ? fmt::format("({})", value.text) : value.text;
 }
@@ -123,6 +133,8 @@ HostValue combine(BinaryOperatorKind operation, const HostValue& left, const Hos
   const int left_binding = comparison ? BIND_SHIFT : described->binding;
   result.text = fmt::format("{} {} {}", bound(left, left_binding), described->sign,
                             bound(right, comparison ? BIND_SHIFT : described->binding + 1));
+  inherit(result, left);
+  inherit(result, right);
   return folded(std::move(result));
 }
 
@@ -192,7 +204,29 @@ HostValue choose(const HostValue& condition, const HostValue& yes, const HostVal
                                         BIND_CONDITIONAL);
   if (yes.kind == HostValue::Kind::real || no.kind == HostValue::Kind::real)
     result.kind = HostValue::Kind::real;
+  for (const HostValue* part : {&condition, &yes, &no})
+    inherit(result, *part);
   return limited(std::move(result));
+}
+
+HostValue readable_way(const HostValue& condition, const HostValue& yes, const HostValue& no,
+                       HostValue chosen) {
+  if (!condition.is_number())
+    return chosen;
+  using enum HostValue::Kind;
+  if (chosen.kind == structure && yes.kind == structure && no.kind == structure) {
+    for (auto& [name, member] : chosen.members)
+      if (const auto a = yes.members.find(name), b = no.members.find(name);
+          a != yes.members.end() && b != no.members.end())
+        member = readable_way(condition, a->second, b->second, member);
+    return chosen;
+  }
+  if (chosen.kind != unknown || yes.is_integer() == no.is_integer())
+    return chosen;
+  HostValue kept = yes.is_integer() ? yes : no;
+  inherit(kept, condition);
+  kept.assumes.push_back((yes.is_integer() ? condition : negate(condition)).text);
+  return kept;
 }
 
 HostValue call(const std::string& function, const std::vector<HostValue>& arguments) {
@@ -202,7 +236,15 @@ HostValue call(const std::string& function, const std::vector<HostValue>& argume
       return HostValue::unknown(argument.why);
     list += (list.empty() ? "" : ", ") + argument.text;
   }
-  return folded(HostValue::integer(function + "(" + list + ")"));
+  HostValue result = HostValue::integer(function + "(" + list + ")");
+  for (const HostValue& argument : arguments)
+    inherit(result, argument);
+  return folded(std::move(result));
+}
+
+bool follows_size(const HostValue& value) {
+  return value.is_integer() && !is_constant(value) &&
+         value.text.find_first_not_of("-0123456789") != std::string::npos;
 }
 
 bool is_constant(const HostValue& condition) {

@@ -60,6 +60,8 @@ struct HostValue {
   const clang::LambdaExpr* closure = nullptr;
   const clang::VarDecl* variable = nullptr;
   std::string bytes; // of what a pointer was given by cudaMalloc, as a Lathe expression
+  // Conditions under which a number is this one; where they do not hold it cannot be read.
+  std::vector<std::string> assumes;
 
   bool is_integer() const { return kind == Kind::integer; }
   bool is_number() const { return kind == Kind::integer || kind == Kind::real; }
@@ -94,7 +96,13 @@ HostValue combine(clang::BinaryOperatorKind operation, const HostValue& left, co
 // readable.
 HostValue choose(const HostValue& condition, const HostValue& yes, const HostValue& no,
                  const std::string& why);
+// `chosen` of the same choice; where it cannot be read but one of the two ways is a number, that way, which
+// assumes the condition then.
+HostValue readable_way(const HostValue& condition, const HostValue& yes, const HostValue& no,
+                       HostValue chosen);
 HostValue negate(const HostValue& condition);
+// An integer that is no number that is written out.
+bool follows_size(const HostValue& value);
 // Whether the truth value is known.
 bool is_constant(const HostValue& condition);
 // "min(a, b)".

@@ -1,4 +1,4 @@
-#include "refactor/frontend/host_reader.h"
+#include "refactor/frontend/kernel_launches.h"
 #include "refactor/frontend/pointer_casts.h"
 
 #include <clang/AST/ASTContext.h>
@@ -261,47 +261,6 @@ private:
   ASTContext& context_;
 };
 
-// The template arguments of the instances that are explicit specialisations, or of the others.
-std::vector<std::vector<std::string>> instances_of(const FunctionDecl& kernel, bool is_specialised) {
-  std::vector<std::vector<std::string>> instances;
-  const FunctionTemplateDecl* described = kernel.getDescribedFunctionTemplate();
-  if (!described)
-    return instances;
-  for (const FunctionDecl* instance : described->specializations())
-    if (const TemplateArgumentList* arguments = instance->getTemplateSpecializationArgs();
-        arguments &&
-        (instance->getTemplateSpecializationKind() == TSK_ExplicitSpecialization) == is_specialised)
-      instances.push_back(HostReader::texts(arguments->asArray(), kernel.getASTContext()));
-  return instances;
-}
-
-// Reads every host function of the user's files that mentions a launch.
-class LauncherFinder : public RecursiveASTVisitor<LauncherFinder> {
-public:
-  LauncherFinder(ParsedSourceImpl& source, HostReader& reader) : source_(source), reader_(reader) {}
-
-  bool TraverseDecl(Decl* declaration) {
-    return (declaration && source_.is_elsewhere(*declaration)) ||
-           RecursiveASTVisitor::TraverseDecl(declaration);
-  }
-  bool TraverseStmt(Stmt*) { return true; }
-
-  bool VisitFunctionDecl(FunctionDecl* function) {
-    if (!function->doesThisDeclarationHaveABody() || function->isTemplateInstantiation() ||
-        function->hasAttr<CUDAGlobalAttr>() ||
-        function->isDependentContext() !=
-            (function->getDescribedFunctionTemplate() || function->getParent()->isDependentContext()) ||
-        (function->hasAttr<CUDADeviceAttr>() && !function->hasAttr<CUDAHostAttr>()))
-      return true;
-    reader_.read(function);
-    return true;
-  }
-
-private:
-  ParsedSourceImpl& source_;
-  HostReader& reader_;
-};
-
 // "name:line" chooses between kernels of one name.
 bool matches(const KernelInfo& kernel, const std::string& wanted) {
   // What stands in a namespace without a name is named as if it stood around it.
@@ -322,28 +281,12 @@ std::vector<KernelInfo> find_kernels(ParsedSource& source) {
   ParsedSourceImpl& parsed = implementation(source);
   KernelFinder finder(parsed);
   finder.TraverseDecl(parsed.ast().getASTContext().getTranslationUnitDecl());
-  HostReader reader(parsed);
-  LauncherFinder(parsed, reader).TraverseDecl(parsed.ast().getASTContext().getTranslationUnitDecl());
-  for (LaunchRecord& launch : reader.launches)
+  for (LaunchRecord& launch : host_launches(parsed, nullptr))
     for (KernelInfo& kernel : finder.kernels)
       if (kernel.declaration->getCanonicalDecl() == launch.kernel.kernel)
-        kernel.launches.push_back(launch.site);
-  for (KernelInfo& kernel : finder.kernels) {
-    // A launch inside a template has no types of its own: the file's instantiations of the kernel are its.
-    const std::vector<std::vector<std::string>> all = instances_of(*kernel.declaration, false);
-    kernel.specialised = instances_of(*kernel.declaration, true);
-    const auto is_specialised = [&](const std::vector<std::string>& arguments) {
-      return std::ranges::find(kernel.specialised, arguments) != kernel.specialised.end();
-    };
-    // What launches a specialisation launches another kernel.
-    std::erase_if(kernel.launches,
-                  [&](const LaunchSite& site) { return is_specialised(site.template_arguments); });
-    for (LaunchSite& site : kernel.launches) {
-      std::erase_if(site.instances, is_specialised);
-      if (site.instances.empty())
-        site.instances = all;
-    }
-  }
+        kernel.launches.push_back(std::move(launch.site));
+  for (KernelInfo& kernel : finder.kernels)
+    settle_instances(kernel);
   // A declaration whose parameters differ from the definition's is no kernel of its own.
   std::set<std::string> defined;
   for (const KernelInfo& kernel : finder.kernels)

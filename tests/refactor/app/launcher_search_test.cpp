@@ -50,12 +50,13 @@ TEST_F(LauncherSearch, ArgumentsAreNamedAfterTheKernelsOwnParameters) {
   ASSERT_TRUE(source.ok());
   const auto kernel = find_kernel(**source, "scale");
   ASSERT_TRUE(kernel.ok());
-  const auto launches = launches_in(folder_->path() / "ops/launch.cu", *kernel, {});
+  std::vector<std::string> notes;
+  const auto launches = launches_in(folder_->path() / "ops/launch.cu", *kernel, {}, notes);
   ASSERT_TRUE(launches.ok()) << launches.error().sentence();
   ASSERT_EQ(launches->size(), 1u);
   EXPECT_EQ(launches->front().block[0], "128");
   EXPECT_EQ(launches->front().arguments.at("n"), "count");
-  EXPECT_FALSE(launches_in(folder_->path() / "kernels/other.cu", *kernel, {}).ok());
+  EXPECT_FALSE(launches_in(folder_->path() / "kernels/other.cu", *kernel, {}, notes).ok());
 }
 
 TEST_F(LauncherSearch, ASubjectIsLaunchedAsInTheFileThatWasFound) {
@@ -162,6 +163,95 @@ TEST_F(LauncherSearch, AHeaderWithALauncherIsReadWhereItIsUsed) {
   EXPECT_EQ(subject->raw.launch.block[0].text(), "64");
   EXPECT_THAT(subject->raw.instance, HasSubstr("Twice"));
   EXPECT_THAT(subject->notes, Contains(HasSubstr("read as a part of use.cu")));
+}
+
+TEST_F(LauncherSearch, AGridIsComputedByAnotherFile) {
+  write("ops/grid.h", "dim3 grid_for(unsigned long n);\n");
+  write("ops/grid.c", "#include \"grid.h\"\n"
+                      "#define THREADS 512\n"
+                      "dim3 grid_for(unsigned long n) {\n"
+                      "  unsigned long blocks = (n - 1) / THREADS + 1;\n"
+                      "  dim3 grid = {(unsigned)blocks, 1, 1};\n"
+                      "  return grid;\n"
+                      "}\n");
+  write("ops/twice.cu", "#include \"grid.h\"\n"
+                        "__global__ void twice(float* x, int n) {\n"
+                        "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                        "  if (i < n) { x[i] *= 2; }\n"
+                        "}\n"
+                        "void run(float* x, int n) { twice<<<grid_for(n), 512>>>(x, n); }\n");
+  SubjectRequest request;
+  request.source = folder_->path() / "ops/twice.cu";
+  request.kernel = "twice";
+  const auto source = ParsedSource::parse(request.source, {});
+  ASSERT_TRUE(source.ok());
+  const auto subject = extract_subject(request, **source);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_EQ(subject->raw.launch.grid[0].text(), "(n - 1) / 512 + 1");
+  EXPECT_THAT(subject->notes, Contains("grid_for as in grid.c"));
+}
+
+TEST_F(LauncherSearch, AMethodOfAnotherFileSaysHowManyBlocks) {
+  write("ops/runtime.h", "struct Runtime { int blocks(int n) const; int threads; };\n");
+  write("ops/runtime.cpp", "#include \"runtime.h\"\n"
+                           "int Runtime::blocks(int n) const { return (n + threads - 1) / threads; }\n");
+  write("ops/thrice.cu", "#include \"runtime.h\"\n"
+                         "__global__ void thrice(float* x, int n) {\n"
+                         "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                         "  if (i < n) { x[i] *= 3; }\n"
+                         "}\n"
+                         "void run(const Runtime& runtime, float* x, int n) {\n"
+                         "  const int blocks = runtime.blocks(n);\n"
+                         "  thrice<<<blocks, runtime.threads>>>(x, n);\n"
+                         "}\n");
+  SubjectRequest request;
+  request.source = folder_->path() / "ops/thrice.cu";
+  request.kernel = "thrice";
+  const auto source = ParsedSource::parse(request.source, {});
+  ASSERT_TRUE(source.ok());
+  const auto subject = extract_subject(request, **source);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_THAT(subject->raw.launch.grid[0].names(), testing::UnorderedElementsAre("n", "runtime_threads"));
+}
+
+TEST_F(LauncherSearch, ACallerInAnotherFileHandsTheGridOver) {
+  write("ops/wrap.h", "void half_f(dim3 grid, dim3 block, float* x, int n);\n"
+                      "inline void half_of(dim3 grid, dim3 block, float* x, int n) {\n"
+                      "  half_f(grid, block, x, n);\n"
+                      "}\n");
+  write("ops/half.cu", "#include \"wrap.h\"\n"
+                       "__global__ void half_kernel(float* x, int n) {\n"
+                       "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                       "  if (i < n) { x[i] /= 2; }\n"
+                       "}\n"
+                       "void half_f(dim3 grid, dim3 block, float* x, int n) {\n"
+                       "  half_kernel<<<grid, block>>>(x, n);\n"
+                       "}\n");
+  write("ops/shape.cc", "void shape(int n, dim3* grid, dim3* block) {\n"
+                        "  *block = dim3(128);\n"
+                        "  *grid = dim3((n + 127) / 128);\n"
+                        "}\n");
+  write("ops/vector.cc", "#include \"wrap.h\"\n"
+                         "void shape(int n, dim3* grid, dim3* block);\n"
+                         "struct Vector {\n"
+                         "  float* data;\n"
+                         "  int dim;\n"
+                         "  void halve() {\n"
+                         "    dim3 grid, block;\n"
+                         "    shape(dim, &grid, &block);\n"
+                         "    half_of(grid, block, data, dim);\n"
+                         "  }\n"
+                         "};\n");
+  SubjectRequest request;
+  request.source = folder_->path() / "ops/half.cu";
+  request.kernel = "half_kernel";
+  const auto source = ParsedSource::parse(request.source, {});
+  ASSERT_TRUE(source.ok());
+  const auto subject = extract_subject(request, **source);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_EQ(subject->raw.launch.block[0].text(), "128");
+  ASSERT_EQ(subject->raw.dimensions.size(), 1u);
+  EXPECT_THAT(subject->notes, Contains(HasSubstr("launched as in vector.cc")));
 }
 
 } // namespace

@@ -16,35 +16,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-std::vector<LaunchSite> launches(const std::string& text, const std::string& kernel = "k",
-                                 bool is_whole = true) {
-  static std::vector<std::unique_ptr<ParsedSource>> kept;
-  kept.push_back(parse_text(text));
-  if (!kept.back())
-    return {};
-  EXPECT_EQ(kept.back()->errors().empty(), is_whole);
-  const auto found = find_kernel(*kept.back(), kernel);
-  if (!found.ok()) {
-    ADD_FAILURE() << found.error().sentence();
-    return {};
-  }
-  return found->launches;
-}
-
-std::int64_t value_of(const std::string& expression, const std::map<std::string, std::int64_t>& names) {
-  const auto parsed = Expression::parse(expression);
-  if (!parsed.ok()) {
-    ADD_FAILURE() << expression;
-    return -1;
-  }
-  const auto value = parsed->evaluate_integer([&](std::string_view name) -> std::optional<Value> {
-    const auto found = names.find(std::string(name));
-    return found == names.end() ? std::nullopt : std::optional<Value>(found->second);
-  });
-  EXPECT_TRUE(value.ok()) << expression << ": " << value.error().sentence();
-  return value.ok() ? *value : -1;
-}
-
 TEST(Launch, LoopsThatDoubleAreChoices) {
   const auto sites = launches(R"(
 __global__ void k(float* x, int n) {}

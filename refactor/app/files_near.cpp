@@ -1,0 +1,65 @@
+#include "refactor/app/files_near.h"
+
+#include <algorithm>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Enough for a repository's kernels; a whole source tree of a framework is not read.
+constexpr std::size_t MOST_FILES = 2000, MOST_ENTRIES = 50000;
+// Folders above the kernel's own whose trees are searched: csrc/common/cuda/k.cuh is launched in
+// csrc/pytorch/cuda/k.cu.
+constexpr int FOLDERS_ABOVE = 3;
+constexpr std::uintmax_t MOST_BYTES = 1 << 20;
+
+bool is_one_of(const fs::path& file, const std::vector<std::string>& extensions) {
+  std::error_code failure;
+  return std::ranges::find(extensions, file.extension().string()) != extensions.end() &&
+         fs::is_regular_file(file, failure) && fs::file_size(file, failure) <= MOST_BYTES;
+}
+
+void add_tree(const fs::path& folder, const std::vector<std::string>& extensions,
+              std::vector<fs::path>& files) {
+  std::error_code failure;
+  const std::set<fs::path> known(files.begin(), files.end());
+  std::vector<fs::path> found;
+  std::size_t entries = 0;
+  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, failure),
+       end;
+       !failure && at != end; at.increment(failure)) {
+    if (at->path().filename().string().starts_with('.') || at.depth() > 2 * FOLDERS_ABOVE)
+      at.disable_recursion_pending();
+    if (is_one_of(at->path(), extensions) && !known.contains(at->path()))
+      found.push_back(at->path());
+    if (++entries > MOST_ENTRIES || files.size() + found.size() >= MOST_FILES)
+      break;
+  }
+  std::ranges::sort(found);
+  files.insert(files.end(), found.begin(), found.end());
+}
+
+bool is_root_of_repository(const fs::path& folder) {
+  std::error_code failure;
+  return fs::exists(folder / ".git", failure);
+}
+
+} // namespace
+
+std::vector<fs::path> files_near(const fs::path& own, const std::vector<std::string>& extensions) {
+  fs::path folder = own.parent_path();
+  std::vector<fs::path> files;
+  add_tree(folder, extensions, files);
+  for (int above = 0; above < FOLDERS_ABOVE && files.size() < MOST_FILES && !is_root_of_repository(folder) &&
+                      folder.has_relative_path() && folder.parent_path().has_relative_path();
+       ++above) {
+    folder = folder.parent_path();
+    add_tree(folder, extensions, files);
+  }
+  std::erase(files, own);
+  return files;
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,16 @@
+// The files of a repository around one of its files.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// Files with these extensions (".cu") of `own`'s folder, then of the trees of a few folders above it as far
+// as its repository goes; the nearest first, without `own` itself. Very large files, and those beyond some
+// thousands, are left out.
+std::vector<std::filesystem::path> files_near(const std::filesystem::path& own,
+                                              const std::vector<std::string>& extensions);
+
+} // namespace lathe::refactor

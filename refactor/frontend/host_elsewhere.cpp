@@ -1,0 +1,96 @@
+// Functions that another file defines: read there, with what is known of their arguments here.
+#include "refactor/frontend/host_reader.h"
+#include "refactor/frontend/host_syntax.h"
+
+#include <clang/AST/RecursiveASTVisitor.h>
+
+namespace lathe::refactor {
+
+using namespace clang;
+using namespace host_syntax;
+
+namespace {
+
+// The function of that name and as many parameters that has a body in the user's part of a source.
+class DefinitionFinder : public RecursiveASTVisitor<DefinitionFinder> {
+public:
+  DefinitionFinder(ParsedSourceImpl& source, const FunctionDecl& wanted)
+      : source_(source), name_(wanted.getQualifiedNameAsString()), parameters_(wanted.getNumParams()) {}
+
+  const FunctionDecl* found = nullptr;
+
+  bool TraverseDecl(Decl* declaration) {
+    return (declaration && source_.is_elsewhere(*declaration)) ||
+           RecursiveASTVisitor::TraverseDecl(declaration);
+  }
+  bool TraverseStmt(Stmt*) { return true; }
+  bool VisitFunctionDecl(FunctionDecl* function) {
+    if (function->doesThisDeclarationHaveABody() && function->getNumParams() == parameters_ &&
+        !function->isDependentContext() && function->getQualifiedNameAsString() == name_)
+      found = function;
+    return found == nullptr;
+  }
+
+private:
+  ParsedSourceImpl& source_;
+  std::string name_;
+  unsigned parameters_;
+};
+
+// A closure means nothing in another file.
+HostValue without_closures(const HostValue& value) {
+  return value.kind == HostValue::Kind::closure ? HostValue::unknown("", value.text) : value;
+}
+
+} // namespace
+
+std::optional<HostReader::Outcome> HostReader::call_elsewhere(const FunctionDecl* function,
+                                                              std::vector<HostValue> arguments,
+                                                              const HostValue& receiver) {
+  if (!others_ || !function->getIdentifier() || !source_.is_user_file(function->getLocation()))
+    return std::nullopt;
+  for (HostValue& argument : arguments)
+    argument = without_closures(argument);
+  for (ParsedSource* other : others_->defining(function->getNameAsString())) {
+    ParsedSourceImpl& source = implementation(*other);
+    if (&source == &source_)
+      continue;
+    DefinitionFinder finder(source, *function);
+    finder.TraverseDecl(source.ast().getASTContext().getTranslationUnitDecl());
+    if (!finder.found)
+      continue;
+    HostReader reader(source, others_);
+    reader.launcher_ = launcher_;
+    reader.program_arguments_ = program_arguments_;
+    reader.names_ = names_;
+    reader.queries_ = queries_;
+    reader.asked_ = asked_;
+    reader.fixed_sizes_ = fixed_sizes_;
+    reader.open_arguments_ = open_arguments_;
+    reader.left_by_loops_ = left_by_loops_;
+    reader.loops_leave_sizes_ = loops_leave_sizes_;
+    reader.rounds_ = rounds_;
+    reader.calls_ = calls_;
+    reader.depth_ = depth_;
+    for (const HostValue& argument : arguments)
+      if (argument.kind == HostValue::Kind::address)
+        reader.frame_.variables[argument.variable] = without_closures(variable(argument.variable));
+    Outcome outcome = reader.run_body(finder.found, arguments, receiver);
+    outcome.result = without_closures(outcome.result);
+    for (HostValue& value : outcome.left)
+      value = without_closures(value);
+    names_ = std::move(reader.names_);
+    queries_ = std::move(reader.queries_);
+    asked_ = std::move(reader.asked_);
+    fixed_sizes_ = std::move(reader.fixed_sizes_);
+    left_by_loops_ = std::move(reader.left_by_loops_);
+    rounds_ = reader.rounds_;
+    calls_ = reader.calls_;
+    for (LaunchRecord& launch : reader.launches)
+      launches.push_back(std::move(launch));
+    return outcome;
+  }
+  return std::nullopt;
+}
+
+} // namespace lathe::refactor
