@@ -254,5 +254,36 @@ TEST_F(LauncherSearch, ACallerInAnotherFileHandsTheGridOver) {
   EXPECT_THAT(subject->notes, Contains(HasSubstr("launched as in vector.cc")));
 }
 
+TEST_F(LauncherSearch, ALaunchThatCannotBeReadNamesTheSizesThatItMayBeGivenOver) {
+  write("ops/alone.cu",
+        "__global__ void alone(float* x, int rows, float by) { x[threadIdx.x * rows] = by; }\n");
+  SubjectRequest request;
+  request.source = folder_->path() / "ops/alone.cu";
+  request.kernel = "alone";
+  const auto source = ParsedSource::parse(request.source, {});
+  ASSERT_TRUE(source.ok());
+  const auto subject = extract_subject(request, **source);
+  ASSERT_FALSE(subject.ok());
+  EXPECT_THAT(subject.error().sentence(), HasSubstr("over rows, such as --grid rows"));
+}
+
+TEST_F(LauncherSearch, AnErrorThatAsksForAMacroIsQuoted) {
+  write("ops/wide.cu", "#ifdef WIDTH\n"
+                       "using Wide = float;\n"
+                       "#else\n"
+                       "#error WIDTH must be 32 or 64\n"
+                       "#endif\n"
+                       "__global__ void wide(Wide* x) { x[threadIdx.x] = 0; }\n"
+                       "void run(float* x) { wide<<<1, 32>>>(x); }\n");
+  SubjectRequest request;
+  request.source = folder_->path() / "ops/wide.cu";
+  request.kernel = "wide";
+  const auto source = ParsedSource::parse(request.source, {});
+  ASSERT_TRUE(source.ok());
+  const auto subject = extract_subject(request, **source);
+  ASSERT_FALSE(subject.ok());
+  EXPECT_THAT(subject.error().sentence(), HasSubstr("#error WIDTH must be 32 or 64"));
+}
+
 } // namespace
 } // namespace lathe::refactor
