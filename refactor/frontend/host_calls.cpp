@@ -277,7 +277,9 @@ HostValue HostReader::call_named(const CallExpr* called) {
     if (const auto* overloads = dyn_cast<UnresolvedLookupExpr>(callee))
       for (const NamedDecl* candidate : overloads->decls()) {
         const auto* described = candidate->getUnderlyingDecl()->getAsFunction();
-        if (described && described->getNumParams() == arguments.size() && described->hasBody())
+        // What has a body here goes before what another file may define.
+        if (described && described->getNumParams() == arguments.size() &&
+            (described->hasBody() || (others_ && !body)))
           body = described;
       }
   if (body && !body->hasAttr<CUDAGlobalAttr>())

@@ -233,13 +233,14 @@ TEST_F(LauncherSearch, ACallerInAnotherFileHandsTheGridOver) {
                         "}\n");
   write("ops/vector.cc", "#include \"wrap.h\"\n"
                          "void shape(int n, dim3* grid, dim3* block);\n"
-                         "struct Vector {\n"
-                         "  float* data;\n"
+                         "template <typename Real> struct Vector {\n"
+                         "  Real* data;\n"
                          "  int dim;\n"
+                         "  int size() const { return dim; }\n"
                          "  void halve() {\n"
                          "    dim3 grid, block;\n"
-                         "    shape(dim, &grid, &block);\n"
-                         "    half_of(grid, block, data, dim);\n"
+                         "    shape(size(), &grid, &block);\n"
+                         "    half_of(grid, block, data, size());\n"
                          "  }\n"
                          "};\n");
   SubjectRequest request;
