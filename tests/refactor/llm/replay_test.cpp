@@ -46,12 +46,11 @@ TEST_P(Replay, EndsAsItShould) {
 
 INSTANTIATE_TEST_SUITE_P(
     Recorded, Replay,
-    testing::Values(
-        Recorded{"router_gemm", "router_gemm_kernel", {"answer 1 of 4 (Claude): accepted"}},
-        // Refused when they were recorded, for barriers that none of their configurations needs: a second
-        // answer follows in the transcripts.
-        Recorded{"layer_norm", "layer_norm_kernel", {"answer 1 of 4 (Claude): accepted"}},
-        Recorded{"gather_pages", "gather_pages_kernel", {"answer 1 of 4 (Claude): accepted"}}),
+    testing::Values(Recorded{"router_gemm", "router_gemm_kernel", {"answer 1 of 4 (Claude): accepted"}},
+                    // Refused when they were recorded, for barriers that none of their configurations needs:
+                    // a second answer follows in the transcripts.
+                    Recorded{"layer_norm", "layer_norm_kernel", {"answer 1 of 4 (Claude): accepted"}},
+                    Recorded{"gather_pages", "gather_pages_kernel", {"answer 1 of 4 (Claude): accepted"}}),
     [](const testing::TestParamInfo<Recorded>& recorded) { return std::string(recorded.param.name); });
 
 } // namespace
