@@ -224,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {{SCALE_BODY, "  asm volatile(\"membar.gl;\");\n" + SCALE_BODY}},
                 {},
                 "effects"},
-        Mistake{"DropsTheBarrier", "row_norm", {{"  __syncthreads();\n", ""}}, {}, "synchronisation"},
+        Mistake{"DropsTheBarrier", "row_norm", {{"  __syncthreads();\n", ""}}, {}, "differential"},
         Mistake{"DivergentBarrier",
                 "row_norm",
                 {{"  __syncthreads();\n", "  if (threadIdx.x < 32) __syncthreads();\n"}},
