@@ -138,7 +138,8 @@ private:
     std::int64_t least = 0, most = 1;
     while (!is_enough(most)) {
       least = most;
-      if ((most *= 2) > MOST_TIMES)
+      most *= 2;
+      if (most > MOST_TIMES)
         return std::nullopt;
     }
     while (most - least > 1)
@@ -255,8 +256,9 @@ private:
     const double begin = std::floor(static_cast<double>(at) * ratio) - BESIDE,
                  end = std::ceil(static_cast<double>(at + 1) * ratio) + BESIDE;
     std::vector<std::uint64_t> around;
-    for (double each = std::max(begin, 0.0); each < std::min(end, static_cast<double>(raw)); ++each)
-      around.push_back(static_cast<std::uint64_t>(each));
+    const auto last = std::min(static_cast<std::uint64_t>(end), raw);
+    for (auto each = static_cast<std::uint64_t>(std::max(begin, 0.0)); each < last; ++each)
+      around.push_back(each);
     return around;
   }
 

@@ -293,8 +293,8 @@ private:
     if (!result || is_shared(result))
       return refuse("the helper's result does not go to a variable", only);
     const std::vector<const Stmt*> siblings = statements_of(view_.parent(statement));
-    for (auto next = std::ranges::find(siblings, statement);
-         next != siblings.end() && ++next != siblings.end();) {
+    const auto own = std::ranges::find(siblings, statement);
+    for (auto next = own == siblings.end() ? own : std::next(own); next != siblings.end(); ++next) {
       if (isa<DeclStmt>(*next) && !has_call(*next))
         continue;
       const auto* branch = dyn_cast<IfStmt>(*next);

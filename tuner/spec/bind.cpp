@@ -291,7 +291,7 @@ Result<KnobValues> default_knobs(const Workload& workload) {
                    value.error());
     // As the list spells it, so that a space finds it: 4.0 of a real division is the value 4.
     const Value* listed = spec::find_value(knob.values, *value);
-    values.push_back(listed ? *listed : std::move(*value));
+    values.push_back(listed ? *listed : *value);
   }
   return values;
 }
