@@ -51,6 +51,20 @@ MissingBarriers missing_barriers(const JudgedPair& subject) {
   return found;
 }
 
+namespace {
+
+// The configuration whatever the size: an instance with a fixed size is another one at each.
+std::string key_of(const Configuration& configuration) {
+  std::string key;
+  for (const Value& value : configuration.knobs)
+    key += lathe::to_string(value) + " ";
+  for (const auto& [name, dtype] : configuration.workload->types)
+    key += name + "=" + dtype + " ";
+  return key;
+}
+
+} // namespace
+
 void BarrierRuns::note(const Configuration& configuration, const Workload& workload,
                        const TrialResult& result) {
   if (std::ranges::any_of(workload.buffers, [](const Workload::Buffer& buffer) {
@@ -59,7 +73,7 @@ void BarrierRuns::note(const Configuration& configuration, const Workload& workl
     return;
   const std::uint64_t threads = threads_of(configuration.template_launch);
   const std::lock_guard lock(mutex_);
-  std::uint64_t& most = threads_[configuration.template_instance];
+  std::uint64_t& most = threads_[key_of(configuration)];
   most = std::max(most, threads);
   if (threads <= WARP)
     return;
@@ -70,7 +84,7 @@ void BarrierRuns::note(const Configuration& configuration, const Workload& workl
 std::string BarrierRuns::gap(const std::vector<const Configuration*>& configurations) const {
   const std::lock_guard lock(mutex_);
   for (const Configuration* configuration : configurations) {
-    const auto found = threads_.find(configuration->template_instance);
+    const auto found = threads_.find(key_of(*configuration));
     if (found == threads_.end() ||
         (found->second <= WARP && threads_of(configuration->template_launch) > WARP))
       return "no run of several warps at " + configuration->text();

@@ -35,7 +35,7 @@ public:
 
 private:
   mutable std::mutex mutex_;
-  std::map<std::string, std::uint64_t> threads_; // of a block at most, by the template's instance
+  std::map<std::string, std::uint64_t> threads_; // of a block at most, by the configuration
   // By line and column: loops in which threads of several warps exchange something, and whether one went on.
   std::map<std::pair<unsigned, unsigned>, bool> loops_;
 };
