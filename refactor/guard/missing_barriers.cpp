@@ -29,6 +29,16 @@ std::string obstacle_in(const CodeFacts& code, const SourceFacts& source) {
   return updates ? "updates global memory by atomic operations" : "";
 }
 
+// The configuration whatever the size: an instance with a fixed size is another one at each.
+std::string key_of(const Configuration& configuration) {
+  std::string key;
+  for (const Value& value : configuration.knobs)
+    key += lathe::to_string(value) + " ";
+  for (const auto& [name, dtype] : configuration.workload->types)
+    key += name + "=" + dtype + " ";
+  return key;
+}
+
 } // namespace
 
 MissingBarriers missing_barriers(const JudgedPair& subject) {
@@ -50,20 +60,6 @@ MissingBarriers missing_barriers(const JudgedPair& subject) {
   }
   return found;
 }
-
-namespace {
-
-// The configuration whatever the size: an instance with a fixed size is another one at each.
-std::string key_of(const Configuration& configuration) {
-  std::string key;
-  for (const Value& value : configuration.knobs)
-    key += lathe::to_string(value) + " ";
-  for (const auto& [name, dtype] : configuration.workload->types)
-    key += name + "=" + dtype + " ";
-  return key;
-}
-
-} // namespace
 
 void BarrierRuns::note(const Configuration& configuration, const Workload& workload,
                        const TrialResult& result) {

@@ -175,9 +175,7 @@ private:
       const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
       if (!variable || is_shared(variable) || variable == result || variable->isConstexpr())
         return;
-      const Stmt* declared = declaration_of(variable, branch);
-      const bool is_own = declared && view_.within(branch->getThen(), declared);
-      if (!is_own &&
+      if (!declares(branch->getThen(), variable) &&
           (isa<ParmVarDecl>(variable) ? view_.is_modified(variable) || variable->getType()->isPointerType()
                                       : !is_of_lane(reference)))
         problem = variable->getNameAsString();
@@ -199,14 +197,12 @@ private:
     return true;
   }
 
-  // The statement that declares a variable inside the branch, or null.
-  const Stmt* declaration_of(const VarDecl* variable, const IfStmt* branch) const {
-    const Stmt* found = nullptr;
-    view_.visit(branch->getThen(), [&](const Stmt* part) {
+  bool declares(const Stmt* root, const VarDecl* variable) const {
+    bool found = false;
+    view_.visit(root, [&](const Stmt* part) {
       if (const auto* declaration = dyn_cast<DeclStmt>(part))
         for (const Decl* declared : declaration->decls())
-          if (declared == variable)
-            found = part;
+          found |= declared == variable;
     });
     return found;
   }
@@ -298,8 +294,7 @@ private:
       if (isa<DeclStmt>(*next) && !has_call(*next))
         continue;
       const auto* branch = dyn_cast<IfStmt>(*next);
-      if (!branch || branch->getElse() || !selects_threads(branch->getCond()) || !find_store(branch, found) ||
-          view_.parent(found.store) == nullptr)
+      if (!branch || branch->getElse() || !selects_threads(branch->getCond()) || !find_store(branch, found))
         return refuse("no thread leaves the helper's result in shared memory", *next);
       for (const Stmt* above = view_.parent(found.store); above && above != branch;
            above = view_.parent(above))

@@ -62,8 +62,8 @@ private:
       before(*branch, fmt::format("if constexpr ({} == 1)\n{}  {} = {};", name,
                                   indentation(text, branch->begin), total, value));
     }
-    before(*barrier, fmt::format("if constexpr ({} == 0)", name));
-    proposal.edits.push_back(insert(barrier->begin, "  "));
+    proposal.edits.push_back(insert(barrier->begin, fmt::format("if constexpr ({} == 0)\n{}  ", name,
+                                                                indentation(text, barrier->begin))));
     for (const Expr* use : found.uses)
       if (const auto range = view.range(use->getSourceRange()))
         proposal.edits.push_back(
