@@ -1,4 +1,5 @@
 // cache-hints: loads and stores of global memory take their cache policy from a knob.
+#include "refactor/knobs/global_accesses.h"
 #include "refactor/rewrite/rule_support.h"
 
 #include <clang/AST/DeclCXX.h>
@@ -62,85 +63,6 @@ template <int CACHE, class V, class W> __device__ __forceinline__ void lathe_sto
 }
 )";
 
-struct Access {
-  const Expr* place = nullptr;           // p[i] or *p
-  const BinaryOperator* store = nullptr; // place = value
-  const ParmVarDecl* pointer = nullptr;
-};
-
-class Finder {
-public:
-  explicit Finder(const KernelView& view) : view_(view) {}
-
-  // Loads and stores through pointer parameters of `function`.
-  std::vector<Access> accesses(const FunctionDecl* function) const {
-    std::vector<Access> found;
-    view_.visit(function->getBody(), [&](const Stmt* statement) {
-      const Expr* place = nullptr;
-      const Expr* address = nullptr;
-      if (const auto* subscript = dyn_cast<ArraySubscriptExpr>(statement)) {
-        place = subscript;
-        address = subscript->getBase();
-      } else if (const auto* unary = dyn_cast<UnaryOperator>(statement);
-                 unary && unary->getOpcode() == UO_Deref) {
-        place = unary;
-        address = unary->getSubExpr();
-      }
-      if (!place || view_.is_on_chip(address))
-        return;
-      const ParmVarDecl* pointer = view_.base_pointer(address);
-      if (!pointer || pointer->getDeclContext() != function || !view_.range(place->getSourceRange()))
-        return;
-      Access access{place, nullptr, pointer};
-      const Stmt* above = view_.parent(place);
-      while (above && isa<ParenExpr>(above))
-        above = view_.parent(above);
-      if (const auto* binary = dyn_cast_or_null<BinaryOperator>(above);
-          binary && binary->isAssignmentOp() && binary->getLHS()->IgnoreParens() == place) {
-        const Stmt* around = view_.parent(binary);
-        const bool is_statement = isa_and_nonnull<CompoundStmt>(around) || isa_and_nonnull<IfStmt>(around) ||
-                                  isa_and_nonnull<ForStmt>(around) ||
-                                  isa_and_nonnull<ExprWithCleanups>(around);
-        if (binary->getOpcode() != BO_Assign || !is_statement || !view_.range(binary->getSourceRange()) ||
-            isa<InitListExpr>(binary->getRHS()) || !view_.range(binary->getRHS()->getSourceRange()))
-          return;
-        access.store = binary;
-      } else if (!reads(above, place)) {
-        return;
-      }
-      found.push_back(access);
-    });
-    return found;
-  }
-
-private:
-  const KernelView& view_;
-
-  // True where the parent takes the value, not the place.
-  bool reads(const Stmt* above, const Expr* place) const {
-    if (isa_and_nonnull<ImplicitCastExpr>(above))
-      return cast<ImplicitCastExpr>(above)->getCastKind() == CK_LValueToRValue;
-    if (isa_and_nonnull<ExplicitCastExpr>(above))
-      return !cast<ExplicitCastExpr>(above)->getTypeAsWritten()->isReferenceType();
-    if (isa_and_nonnull<CXXUnresolvedConstructExpr>(above) || isa_and_nonnull<CXXConstructExpr>(above))
-      return true;
-    if (const auto* binary = dyn_cast_or_null<BinaryOperator>(above))
-      return !binary->isAssignmentOp() || binary->getRHS() == place;
-    if (const auto* choice = dyn_cast_or_null<ConditionalOperator>(above)) {
-      const Stmt* around = view_.parent(choice);
-      while (around && isa<ParenExpr>(around))
-        around = view_.parent(around);
-      return reads(around, choice);
-    }
-    if (const auto* declaration = dyn_cast_or_null<DeclStmt>(above)) {
-      for (const Decl* declared : declaration->decls())
-        if (const auto* variable = dyn_cast<VarDecl>(declared); variable && variable->getInit() == place)
-          return !variable->getType()->isReferenceType();
-    }
-    return false;
-  }
-};
-
 class CacheHints : public Rule {
 public:
   std::string_view name() const override { return "cache-hints"; }
@@ -154,16 +76,15 @@ public:
     if (has_helper(candidate.text, "lathe_load"))
       return Refusal{"the loads and stores have a cache policy already"};
     KernelView view = view_of(source, kernel, candidate);
-    const Finder finder(view);
     Proposal proposal;
     const std::string load = free_name(candidate.text, "LOAD_CACHE"),
                       store = free_name(candidate.text, "STORE_CACHE");
     Tally tally;
     Changes changes;
-    for (const Access& access : finder.accesses(view.kernel()))
+    for (const GlobalAccess& access : global_accesses(view, view.kernel()))
       if (access.store || varies_by_block(view, access.place))
         wrap(view, access, access.store ? store : load, tally, changes);
-    through_helpers(view, finder, load, store, tally, changes);
+    through_helpers(view, load, store, tally, changes);
     if (tally.loads + tally.stores == 0)
       return Refusal{"no load or store goes through a kernel parameter in a form that can take a policy"};
     if (auto reason = write_stores(view, changes))
@@ -226,10 +147,10 @@ private:
   // wrapped inside it: stores are written last.
   struct Changes {
     std::vector<Edit> edits;
-    std::vector<std::pair<Access, std::string>> stores; // with their knobs
+    std::vector<std::pair<GlobalAccess, std::string>> stores; // with their knobs
   };
 
-  static void wrap_text(const KernelView& view, const Access& access, const std::string& knob,
+  static void wrap_text(const KernelView& view, const GlobalAccess& access, const std::string& knob,
                         Changes& changes) {
     if (access.store) {
       changes.stores.push_back({access, knob});
@@ -273,7 +194,7 @@ private:
     return std::nullopt;
   }
 
-  static void wrap(const KernelView& view, const Access& access, const std::string& knob, Tally& tally,
+  static void wrap(const KernelView& view, const GlobalAccess& access, const std::string& knob, Tally& tally,
                    Changes& changes) {
     note(view, access.store != nullptr, access.pointer, access.place->getBeginLoc(), tally);
     wrap_text(view, access, knob, changes);
@@ -288,7 +209,7 @@ private:
 
   // Helpers such as vector.load(pointer): they take the policy as a template parameter whose default is
   // "plain".
-  static void through_helpers(const KernelView& view, const Finder& finder, const std::string& load,
+  static void through_helpers(const KernelView& view, const std::string& load,
                               const std::string& store, Tally& tally, Changes& changes) {
     for (const FunctionDecl* helper : view.functions()) {
       if (helper == view.kernel() || helper->isTemplateInstantiation() ||
@@ -301,8 +222,8 @@ private:
             return other->getDeclName() == helper->getDeclName();
           }) != 1)
         continue;
-      const std::vector<Access> accesses = finder.accesses(helper);
-      if (accesses.empty() || !std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+      const std::vector<GlobalAccess> accesses = global_accesses(view, helper);
+      if (accesses.empty() || !std::all_of(accesses.begin(), accesses.end(), [&](const GlobalAccess& access) {
             return access.pointer == accesses.front().pointer && !access.store == !accesses.front().store;
           }))
         continue;
@@ -321,7 +242,7 @@ private:
       if (chosen.empty())
         continue;
       changes.edits.push_back(insert(declaration_start(view, helper), "template <int CACHE = 0> "));
-      for (const Access& access : accesses)
+      for (const GlobalAccess& access : accesses)
         wrap_text(view, access, "CACHE", changes);
       for (const auto& [call, pointer] : chosen) {
         const TextRange at = *view.range(SourceRange(call.name, call.name));

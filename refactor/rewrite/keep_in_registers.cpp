@@ -2,6 +2,7 @@
 #include "refactor/knobs/geometry.h"
 #include "refactor/knobs/kept_elements.h"
 #include "refactor/rewrite/constant_knob.h"
+#include "refactor/rewrite/early_rounds.h"
 #include "refactor/rewrite/launch_facts.h"
 #include "refactor/rewrite/loop_hint.h"
 #include "tuner/base/text.h"
@@ -54,7 +55,8 @@ public:
     Proposal proposal;
     const Names names{free_name(candidate.text, "KEEP"), free_name(candidate.text, "lathe_kept"),
                       free_name(candidate.text, "lathe_round")};
-    declare(view, kept, names, proposal.edits);
+    const std::optional<EarlyRounds> early = early_rounds(view, candidate, kept, names.knob, names.round);
+    declare(view, kept, names, early ? early->declarations : std::vector<std::string>(), proposal.edits);
     for (std::size_t i = 0; i < kept.loops.size(); ++i) {
       const std::string round =
           kept.loops[i].counts_rounds() ? kept.loops[i].counter->getNameAsString() : names.round;
@@ -72,6 +74,8 @@ public:
       if (closing)
         proposal.edits.push_back(*closing);
     }
+    if (early)
+      proposal.edits.insert(proposal.edits.end(), early->edits.begin(), early->edits.end());
     if (auto reason = state_limits(kept, candidate, names.knob, proposal))
       return Refusal{*reason};
     for (const std::string& width : widths)
@@ -83,6 +87,10 @@ public:
                   "rounds of the loops at " + view.at_line(kept.loops.front().loop->getBeginLoc()) + " and " +
                       view.at_line(kept.loops.back().loop->getBeginLoc()) + " whose elements of " + array +
                       " stay in registers; 0 keeps none"));
+    if (early) {
+      proposal.conditions.push_back(early->condition);
+      proposal.knobs.push_back(early->knob);
+    }
     return proposal;
   }
 
@@ -93,7 +101,7 @@ private:
 
   // The registers, before the first loop.
   static void declare(const KernelView& view, const KeptElements& kept, const Names& names,
-                      std::vector<Edit>& edits) {
+                      const std::vector<std::string>& further, std::vector<Edit>& edits) {
     const SourceManager& manager = view.context().getSourceManager();
     const std::string& text = view.file_text();
     std::size_t at = manager.getFileOffset(manager.getExpansionLoc(kept.loops.front().loop->getBeginLoc()));
@@ -105,14 +113,18 @@ private:
     const std::string type = !kept.object_type.empty()
                                  ? kept.object_type
                                  : std::string(vectors ? "alignas(16) " : "") + view.type_text(kept.element);
-    const std::string declaration =
-        type + " " + names.array + "[" + names.knob + " == 0 ? 1 : " + count + "];";
+    std::vector<std::string> declarations{
+        type + " " + names.array + "[" + names.knob + " == 0 ? 1 : " + count + "];"};
+    declarations.insert(declarations.end(), further.begin(), further.end());
     const std::size_t start = line_start(text, at);
     const bool alone = text.find_first_not_of(" \t", start) == at;
     const std::string indent = hint.present ? indentation(text, manager.getFileOffset(manager.getExpansionLoc(
                                                                     kept.loops.front().loop->getBeginLoc())))
                                             : indentation(text, at);
-    edits.push_back(alone ? insert(start, indent + declaration + "\n") : insert(at, declaration + "\n"));
+    std::string lines;
+    for (const std::string& declaration : declarations)
+      lines += (alone || !lines.empty() ? indent : "") + declaration + "\n";
+    edits.push_back(insert(alone ? start : at, lines));
   }
 
   static std::optional<std::string> rewrite_header(const KernelView& view, const Candidate& candidate,

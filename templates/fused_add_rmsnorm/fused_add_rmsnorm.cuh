@@ -94,7 +94,7 @@ __host__ __device__ __forceinline__ constexpr uint32_t ceil_div(uint32_t a, uint
   return (a + b - 1) / b;
 }
 
-template <uint32_t VEC_SIZE, typename T, unsigned BLOCK_Y, unsigned KEEP, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int EVERY_WARP, uint32_t FIXED_D>
+template <uint32_t VEC_SIZE, typename T, unsigned BLOCK_Y, unsigned KEEP, int LOAD_EARLY, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int EVERY_WARP, uint32_t FIXED_D>
 __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK_Y == 0 ? 1024 : 32 * BLOCK_Y), MIN_BLOCKS) fused_add_rmsnorm_kernel(T* __restrict__ input, T* __restrict__ residual,
                                          const T* __restrict__ weight, const uint32_t d,
                                          const uint32_t input_stride, const uint32_t residual_stride,
@@ -112,8 +112,14 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK_Y == 0 ? 1024 : 3
 
   float sum_of_squares = 0.f;
   alignas(16) float lathe_kept[KEEP == 0 ? 1 : KEEP * VEC_SIZE];
+  aligned_vector<T, VEC_SIZE> lathe_early[LOAD_EARLY == 0 ? 1 : KEEP];
 #pragma unroll (KEEP == 0 ? UNROLL : KEEP)
   for (uint32_t i = 0; KEEP == 0 ? i < rounds : i < KEEP; ++i) {
+    if constexpr (LOAD_EARLY == 1) {
+      const uint32_t column = (i * num_threads + thread) * VEC_SIZE;
+      if (column < (FIXED_D == 0 ? d : FIXED_D))
+        lathe_early[i].load(weight + column);
+    }
     const uint32_t column = (i * num_threads + thread) * VEC_SIZE;
     if (column < (FIXED_D == 0 ? d : FIXED_D)) {
       aligned_vector<T, VEC_SIZE> x_in, x_residual;
@@ -159,7 +165,10 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK_Y == 0 ? 1024 : 3
     if (column < (FIXED_D == 0 ? d : FIXED_D)) {
       aligned_vector<T, VEC_SIZE> w, result;
       aligned_vector<float, VEC_SIZE> x;
-      w.load(weight + column);
+      if constexpr (LOAD_EARLY == 0)
+        w.load(weight + column);
+      else
+        w = lathe_early[i];
       static_assert(KEEP == 0 || (sizeof(x) <= VEC_SIZE * sizeof(float) && alignof(decltype(x)) <= 16));
       x.load(KEEP == 0 ? shared_x + column : lathe_kept + i * VEC_SIZE);
 #pragma unroll

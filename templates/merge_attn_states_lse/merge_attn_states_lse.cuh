@@ -55,7 +55,7 @@ template <unsigned BYTES> struct alignas(BYTES < 16 ? BYTES : 16) lathe_pack {
   unsigned words[BYTES / 4];
 };
 
-template <typename T, const unsigned NUM_THREADS, unsigned pack_size, unsigned ROWS, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, unsigned int FIXED_HEAD_SIZE>
+template <typename T, const unsigned NUM_THREADS, unsigned pack_size, unsigned ROWS, int LOAD_EARLY, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, unsigned int FIXED_HEAD_SIZE>
 __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : NUM_THREADS, MIN_BLOCKS) merge_attn_states_kernel(T* output, float* output_lse, const T* prefix_output,
                                          const float* prefix_lse, const T* suffix_output,
                                          const float* suffix_lse, const unsigned num_tokens,
@@ -72,6 +72,8 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : NUM_THREADS, MIN_BLOCKS)
 
   float p_lse = lathe_load<LOAD_CACHE>(&prefix_lse[token_head]);
   float s_lse = lathe_load<LOAD_CACHE>(&suffix_lse[token_head]);
+  const lathe_pack<pack_size * sizeof(T)> lathe_early = LOAD_EARLY == 1 ? lathe_load<LOAD_CACHE>(reinterpret_cast<const lathe_pack<pack_size * sizeof(T)>*>(prefix_output + offset)) : lathe_pack<pack_size * sizeof(T)>();
+  const lathe_pack<pack_size * sizeof(T)> lathe_early_2 = LOAD_EARLY == 1 ? lathe_load<LOAD_CACHE>(reinterpret_cast<const lathe_pack<pack_size * sizeof(T)>*>(suffix_output + offset)) : lathe_pack<pack_size * sizeof(T)>();
   p_lse = isinf(p_lse) ? -INFINITY : p_lse;
   s_lse = isinf(s_lse) ? -INFINITY : s_lse;
   const float max_lse = fmaxf(p_lse, s_lse);
@@ -81,8 +83,8 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : NUM_THREADS, MIN_BLOCKS)
   const float p_scale = p_weight / total;
   const float s_scale = s_weight / total;
 
-  const lathe_pack<pack_size * sizeof(T)> p_pack = lathe_load<LOAD_CACHE>(reinterpret_cast<const lathe_pack<pack_size * sizeof(T)>*>(prefix_output + offset));
-  const lathe_pack<pack_size * sizeof(T)> s_pack = lathe_load<LOAD_CACHE>(reinterpret_cast<const lathe_pack<pack_size * sizeof(T)>*>(suffix_output + offset));
+  const lathe_pack<pack_size * sizeof(T)> p_pack = (LOAD_EARLY == 1 ? lathe_early : lathe_load<LOAD_CACHE>(reinterpret_cast<const lathe_pack<pack_size * sizeof(T)>*>(prefix_output + offset)));
+  const lathe_pack<pack_size * sizeof(T)> s_pack = (LOAD_EARLY == 1 ? lathe_early_2 : lathe_load<LOAD_CACHE>(reinterpret_cast<const lathe_pack<pack_size * sizeof(T)>*>(suffix_output + offset)));
   lathe_pack<pack_size * sizeof(T)> o_pack;
 #pragma unroll
   for (unsigned i = 0; i < pack_size; ++i) {
