@@ -108,8 +108,8 @@ std::optional<Direction> parse_direction(std::string_view text) {
 ActionKind kind_of_rule(std::string_view rule) {
   if (rule == "keep-in-registers")
     return ActionKind::fusion; // one pass over the data in place of two
-  if (rule == "expose-unroll" || rule == "launch-bounds" || rule == "reduce-in-every-warp" ||
-      rule == "specialize-size")
+  if (rule == "expose-unroll" || rule == "launch-bounds" || rule == "load-early" ||
+      rule == "reduce-in-every-warp" || rule == "specialize-size")
     return ActionKind::pipeline; // how many loads are in flight
   if (rule == "cache-hints")
     return ActionKind::reordering; // when lines leave the caches
@@ -120,7 +120,7 @@ Direction direction_of(std::string_view rule, const std::vector<KnobKind>& kinds
   const auto has = [&](KnobKind kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
   if (rule == "keep-in-registers" || rule == "rows-per-block")
     return Direction::data_reuse;
-  if (rule == "cache-hints" || rule == "pad-shared" || has(KnobKind::vector))
+  if (rule == "cache-hints" || rule == "load-early" || rule == "pad-shared" || has(KnobKind::vector))
     return Direction::memory_access;
   if (rule == "expose-unroll" || rule == "launch-bounds" || rule == "reduce-in-every-warp" ||
       rule == "specialize-size")

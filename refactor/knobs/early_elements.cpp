@@ -37,8 +37,8 @@ public:
   std::optional<EarlyElements> read(const ParmVarDecl* buffer) {
     const BufferAccess& access = early_.access;
     if (!access.reads || access.writes || !is_stable(view_, access.index) ||
-        !is_stable(view_, access.before_cast) || !access.index.mentions(loop_atom) ||
-        !collect_conditions() || !collect_declarations())
+        !is_stable(view_, access.before_cast) || !access.index.mentions(loop_atom) || !collect_conditions() ||
+        !collect_declarations())
       return std::nullopt;
     if (access.is_address) {
       const auto type = kept_object_type(view_, {loop_}, {{access}});

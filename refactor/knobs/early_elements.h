@@ -1,4 +1,5 @@
-// Elements that only a later one of several loops with the same header loads, and that the first could ask for.
+// Elements that only a later one of several loops with the same header loads, and that the first could ask
+// for.
 #pragma once
 
 #include "refactor/knobs/kept_elements.h"
@@ -18,7 +19,8 @@ struct EarlyElements {
 
 // The proof obligation:
 //  - the pointer is to const with __restrict__: what is behind it does not change while the kernel runs;
-//  - address and conditions are plain values of the round, of arguments and of variables that are set before the first
+//  - address and conditions are plain values of the round, of arguments and of variables that are set before
+//  the first
 //    loop and never again, so that the first loop computes the same ones in the same round;
 //  - from the first loop to the later one, nothing jumps away or orders memory beyond the block.
 // A method fills an object as kept_objects.h asks for. Empty where there are none.

@@ -74,7 +74,8 @@ private:
     }
     if (const auto* declaration = dyn_cast_or_null<DeclStmt>(above)) {
       for (const Decl* declared : declaration->decls())
-        if (const auto* variable = dyn_cast<VarDecl>(declared); variable && variable->hasInit() && variable->getInit()->IgnoreParens() == place)
+        if (const auto* variable = dyn_cast<VarDecl>(declared);
+            variable && variable->hasInit() && variable->getInit()->IgnoreParens() == place)
           return !variable->getType()->isReferenceType();
     }
     return false;

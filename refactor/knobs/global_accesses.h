@@ -17,8 +17,8 @@ struct GlobalAccess {
   const clang::ParmVarDecl* pointer = nullptr;
 };
 
-// Those of `function`, through its own parameters and what is computed from them, in the order of the text. What changes
-// a place in another way (+=, a reference to it) is not among them.
+// Those of `function`, through its own parameters and what is computed from them, in the order of the text.
+// What changes a place in another way (+=, a reference to it) is not among them.
 std::vector<GlobalAccess> global_accesses(const KernelView& view, const clang::FunctionDecl* function);
 
 } // namespace lathe::refactor

@@ -35,7 +35,8 @@ bool orders_more_than_a_block(const std::string& name) {
 }
 
 bool is_quick(const std::string& name) {
-  static const std::regex pattern("^(f?(max|min|abs)f?|is(inf|nan|finite)|fm(ax|in)f?|fabsf?|__ldg|__ld[a-z]+)$");
+  static const std::regex pattern(
+      "^(f?(max|min|abs)f?|is(inf|nan|finite)|fm(ax|in)f?|fabsf?|__ldg|__ld[a-z]+)$");
   return matches(name, pattern);
 }
 
@@ -44,8 +45,8 @@ bool is_scalar(const VarDecl* variable) {
   static const std::set<std::string> indices{"threadIdx", "blockIdx", "blockDim", "gridDim"};
   const QualType type = variable->getType();
   return indices.count(variable->getNameAsString()) > 0 ||
-         (!variable->hasAttr<CUDASharedAttr>() &&
-          (type->isIntegerType() || type->isPointerType() || type->isRealFloatingType() || type->isEnumeralType()));
+         (!variable->hasAttr<CUDASharedAttr>() && (type->isIntegerType() || type->isPointerType() ||
+                                                   type->isRealFloatingType() || type->isEnumeralType()));
 }
 
 class Reader {
@@ -74,8 +75,8 @@ private:
         above = view_.parent(above);
         if (!above)
           break;
-        if (isa<ForStmt>(above) || isa<WhileStmt>(above) || isa<DoStmt>(above) || isa<CXXForRangeStmt>(above) ||
-            (isa<SwitchStmt>(above) && isa<BreakStmt>(statement)))
+        if (isa<ForStmt>(above) || isa<WhileStmt>(above) || isa<DoStmt>(above) ||
+            isa<CXXForRangeStmt>(above) || (isa<SwitchStmt>(above) && isa<BreakStmt>(statement)))
           return;
       }
       effects_.leaves = true;

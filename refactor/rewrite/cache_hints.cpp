@@ -209,8 +209,8 @@ private:
 
   // Helpers such as vector.load(pointer): they take the policy as a template parameter whose default is
   // "plain".
-  static void through_helpers(const KernelView& view, const std::string& load,
-                              const std::string& store, Tally& tally, Changes& changes) {
+  static void through_helpers(const KernelView& view, const std::string& load, const std::string& store,
+                              Tally& tally, Changes& changes) {
     for (const FunctionDecl* helper : view.functions()) {
       if (helper == view.kernel() || helper->isTemplateInstantiation() ||
           helper->getDescribedFunctionTemplate() || helper->isOverloadedOperator() ||

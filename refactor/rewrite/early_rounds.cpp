@@ -20,7 +20,8 @@ std::string counter_of(const StridedLoop& loop, const std::string& round) {
   return loop.counts_rounds() ? loop.counter->getNameAsString() : round;
 }
 
-// `if constexpr (LOAD_EARLY == 1) { ... array[round].load(address); }`, for the start of the first loop's body.
+// `if constexpr (LOAD_EARLY == 1) { ... array[round].load(address); }`, for the start of the first loop's
+// body.
 std::string asks_early(const KernelView& view, const KeptElements& kept, const EarlyElements& early,
                        const Names& names) {
   const std::string inner = names.indent + "  ";
@@ -32,10 +33,10 @@ std::string asks_early(const KernelView& view, const KeptElements& kept, const E
     text += "\n" + inner + view.text(*whole_statement(view, declaration));
   std::string conditions;
   for (const auto& [condition, holds] : early.conditions)
-    conditions +=
-        fmt::format("{}{}", conditions.empty() ? "" : " && ",
-                    holds && early.conditions.size() == 1 ? view.text(condition)
-                                                          : fmt::format("{}({})", holds ? "" : "!", view.text(condition)));
+    conditions += fmt::format("{}{}", conditions.empty() ? "" : " && ",
+                              holds && early.conditions.size() == 1
+                                  ? view.text(condition)
+                                  : fmt::format("{}({})", holds ? "" : "!", view.text(condition)));
   text += "\n" + inner;
   if (!conditions.empty())
     text += fmt::format("if ({})\n{}  ", conditions, inner);
@@ -99,10 +100,10 @@ std::optional<EarlyRounds> early_rounds(const KernelView& view, const Candidate&
     return std::nullopt;
   result.condition = make_condition(names.knob + " == 0 || " + keep + " > 0",
                                     "how many rounds there are is known where they are kept");
-  result.knob = make_knob(names.knob, KnobKind::stage, "int", {0, 1}, "0",
-                          "1: the loop at " + view.at_line(first->getBeginLoc()) +
-                              " asks for what is loaded at " + lines +
-                              "; 0: it is loaded where the raw kernel does");
+  result.knob =
+      make_knob(names.knob, KnobKind::stage, "int", {0, 1}, "0",
+                "1: the loop at " + view.at_line(first->getBeginLoc()) + " asks for what is loaded at " +
+                    lines + "; 0: it is loaded where the raw kernel does");
   return result;
 }
 

@@ -1,4 +1,5 @@
-// Loops that keep rounds in registers: the first may also ask for what only a later one loads. Internal to this folder.
+// Loops that keep rounds in registers: the first may also ask for what only a later one loads. Internal to
+// this folder.
 #pragma once
 
 #include "refactor/knobs/kept_elements.h"
@@ -14,8 +15,8 @@ struct EarlyRounds {
   Condition condition;
 };
 
-// Nothing where no later loop loads anything that the first could ask for. `keep`: the knob that says how many rounds
-// are kept. `round`: what counts rounds in loops whose counter does not.
+// Nothing where no later loop loads anything that the first could ask for. `keep`: the knob that says how
+// many rounds are kept. `round`: what counts rounds in loops whose counter does not.
 std::optional<EarlyRounds> early_rounds(const KernelView& view, const Candidate& candidate,
                                         const KeptElements& kept, const std::string& keep,
                                         const std::string& round);

@@ -113,8 +113,8 @@ private:
     const std::string type = !kept.object_type.empty()
                                  ? kept.object_type
                                  : std::string(vectors ? "alignas(16) " : "") + view.type_text(kept.element);
-    std::vector<std::string> declarations{
-        type + " " + names.array + "[" + names.knob + " == 0 ? 1 : " + count + "];"};
+    std::vector<std::string> declarations{type + " " + names.array + "[" + names.knob +
+                                          " == 0 ? 1 : " + count + "];"};
     declarations.insert(declarations.end(), further.begin(), further.end());
     const std::size_t start = line_start(text, at);
     const bool alone = text.find_first_not_of(" \t", start) == at;

@@ -17,7 +17,8 @@ class LoadEarly : public Rule {
 public:
   std::string_view name() const override { return "load-early"; }
   std::string_view summary() const override {
-    return "asks for what is loaded before the computation, the loop or the barrier that stands in front of it";
+    return "asks for what is loaded before the computation, the loop or the barrier that stands in front of "
+           "it";
   }
 
   Outcome propose(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate) const override {
@@ -40,10 +41,10 @@ public:
     }
     if (taken.empty())
       return Refusal{"the loads that could be moved, or what stands in front of them, come from macros"};
-    proposal.knobs.push_back(
-        make_knob(knob, KnobKind::stage, "int", {0, 1}, "0",
-                  "1: what is loaded at " + lines +
-                      " is asked for before the computation in front of it; 0: where the raw kernel loads it"));
+    proposal.knobs.push_back(make_knob(
+        knob, KnobKind::stage, "int", {0, 1}, "0",
+        "1: what is loaded at " + lines +
+            " is asked for before the computation in front of it; 0: where the raw kernel loads it"));
     return proposal;
   }
 
