@@ -20,6 +20,10 @@ bool has_primitive(const std::map<std::string, int>& primitives, const std::stri
                      [&](const auto& entry) { return primitive(entry.first) == name; });
 }
 
+std::string counted(int barriers) {
+  return std::to_string(barriers) + (barriers == 1 ? " barrier" : " barriers");
+}
+
 // "membar.cta", the narrowest of CUDA's fences.
 bool is_of_block(const std::string& fence) {
   return fence.find(".cta") != std::string::npos;
@@ -31,6 +35,7 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
   Findings findings("synchronisation");
   std::size_t judged = 0;
   int barriers = 0;
+  bool fewer_elsewhere = false; // than the raw kernel, away from the defaults
   for (const FactPair& pair : fact_pairs(subject)) {
     if (!pair.raw || !pair.templated)
       continue;
@@ -39,10 +44,11 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
     barriers = std::max(barriers, raw.barriers);
     const std::string where = " at " + pair.configuration->text();
     const bool is_default = pair.configuration->is_default;
-    if (templated.barriers < raw.barriers && templated.barriers > 0 && !is_default)
-      findings.report("the template has " + std::to_string(templated.barriers) +
-                      " barriers where the raw kernel has " + std::to_string(raw.barriers) + where +
-                      ": permuted schedules stand in");
+    if (templated.barriers < raw.barriers && templated.barriers > 0 && !is_default) {
+      fewer_elsewhere = true;
+      findings.report("the template has " + counted(templated.barriers) + " where the raw kernel has " +
+                      std::to_string(raw.barriers) + where + ": permuted schedules stand in");
+    }
     for (const auto& [scope, count] : raw.fences)
       if (!templated.fences.contains(scope))
         findings.fail("the template lost its memory fence (" + scope + ")" + where);
@@ -94,12 +100,16 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
   if (!missing.where.empty())
     findings.fail("the template has " + missing.where + "; runs cannot tell whether it was needed, for " +
                   missing.obstacle);
-  return findings.conclude(
-      Verdict::proved, barriers == 0
-                           ? "the raw kernel has no barrier, and none of its warp primitives changed, in " +
-                                 std::to_string(judged) + " instances"
-                           : "barriers and warp primitives stand where the raw kernel has them, in " +
-                                 std::to_string(judged) + " instances");
+  const std::string instances = ", in " + std::to_string(judged) + " instances";
+  if (barriers == 0)
+    return findings.conclude(Verdict::proved,
+                             "the raw kernel has no barrier, and none of its warp primitives changed" +
+                                 instances);
+  return findings.conclude(Verdict::proved,
+                           (fewer_elsewhere
+                                ? "no barrier or warp primitive is lost at the defaults"
+                                : "barriers and warp primitives stand where the raw kernel has them") +
+                               instances);
 }
 
 } // namespace lathe::refactor
