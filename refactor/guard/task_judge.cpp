@@ -1,0 +1,201 @@
+#include "refactor/guard/task_judge.h"
+
+#include "refactor/guard/strides.h"
+#include "refactor/guard/tolerance.h"
+#include "tuner/measure/verify.h"
+
+#include <algorithm>
+
+namespace lathe::refactor {
+namespace {
+
+constexpr std::size_t FORERUNS = 3; // trials of a demand with one, before the template's own
+// Reassociated sums round another way in few of a small format's elements; another rounding on the way shows
+// in many.
+constexpr double MOST_ROUNDED_ANEW = 0.04;
+constexpr std::uint64_t FEWEST_ROUNDED = 64; // elements from which on a share says something
+
+} // namespace
+
+void TaskJudge::judge(const std::vector<Task>& tasks, const std::vector<std::size_t>& indices,
+                      std::vector<std::string>& problems) {
+  std::vector<Trial> trials;
+  // The templates' trials, in order; those without a reference come behind the raw kernel's own run.
+  std::vector<std::vector<Demand>> demands;
+  std::vector<std::pair<std::size_t, bool>> of_template; // with whether its code is the raw kernel's
+  for (const std::size_t index : indices) {
+    const Task& task = tasks[index];
+    const std::vector<std::string> macros = task.configuration.macros();
+    const HostKernel *raw = raw_.kernels().find(task.configuration.raw_instance, macros),
+                     *templated = templated_.find(task.configuration.template_instance, macros);
+    demands.push_back(demands_of_task(task, index, raw != nullptr));
+    for (const Demand& demand : demands.back()) {
+      const Workload* workload = &task.shape->workload_of(demand.settings);
+      if (demand.forerun) {
+        TrialSettings first = demand.settings;
+        first.again = false;
+        trials.push_back({raw, &demand.forerun->raw_launch, demand.forerun->workload.get(), first});
+        trials.push_back({raw, &task.configuration.raw_launch, workload, demand.settings});
+        trials.push_back(
+            {templated, &demand.forerun->template_launch, demand.forerun->workload.get(), first});
+      }
+      if (!demand.reference)
+        trials.push_back({raw, &task.configuration.raw_launch, workload, demand.settings});
+      of_template.emplace_back(trials.size(), same_code_ && task.configuration.is_default);
+      trials.push_back({templated, &task.configuration.template_launch, workload, demand.settings});
+    }
+  }
+  const std::vector<TrialResult> results = run_trials(trials);
+  const TrialResult* next = results.data();
+  for (std::size_t t = 0; t < indices.size(); ++t)
+    problems[indices[t]] = judge_results(tasks[indices[t]], demands[t], next);
+  for (const auto& [i, is_proved] : of_template)
+    reach_.note(*trials[i].kernel, results[i], is_proved);
+}
+
+std::vector<Demand> TaskJudge::demands_of_task(const Task& task, std::size_t index, bool has_raw) const {
+  std::vector<Demand> demands = demands_of(
+      task.configuration, *task.shape, raw_.accepted(task.configuration.workload->types),
+      serves_odd_strides(task.configuration), trial_seed(subject_, 0), trial_seed(subject_, 1 + index));
+  if (auto forerun = launch_before(task); has_raw && forerun) {
+    Demand& behind = demands.emplace_back();
+    behind.settings = demands.front().settings;
+    behind.settings.record_accesses = behind.settings.find_races = false;
+    behind.settings.again = true;
+    behind.reference = &task.shape->raw[0];
+    behind.suffix = " behind a launch at " + forerun->workload->key();
+    behind.forerun = std::move(forerun);
+  }
+  if (asks_for_barriers_)
+    for (Demand& demand : demands)
+      demand.settings.find_races = demand.settings.equal_writes_race = true;
+  if (!has_raw)
+    std::erase_if(demands, [](const Demand& demand) { return !demand.reference; });
+  return demands;
+}
+
+// Whether a configuration is admitted where a stride is odd.
+bool TaskJudge::serves_odd_strides(const Configuration& configuration) const {
+  const auto& sizes = raw_.clean().at(configuration.workload->types);
+  return std::ranges::any_of(sizes, [&](const std::unique_ptr<ReferenceRuns>& size) {
+    return has_odd_stride(*size->workload, raw_.parameters().strides) &&
+           admitted(*size->workload, configuration.knobs);
+  });
+}
+
+// The task's configuration at another size with another grid, where the raw kernel has variables that
+// outlive a launch and may be launched twice.
+std::shared_ptr<const Configuration> TaskJudge::launch_before(const Task& task) const {
+  if (!task.shape->gives_the_same_again)
+    return nullptr;
+  for (const auto& other : raw_.clean().at(task.configuration.workload->types)) {
+    if (!other->gives_the_same_again || !admitted(*other->workload, task.configuration.knobs))
+      continue;
+    auto bound = bind_configuration(other->workload, task.configuration.knobs);
+    if (bound && bound->template_instance == task.configuration.template_instance &&
+        bound->raw_instance == task.configuration.raw_instance &&
+        bound->template_launch.grid != task.configuration.template_launch.grid)
+      return std::make_shared<const Configuration>(std::move(*bound));
+  }
+  return nullptr;
+}
+
+// `next`: the first result of the task; ends behind its last.
+std::string TaskJudge::judge_results(const Task& task, const std::vector<Demand>& demands,
+                                     const TrialResult*& next) {
+  std::string refusal;
+  bool was_met = true;
+  for (const Demand& demand : demands) {
+    const TrialResult* raw_behind = nullptr; // the forerun
+    if (demand.forerun) {
+      raw_behind = next + 1;
+      next += FORERUNS;
+    }
+    const TrialResult& reference = demand.reference ? *demand.reference : *next++;
+    const TrialResult& result = *next++;
+    const bool is_asked = was_met || !demand.follows;
+    was_met = true;
+    if (!reference.clean || !refusal.empty() || !is_asked)
+      continue; // the raw kernel's own trouble with that data, or the answer is known
+    const Workload& workload = task.shape->workload_of(demand.settings);
+    if (raw_behind && (!raw_behind->clean || !compare_trials(workload, *raw_behind, reference,
+                                                             demand.settings, task.shape->unordered)
+                                                  .problem.empty()))
+      continue;
+    if (reference.wrote)
+      raw_wrote_ = true;
+    std::string problem = differs(task, workload, result, reference, demand.settings);
+    if (problem.empty() && demand.settings.record_accesses)
+      problem = compare_accesses(workload, result, reference);
+    if (problem.empty() && demand.settings.find_races)
+      problem = new_race(*task.shape, result, demand.settings);
+    if (problem.empty() && asks_for_barriers_)
+      barrier_runs_.note(task.configuration, workload, result);
+    // Where the raw kernel has fences, and none is missing.
+    if (problem.empty() && reference.fences > 0 && reference.unfenced.empty() && !result.unfenced.empty())
+      problem = "lacks a memory fence that the raw kernel has: " + result.unfenced;
+    if (problem.empty())
+      continue;
+    was_met = false;
+    if (demand.is_demanded)
+      refusal = problem + demand.suffix;
+    else
+      note(problem + demand.suffix + ", at " + task.configuration.text());
+  }
+  if (const auto& races = task.shape->races; !refusal.empty() && !races.empty())
+    refusal +=
+        "; the raw kernel itself has a race there, so that neither result is certain: " + races.front().text +
+        " of " + races.front().place;
+  return refusal;
+}
+
+// What is wrong with a result, or nothing; counts it.
+std::string TaskJudge::differs(const Task& task, const Workload& workload, const TrialResult& result,
+                               const TrialResult& reference, const TrialSettings& settings) {
+  ++runs_;
+  if (result.out_of_time)
+    return "did not end: " + result.problem;
+  if (!result.clean)
+    return result.problem;
+  const TrialComparison comparison =
+      compare_trials(workload, result, reference, settings, task.shape->unordered);
+  const std::lock_guard lock(mutex_);
+  identical_ += comparison.identical;
+  worst_error_ = std::max(worst_error_, comparison.error);
+  if (comparison.problem.empty() && (settings.data == Data::usual || settings.data == Data::ties) &&
+      settings.real_scalars != RealScalars::negated && !task.shape->depends_on_order &&
+      comparison.small >= FEWEST_ROUNDED && !task.configuration.flag_is_set() &&
+      static_cast<double>(comparison.differing_small) >
+          MOST_ROUNDED_ANEW * static_cast<double>(comparison.small))
+    return "rounds another way: " + std::to_string(comparison.differing_small) + " of " +
+           std::to_string(comparison.small) + " elements differ, each within the tolerance";
+  return comparison.problem;
+}
+
+// An unordered pair of accesses in a place where the raw kernel has none at this size, nor at many. Lanes
+// that store one sum of theirs store NaN of other bits each where it is none: on a device they are the
+// same.
+std::string TaskJudge::new_race(const ReferenceRuns& shape, const TrialResult& result,
+                                const TrialSettings& settings) const {
+  const bool may_be_nan = settings.data != Data::usual || settings.real_scalars != RealScalars::usual;
+  for (const HostRace& race : result.races) {
+    if (may_be_nan && !race.is_of_a_read && !race.between_blocks)
+      continue;
+    const bool is_raws_here = std::ranges::any_of(shape.races, [&](const HostRace& other) {
+      return other.place == race.place && other.between_blocks == race.between_blocks;
+    });
+    constexpr std::size_t MANY = 4; // one size in so many
+    const std::size_t known = raw_.sizes_with_race(race.place, race.between_blocks);
+    if (!is_raws_here && (known == 0 || known * MANY < raw_.count()))
+      return "has a race that the raw kernel has not: " + race.text + " of " + race.place;
+  }
+  return {};
+}
+
+void TaskJudge::note(std::string sentence) {
+  const std::lock_guard lock(mutex_);
+  if (notes_.size() < 8)
+    notes_.push_back(std::move(sentence));
+}
+
+} // namespace lathe::refactor
