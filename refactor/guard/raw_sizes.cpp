@@ -231,7 +231,9 @@ RawSizes::run_more(const std::vector<std::shared_ptr<const Workload>>& workloads
 
 void RawSizes::look_further(const std::vector<const Configuration*>& configurations) {
   constexpr std::size_t MORE = 3; // times as many
-  for (auto& [types, known] : clean_) {
+  for (const auto& entry : clean_) {
+    const Types& types = entry.first;
+    const auto& known = entry.second;
     auto shapes = boundary_shapes(subject_, types, configurations, limits_, MORE * known.size());
     std::erase_if(shapes, [&](const auto& shape) {
       return std::ranges::any_of(known,

@@ -3,9 +3,63 @@
 #include "tuner/measure/fill.h"
 
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 
 namespace lathe::host {
+
+namespace {
+constexpr std::size_t WORD_BITS = 64;
+constexpr std::uint64_t ALL_BITS = ~std::uint64_t{0};
+} // namespace
+
+void TouchedBytes::resize(std::size_t bytes) {
+  bytes_ = bytes;
+  words_.resize((bytes + WORD_BITS - 1) / WORD_BITS);
+}
+
+void TouchedBytes::add(std::size_t first, std::size_t last) {
+  last = std::min(last, bytes_);
+  if (first >= last)
+    return;
+  low_ = std::min(low_, first);
+  high_ = std::max(high_, last);
+  const std::size_t begin = first / WORD_BITS, end = (last - 1) / WORD_BITS;
+  const std::uint64_t head = ALL_BITS << (first % WORD_BITS),
+                      tail = ALL_BITS >> (WORD_BITS - 1 - (last - 1) % WORD_BITS);
+  if (begin == end) {
+    words_[begin] |= head & tail;
+    return;
+  }
+  words_[begin] |= head;
+  std::fill(words_.begin() + static_cast<std::ptrdiff_t>(begin) + 1,
+            words_.begin() + static_cast<std::ptrdiff_t>(end), ALL_BITS);
+  words_[end] |= tail;
+}
+
+std::vector<ByteRange> TouchedBytes::ranges(std::size_t origin) const {
+  std::vector<ByteRange> found;
+  // The first byte from `from` on that is touched, or not, or `high_`.
+  const auto next = [&](std::size_t from, bool touched) {
+    while (from < high_) {
+      const std::uint64_t word = touched ? words_[from / WORD_BITS] : ~words_[from / WORD_BITS];
+      const std::uint64_t rest = word >> (from % WORD_BITS);
+      if (rest != 0)
+        return std::min(high_, from + static_cast<std::size_t>(std::countr_zero(rest)));
+      from = (from / WORD_BITS + 1) * WORD_BITS;
+    }
+    return high_;
+  };
+  const auto at = [&](std::size_t byte) {
+    return static_cast<std::int64_t>(byte) - static_cast<std::int64_t>(origin);
+  };
+  for (std::size_t begin = next(low_, true); begin < high_;) {
+    const std::size_t end = next(begin, false);
+    found.push_back({at(begin), at(end)});
+    begin = next(end, true);
+  }
+  return found;
+}
 
 AccessLog::AccessLog(std::vector<Region> regions, bool keep, bool enforce)
     : regions_(std::move(regions)), keep_(keep), enforce_(enforce) {
@@ -23,14 +77,8 @@ AccessLog::AccessLog(std::vector<Region> regions, bool keep, bool enforce)
 }
 
 void AccessLog::record(std::size_t region, std::uintptr_t address, std::size_t bytes, bool write) {
-  Record& record = records_[region];
   const std::size_t first = address - regions_[region].begin + GUARD_BYTES;
-  std::vector<bool>& bits = write ? record.written : record.read;
-  const std::size_t last = std::min(first + bytes, bits.size());
-  for (std::size_t i = first; i < last; ++i)
-    bits[i] = true;
-  record.low = std::min(record.low, first);
-  record.high = std::max(record.high, last);
+  (write ? records_[region].written : records_[region].read).add(first, first + bytes);
 }
 
 bool AccessLog::look_up(std::uintptr_t address, std::size_t bytes, bool write) {
@@ -42,8 +90,9 @@ bool AccessLog::look_up(std::uintptr_t address, std::size_t bytes, bool write) {
     const std::size_t index = static_cast<std::size_t>(after - regions_.begin()) - 1;
     const Region& region = regions_[index];
     if (address + bytes <= region.end) {
-      recent_ = {index, recent_[0], recent_[1]};
-      if (keep_ && region.kind == Region::buffer)
+      const bool is_recorded = keep_ && region.kind == Region::buffer;
+      found_[slot_of(address)] = {region.begin, region.end, index, is_recorded};
+      if (is_recorded)
         record(index, address, bytes, write);
       return true;
     }
@@ -91,23 +140,11 @@ std::vector<BufferAccess> AccessLog::accesses() const {
   std::vector<BufferAccess> result;
   if (!keep_)
     return result;
-  const auto ranges = [](const std::vector<bool>& bits, std::size_t low, std::size_t high) {
-    std::vector<ByteRange> found;
-    for (std::size_t i = low; i < high; ++i)
-      if (bits[i]) {
-        const std::size_t begin = i;
-        while (i < high && bits[i])
-          ++i;
-        found.push_back({static_cast<std::int64_t>(begin) - static_cast<std::int64_t>(GUARD_BYTES),
-                         static_cast<std::int64_t>(i) - static_cast<std::int64_t>(GUARD_BYTES)});
-      }
-    return found;
-  };
   for (std::size_t i = 0; i < regions_.size(); ++i)
     if (regions_[i].kind == Region::buffer) {
       const Record& record = records_[i];
-      result.push_back({regions_[i].argument, ranges(record.read, record.low, record.high),
-                        ranges(record.written, record.low, record.high), record.atomics});
+      result.push_back({regions_[i].argument, record.read.ranges(GUARD_BYTES),
+                        record.written.ranges(GUARD_BYTES), record.atomics});
     }
   std::sort(result.begin(), result.end(),
             [](const auto& a, const auto& b) { return a.argument < b.argument; });
