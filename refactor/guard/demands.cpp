@@ -103,6 +103,14 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&shape.raw[0], " on buffers that start one element off, which the raw kernel accepts",
            configuration.is_default)
         .misalignment = 1;
+  // Inputs that are loaded as vectors need alignment where results that are stored one by one do not.
+  if (!shape.accepts_misalignment && !shape.misaligned_outputs.empty()) {
+    TrialSettings& outputs =
+        demand(&shape.raw[0], " on results that start one element off, which the raw kernel accepts",
+               configuration.is_default);
+    outputs.misalignment = 1;
+    outputs.misaligned_buffers = shape.misaligned_outputs;
+  }
   // What serves buffers that are all off looks at alignment when it runs: then it must look at each, and at
   // every distance.
   if (shape.accepts_misalignment) {

@@ -35,7 +35,16 @@ std::vector<TrialSettings> settings_of(std::uint64_t seed) {
   return all;
 }
 
-// What depends on the size too: other scalars; everything in one range, and ranges that leave elements out; a
+// Buffers that a kernel only writes.
+std::set<std::size_t> outputs_of(const Workload& workload) {
+  std::set<std::size_t> outputs;
+  for (std::size_t i = 0; i < workload.buffers.size(); ++i)
+    if (workload.buffers[i].direction == Direction::out)
+      outputs.insert(i);
+  return outputs;
+}
+
+// What depends on the size too: outputs alone that start one element off, other scalars; everything in one range, and ranges that leave elements out; a
 // result in place of an input, in three orders of threads; strides apart and other divisors, in two.
 std::vector<TrialSettings> settings_at(const ReferenceRuns& runs, std::uint64_t seed,
                                        const RawParameters& parameters) {
@@ -49,6 +58,11 @@ std::vector<TrialSettings> settings_at(const ReferenceRuns& runs, std::uint64_t 
       all.back().reverse_blocks = order == 1;
     }
   };
+  if (auto outputs = outputs_of(workload); !outputs.empty() && outputs.size() < workload.buffers.size()) {
+    all.emplace_back().seed = seed;
+    all.back().misalignment = 1;
+    all.back().misaligned_buffers = std::move(outputs);
+  }
   if (runs.strides_apart)
     add_both_orders(&TrialSettings::strides_apart);
   if (runs.strides_odd)
@@ -119,6 +133,11 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
       results[7].clean &&
       compare_trials(workload, results[7], results[0], settings[7], runs->unordered).problem.empty();
   for (std::size_t i = 8; i < settings.size(); ++i) {
+    if (settings[i].misalignment > 0) {
+      if (results[i].clean)
+        runs->misaligned_outputs = settings[i].misaligned_buffers;
+      continue;
+    }
     if (settings[i].again) {
       runs->gives_the_same_again =
           results[i].clean &&

@@ -16,24 +16,6 @@ const DeclRefExpr* reference_to(const Expr* expression, const VarDecl* variable)
   return reference && reference->getDecl() == variable ? reference : nullptr;
 }
 
-// Changed, or handed to something that may change it.
-bool changes(const KernelView& view, const Stmt* body, const VarDecl* variable) {
-  bool changed = false;
-  view.visit(body, [&](const Stmt* statement) {
-    if (const auto* binary = dyn_cast<BinaryOperator>(statement))
-      changed |= binary->isAssignmentOp() && reference_to(binary->getLHS(), variable);
-    else if (const auto* unary = dyn_cast<UnaryOperator>(statement))
-      changed |= (unary->isIncrementDecrementOp() || unary->getOpcode() == UO_AddrOf) &&
-                 reference_to(unary->getSubExpr(), variable);
-    else if (const auto* call = dyn_cast<CallExpr>(statement))
-      for (const Expr* argument : call->arguments())
-        changed |= isa<DeclRefExpr>(argument->IgnoreParens()) && reference_to(argument, variable);
-    else if (isa<LambdaExpr>(statement))
-      changed = true;
-  });
-  return changed;
-}
-
 std::optional<StridedLoop> read_loop(const KernelView& view, const ForStmt* loop) {
   StridedLoop result;
   result.loop = loop;
@@ -64,7 +46,7 @@ std::optional<StridedLoop> read_loop(const KernelView& view, const ForStmt* loop
   }
   result.start = view.evaluate(counter->getInit());
   result.limit = view.evaluate(result.bound);
-  if (changes(view, loop->getBody(), counter))
+  if (may_change(view, loop->getBody(), counter))
     return std::nullopt;
   result.statement = loop;
   while (isa_and_nonnull<AttributedStmt>(view.parent(result.statement)))
@@ -76,6 +58,23 @@ std::optional<StridedLoop> read_loop(const KernelView& view, const ForStmt* loop
 }
 
 } // namespace
+
+bool may_change(const KernelView& view, const Stmt* body, const VarDecl* variable) {
+  bool changed = false;
+  view.visit(body, [&](const Stmt* statement) {
+    if (const auto* binary = dyn_cast<BinaryOperator>(statement))
+      changed |= binary->isAssignmentOp() && reference_to(binary->getLHS(), variable);
+    else if (const auto* unary = dyn_cast<UnaryOperator>(statement))
+      changed |= (unary->isIncrementDecrementOp() || unary->getOpcode() == UO_AddrOf) &&
+                 reference_to(unary->getSubExpr(), variable);
+    else if (const auto* call = dyn_cast<CallExpr>(statement))
+      for (const Expr* argument : call->arguments())
+        changed |= isa<DeclRefExpr>(argument->IgnoreParens()) && reference_to(argument, variable);
+    else if (isa<LambdaExpr>(statement))
+      changed = true;
+  });
+  return changed;
+}
 
 std::vector<StridedLoop> strided_loops(const KernelView& view) {
   std::vector<StridedLoop> loops;

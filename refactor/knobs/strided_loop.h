@@ -26,6 +26,9 @@ struct StridedLoop {
   }
 };
 
+// True when the body changes the variable, or hands it to something that may.
+bool may_change(const KernelView& view, const clang::Stmt* body, const clang::VarDecl* variable);
+
 // Every such loop of the kernel's own body, in order.
 std::vector<StridedLoop> strided_loops(const KernelView& view);
 

@@ -203,6 +203,7 @@ const std::vector<std::unique_ptr<Rule>>& all_rules() {
     list.push_back(make_pad_shared());
     list.push_back(make_expose_unroll());
     list.push_back(make_load_early());
+    list.push_back(make_pack_stores());
     list.push_back(make_cache_hints());
     list.push_back(make_launch_bounds());
     list.push_back(make_reduce_in_every_warp());

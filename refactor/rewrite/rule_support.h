@@ -80,6 +80,7 @@ std::unique_ptr<Rule> make_rows_per_block();
 std::unique_ptr<Rule> make_pad_shared();
 std::unique_ptr<Rule> make_expose_unroll();
 std::unique_ptr<Rule> make_load_early();
+std::unique_ptr<Rule> make_pack_stores();
 std::unique_ptr<Rule> make_cache_hints();
 std::unique_ptr<Rule> make_launch_bounds();
 std::unique_ptr<Rule> make_reduce_in_every_warp();

@@ -48,6 +48,23 @@ template <int CACHE, class V, class W> __device__ __forceinline__ void lathe_sto
   }
 }
 
+// COUNT values in registers, aligned as far as their number allows, to 16 bytes at most.
+template <class V, unsigned COUNT>
+struct alignas(COUNT * sizeof(V) % 16 == 0 ? 16 : COUNT * sizeof(V) & -(COUNT * sizeof(V))) lathe_packed {
+  V element[COUNT];
+};
+// To consecutive places: in wide stores where the address allows it.
+template <class V, unsigned COUNT>
+__device__ __forceinline__ void lathe_store_packed(const lathe_packed<V, COUNT>& values, V* target) {
+  if (reinterpret_cast<unsigned long long>(target) % alignof(lathe_packed<V, COUNT>) == 0) {
+    *reinterpret_cast<lathe_packed<V, COUNT>*>(target) = values;
+  } else {
+#pragma unroll
+    for (unsigned i = 0; i < COUNT; ++i)
+      target[i] = values.element[i];
+  }
+}
+
 template <unsigned BYTES> struct chunk_of;
 
 template <> struct chunk_of<2> {
@@ -102,7 +119,7 @@ __device__ __forceinline__ float group_max(float value) {
   return value;
 }
 
-template <typename T, uint32_t vec_size, unsigned KEEP, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int FIXED_GROUP_SIZE>
+template <typename T, uint32_t vec_size, unsigned KEEP, unsigned ROWS, int UNROLL, int UNROLL_2, int PACK_STORES, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int FIXED_GROUP_SIZE>
 __global__ void
 __launch_bounds__(MIN_BLOCKS == 0 ? 0 : 1024, MIN_BLOCKS) per_token_group_quant_fp8_kernel(const T* __restrict__ input, __nv_fp8_e4m3* __restrict__ output,
                                  float* __restrict__ scales, const int group_size, const int groups_per_block,
@@ -149,11 +166,14 @@ __launch_bounds__(MIN_BLOCKS == 0 ? 0 : 1024, MIN_BLOCKS) per_token_group_quant_
       x.template load<LOAD_CACHE>(group_input + i * vec_size);
     else
       x = lathe_kept[lathe_round];
+    lathe_packed<__nv_fp8_e4m3, PACK_STORES == 0 ? 1 : vec_size> lathe_values;
 #pragma unroll
     for (uint32_t j = 0; j < vec_size; ++j) {
       const float quotient = fminf(fmaxf(static_cast<float>(x[j]) / scale, min_8bit), max_8bit);
-      group_output[i * vec_size + j] = static_cast<__nv_fp8_e4m3>(quotient);
+      (PACK_STORES == 0 ? group_output[i * vec_size + j] : lathe_values.element[j]) = static_cast<__nv_fp8_e4m3>(quotient);
     }
+    if constexpr (PACK_STORES == 1)
+      lathe_store_packed(lathe_values, &group_output[i * vec_size + 0]);
   }
   if constexpr (ROWS > 1)
     __syncthreads();
