@@ -51,12 +51,12 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   usual.time_limit_s = SECONDS_PER_RUN + TIMES_RAW * shape.raw[0].seconds;
   std::vector<Demand> demands;
   const auto demand = [&](const TrialResult* reference, const std::string& suffix,
-                          bool is_demanded = true) -> TrialSettings& {
+                          Otherwise otherwise = Otherwise::refused) -> TrialSettings& {
     Demand& one = demands.emplace_back();
     one.settings = usual;
     one.reference = reference;
     one.suffix = suffix;
-    one.is_demanded = is_demanded;
+    one.otherwise = otherwise;
     return one.settings;
   };
   const char* reordered = " with threads in another order";
@@ -99,15 +99,17 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&result, " with its result in place of an input, which the raw kernel accepts").shared_buffers =
         buffers;
   // Vectors may want more alignment than the raw kernel's scalars; the default may not.
+  const Otherwise of_misaligned =
+      configuration.is_default ? Otherwise::refused : Otherwise::refused_if_it_ran;
   if (shape.accepts_misalignment)
     demand(&shape.raw[0], " on buffers that start one element off, which the raw kernel accepts",
-           configuration.is_default)
+           of_misaligned)
         .misalignment = 1;
   // Inputs that are loaded as vectors need alignment where results that are stored one by one do not.
   if (!shape.accepts_misalignment && !shape.misaligned_outputs.empty()) {
     TrialSettings& outputs =
         demand(&shape.raw[0], " on results that start one element off, which the raw kernel accepts",
-               configuration.is_default);
+               of_misaligned);
     outputs.misalignment = 1;
     outputs.misaligned_buffers = shape.misaligned_outputs;
   }
@@ -154,14 +156,16 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
       if (const auto fill = accepted.integers[i].data(one.integers))
         settings.integers[i] = *fill;
     // Two kernels that a launcher chooses between may part at zeros.
-    demands.back().is_demanded = one.data != Data::zeros || !configuration.flag_is_set();
+    if (one.data == Data::zeros && configuration.flag_is_set())
+      demands.back().otherwise = Otherwise::told;
   }
   if (has_real_scalars(*shape.workload)) {
     const auto& [scalars, suffix] = SCALARS[draw(std::size(SCALARS))];
     TrialSettings& settings = own(suffix);
     settings.real_scalars = scalars;
     settings.data = BESIDE_SCALARS[draw(std::size(BESIDE_SCALARS))];
-    demands.back().is_demanded = settings.data != Data::zeros || !configuration.flag_is_set();
+    if (settings.data == Data::zeros && configuration.flag_is_set())
+      demands.back().otherwise = Otherwise::told;
   }
   // Integers that mean something else: none, below zero; other elements than the first.
   const bool below_zero = draw(2) == 0;

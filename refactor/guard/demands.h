@@ -12,12 +12,19 @@
 
 namespace lathe::refactor {
 
-// What the template must give in one run, and whether another result is refused or only told.
+// What comes of a run that is not what was asked for.
+enum class Otherwise {
+  refused,
+  refused_if_it_ran, // a fault, such as a vector at an address that is none of its multiples, is told
+  told
+};
+
+// What the template must give in one run.
 struct Demand {
   TrialSettings settings;
   const TrialResult* reference = nullptr; // nothing: a run of the raw kernel of its own
   std::string suffix;
-  bool is_demanded = true;
+  Otherwise otherwise = Otherwise::refused;
   bool follows = false; // asked only where the demand before it was met
   // Launched before, with its variables that outlive a launch; asked only where the raw kernel gives the
   // reference behind such a launch of its own.

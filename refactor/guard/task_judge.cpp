@@ -137,7 +137,8 @@ std::string TaskJudge::judge_results(const Task& task, const std::vector<Demand>
     if (problem.empty())
       continue;
     was_met = false;
-    if (demand.is_demanded)
+    if (demand.otherwise == Otherwise::refused ||
+        (demand.otherwise == Otherwise::refused_if_it_ran && result.clean))
       refusal = problem + demand.suffix;
     else
       note(problem + demand.suffix + ", at " + task.configuration.text());
