@@ -107,9 +107,8 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
         .misalignment = 1;
   // Inputs that are loaded as vectors need alignment where results that are stored one by one do not.
   if (!shape.accepts_misalignment && !shape.misaligned_outputs.empty()) {
-    TrialSettings& outputs =
-        demand(&shape.raw[0], " on results that start one element off, which the raw kernel accepts",
-               of_misaligned);
+    TrialSettings& outputs = demand(
+        &shape.raw[0], " on results that start one element off, which the raw kernel accepts", of_misaligned);
     outputs.misalignment = 1;
     outputs.misaligned_buffers = shape.misaligned_outputs;
   }

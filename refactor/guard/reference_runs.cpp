@@ -44,8 +44,9 @@ std::set<std::size_t> outputs_of(const Workload& workload) {
   return outputs;
 }
 
-// What depends on the size too: outputs alone that start one element off, other scalars; everything in one range, and ranges that leave elements out; a
-// result in place of an input, in three orders of threads; strides apart and other divisors, in two.
+// What depends on the size too: outputs alone that start one element off, other scalars; everything in one
+// range, and ranges that leave elements out; a result in place of an input, in three orders of threads;
+// strides apart and other divisors, in two.
 std::vector<TrialSettings> settings_at(const ReferenceRuns& runs, std::uint64_t seed,
                                        const RawParameters& parameters) {
   const Workload& workload = *runs.workload;
