@@ -105,6 +105,8 @@ private:
   }
 
   bool pass(const Stmt* statement) {
+    if (isa<SwitchCase>(statement) || isa<LabelStmt>(statement))
+      return false; // it may be jumped to
     const StatementEffects effects = effects_of(view_, statement);
     if (effects.leaves || effects.orders_memory || (effects.changes_memory && !never_changes_) ||
         changes_operand(statement))

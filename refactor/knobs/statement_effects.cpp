@@ -34,6 +34,12 @@ bool orders_more_than_a_block(const std::string& name) {
   return matches(name, pattern);
 }
 
+// CUDA's headers do not say of these that they never return.
+bool ends_the_thread(const std::string& name) {
+  static const std::regex pattern("^(__trap|__assert|abort|exit)");
+  return matches(name, pattern);
+}
+
 bool is_quick(const std::string& name) {
   static const std::regex pattern(
       "^(f?(max|min|abs)f?|is(inf|nan|finite)|fm(ax|in)f?|fabsf?|__ldg|__ld[a-z]+)$");
@@ -150,7 +156,8 @@ private:
       effects_.changes_memory = true;
       return;
     }
-    if (view_.is_on_chip(address))
+    // An index may come from the chip.
+    if (!view_.base_pointer(address) && view_.is_on_chip(address))
       return;
     const auto* base = dyn_cast<DeclRefExpr>(address->IgnoreParenImpCasts());
     const auto* variable = base ? dyn_cast<VarDecl>(base->getDecl()) : nullptr;
@@ -171,6 +178,8 @@ private:
 
   void note_call(const CallExpr* call) {
     const std::string name = callee_name(view_, call);
+    const FunctionDecl* callee = call->getDirectCallee();
+    effects_.leaves |= ends_the_thread(name) || (callee && callee->isNoReturn());
     if (const auto* operation = dyn_cast<CXXOperatorCallExpr>(call)) {
       if (operation->getOperator() == OO_Call)
         effects_.orders_memory = true; // of an object that may hold anything
