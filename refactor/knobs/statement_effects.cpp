@@ -178,8 +178,6 @@ private:
 
   void note_call(const CallExpr* call) {
     const std::string name = callee_name(view_, call);
-    const FunctionDecl* callee = call->getDirectCallee();
-    effects_.leaves |= ends_the_thread(name) || (callee && callee->isNoReturn());
     if (const auto* operation = dyn_cast<CXXOperatorCallExpr>(call)) {
       if (operation->getOperator() == OO_Call)
         effects_.orders_memory = true; // of an object that may hold anything
@@ -220,6 +218,8 @@ private:
 
   // A function whose body is not in the file: it computes with what it is handed by value.
   void note_outside(const CallExpr* call, const std::string& name) {
+    const FunctionDecl* callee = call->getDirectCallee();
+    effects_.leaves |= ends_the_thread(name) || (callee && callee->isNoReturn());
     if (exchanges_registers(name))
       return;
     if (is_block_barrier(name)) {

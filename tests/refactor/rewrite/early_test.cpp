@@ -117,13 +117,15 @@ TEST_P(NotEarly, IsRefused) {
 const std::string stays = "stands where it can first be asked for";
 Row refused(const char* name, const std::string& between, const char* parameters = restricted,
             const std::string& load = "w[i]") {
-  return Row{name, "load-early",
-             facts_of("  const int i = threadIdx.x;\n  int j = i;\n  float x = in[i];\n" + between +
-                          "  out[i] = x * " + load + ";\n",
-                      parameters,
-                      "__device__ void fill(float* p) { p[threadIdx.x] = expf(p[threadIdx.x]); }\n"
-                      "__device__ float counted(float* p) { return atomicAdd(p, 1.0f); }\n"),
-             "", stays};
+  return Row{
+      name, "load-early",
+      facts_of("  const int i = threadIdx.x;\n  int j = i;\n  float x = in[i];\n" + between +
+                   "  out[i] = x * " + load + ";\n",
+               parameters,
+               "__device__ void fill(float* p) { p[threadIdx.x] = expf(p[threadIdx.x]); }\n"
+               "__device__ float counted(float* p) { return atomicAdd(p, 1.0f); }\n"
+               "__device__ float checked(float x) {\n  if (x < 0)\n    __trap();\n  return 1 / x;\n}\n"),
+      "", stays};
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -141,6 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "  __shared__ int order[256];\n  order[i] = i;\n  x = 1 / x;\n  *(out + order[i]) = x;\n",
                 may_overlap),
         refused("AnAssertion", "  x = 1 / x;\n  if (i >= n)\n    __trap();\n"),
+        refused("AnAssertionInAFunction", "  x = checked(x);\n"),
         refused("ALabel", "  if (x > 3)\n    goto there;\n  x = 1 / x;\nthere:\n  x = 1 / x;\n"),
         refused("AWayOut", "  x = 1 / x;\n  if (x > d)\n    return;\n"),
         refused("AnIndexThatChanges", "  x = 1 / x;\n  j += 3;\n", restricted, "w[j]"),
