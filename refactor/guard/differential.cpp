@@ -78,10 +78,15 @@ private:
     return configurations;
   }
 
-  void judge() {
+  std::vector<const Configuration*> sampled_and_defaults() const {
     std::vector<const Configuration*> configurations = sampled();
     for (const Configuration& configuration : subject_.defaults)
       configurations.push_back(&configuration);
+    return configurations;
+  }
+
+  void judge() {
+    const std::vector<const Configuration*> configurations = sampled_and_defaults();
     HostKernels::Wanted raw_wanted, template_wanted;
     for (const Configuration& configuration : subject_.defaults)
       raw_wanted.emplace_back(configuration.raw_instance, configuration.macros());
@@ -283,10 +288,7 @@ private:
   void answer_for_barriers() {
     if (!missing_.is_asked() || findings_.failed())
       return;
-    std::vector<const Configuration*> configurations = sampled();
-    for (const Configuration& configuration : subject_.defaults)
-      configurations.push_back(&configuration);
-    std::string gap = judge_.barrier_runs().gap(configurations);
+    std::string gap = judge_.barrier_runs().gap(sampled_and_defaults());
     if (sizes_.parameters().meets_by_count || sizes_.depends_on_order())
       gap = "the raw kernel's own threads are in no certain order";
     else if (sizes_.has_races())

@@ -41,6 +41,10 @@ std::string key_of(const Configuration& configuration) {
 
 } // namespace
 
+std::string counted_barriers(int count) {
+  return std::to_string(count) + (count == 1 ? " barrier" : " barriers");
+}
+
 MissingBarriers missing_barriers(const JudgedPair& subject) {
   MissingBarriers found;
   for (const FactPair& pair : fact_pairs(subject)) {
@@ -48,10 +52,8 @@ MissingBarriers missing_barriers(const JudgedPair& subject) {
         (!pair.configuration->is_default && pair.templated->barriers > 0))
       continue;
     if (found.where.empty())
-      found.where = std::to_string(pair.templated->barriers) +
-                    (pair.templated->barriers == 1 ? " barrier" : " barriers") +
-                    " where the raw kernel has " + std::to_string(pair.raw->barriers) + " at " +
-                    pair.configuration->text();
+      found.where = counted_barriers(pair.templated->barriers) + " where the raw kernel has " +
+                    std::to_string(pair.raw->barriers) + " at " + pair.configuration->text();
     for (const auto& [code, source, whose] : {std::tuple(pair.raw, pair.raw_source, "the raw kernel "),
                                               std::tuple(pair.templated, pair.template_source, "it ")})
       if (const std::string obstacle = obstacle_in(*code, *source);

@@ -21,6 +21,9 @@ struct MissingBarriers {
   bool is_asked() const { return !where.empty() && obstacle.empty(); }
 };
 
+// "1 barrier", "2 barriers".
+std::string counted_barriers(int count);
+
 // At the defaults, or where no barrier is left at all: loops that are unrolled in other ways change the
 // number elsewhere.
 MissingBarriers missing_barriers(const JudgedPair& subject);

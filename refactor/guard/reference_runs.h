@@ -26,9 +26,9 @@ struct ReferenceRuns {
   bool accepts_warps_in_turn =
       false; // gives the same with one warp after the other: has no race of its own there
   bool misalignment_tried = false, accepts_misalignment = false;
-  std::set<std::size_t>
-      misaligned_outputs;            // that may start one element off while inputs do not; none: not known to
-  bool gives_the_same_again = false; // though it has variables that outlive a launch
+  // Results that may start one element off while inputs do not; none: not known to.
+  std::set<std::size_t> misaligned_outputs;
+  bool gives_the_same_again = false;    // though it has variables that outlive a launch
   bool accepts_any_block_first = false; // gives the same with the last block first
   std::optional<TrialResult> other_scalars, other_switches;
   // With strides that are not what they usually are, and what comes of that; see strides.h.

@@ -20,10 +20,6 @@ bool has_primitive(const std::map<std::string, int>& primitives, const std::stri
                      [&](const auto& entry) { return primitive(entry.first) == name; });
 }
 
-std::string counted(int barriers) {
-  return std::to_string(barriers) + (barriers == 1 ? " barrier" : " barriers");
-}
-
 // "membar.cta", the narrowest of CUDA's fences.
 bool is_of_block(const std::string& fence) {
   return fence.find(".cta") != std::string::npos;
@@ -46,8 +42,9 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
     const bool is_default = pair.configuration->is_default;
     if (templated.barriers < raw.barriers && templated.barriers > 0 && !is_default) {
       fewer_elsewhere = true;
-      findings.report("the template has " + counted(templated.barriers) + " where the raw kernel has " +
-                      std::to_string(raw.barriers) + where + ": permuted schedules stand in");
+      findings.report("the template has " + counted_barriers(templated.barriers) +
+                      " where the raw kernel has " + std::to_string(raw.barriers) + where +
+                      ": permuted schedules stand in");
     }
     for (const auto& [scope, count] : raw.fences)
       if (!templated.fences.contains(scope))

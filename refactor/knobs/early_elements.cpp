@@ -2,7 +2,6 @@
 
 #include "refactor/knobs/kept_objects.h"
 #include "refactor/knobs/statement_effects.h"
-#include "refactor/knobs/variables.h"
 
 #include <clang/AST/StmtCXX.h>
 #include <clang/Basic/SourceManager.h>
@@ -123,21 +122,18 @@ private:
       return manager.getFileOffset(manager.getExpansionLoc(location));
     };
     for (const VarDecl* variable : variables_in(view_, value)) {
-      if (variable == loop_.counter || !seen.insert(variable).second || isa<ParmVarDecl>(variable)) {
-        if (isa<ParmVarDecl>(variable) && view_.is_modified(variable))
-          return false;
+      if (variable == loop_.counter || !seen.insert(variable).second)
         continue;
-      }
       if (view_.is_modified(variable))
         return false;
-      if (!declares(view_, loop_.loop->getBody(), variable)) {
+      const DeclStmt* declaration = declaration_of(variable);
+      if (!declaration) {
         if (variable->isLocalVarDecl() &&
             offset(variable->getLocation()) > offset(kept_.loops.front().loop->getBeginLoc()))
           return false;
         continue;
       }
-      const DeclStmt* declaration = declaration_of(variable);
-      if (!declaration || !declaration->isSingleDecl() || !variable->hasInit() ||
+      if (!declaration->isSingleDecl() || !variable->hasInit() ||
           !view_.range(declaration->getSourceRange()) || !needs(variable->getInit(), seen))
         return false;
       early_.declarations.push_back(declaration); // behind those that it needs
@@ -145,6 +141,7 @@ private:
     return true;
   }
 
+  // In the loop; null where the variable is set before it.
   const DeclStmt* declaration_of(const VarDecl* variable) const {
     const DeclStmt* found = nullptr;
     view_.visit(loop_.loop->getBody(), [&](const Stmt* statement) {

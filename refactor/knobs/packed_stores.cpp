@@ -100,8 +100,8 @@ private:
       const auto* reference = dyn_cast<DeclRefExpr>(part);
       if (!reference || !reference->getType()->isPointerType() || view_.within(place, part))
         return;
-      reads |=
-          !is_alone || view_.base_pointer(reference) == buffer || view_.base_pointer(reference) == nullptr;
+      const ParmVarDecl* read = view_.base_pointer(reference);
+      reads |= !is_alone || read == nullptr || read == buffer;
     });
     return !reads;
   }
@@ -116,8 +116,7 @@ std::variant<std::string, std::vector<PackedStore>> find_packed_stores(KernelVie
       found.push_back(std::move(*store));
   if (found.empty())
     return "no loop of a number of rounds that is known to the compiler stores consecutive elements and does "
-           "nothing "
-           "else to memory";
+           "nothing else to memory";
   return found;
 }
 

@@ -41,8 +41,7 @@ bool ends_the_thread(const std::string& name) {
 }
 
 bool is_quick(const std::string& name) {
-  static const std::regex pattern(
-      "^(f?(max|min|abs)f?|is(inf|nan|finite)|fm(ax|in)f?|fabsf?|__ldg|__ld[a-z]+)$");
+  static const std::regex pattern("^(f?(max|min|abs)f?|is(inf|nan|finite)|__ld[a-z]+)$");
   return matches(name, pattern);
 }
 
@@ -176,6 +175,15 @@ private:
     return false;
   }
 
+  // Where threads meet in the function, or may: a function without a name could be any.
+  bool note_meeting(const std::string& name) {
+    if (exchanges_registers(name))
+      return true;
+    if (is_block_barrier(name))
+      return effects_.changes_memory = true;
+    return (name.empty() || orders_more_than_a_block(name)) && (effects_.orders_memory = true);
+  }
+
   void note_call(const CallExpr* call) {
     const std::string name = callee_name(view_, call);
     if (const auto* operation = dyn_cast<CXXOperatorCallExpr>(call)) {
@@ -183,16 +191,8 @@ private:
         effects_.orders_memory = true; // of an object that may hold anything
       return;
     }
-    if (exchanges_registers(name)) {
+    if (note_meeting(name)) {
       effects_.is_slow = true;
-      return;
-    }
-    if (is_block_barrier(name)) {
-      effects_.is_slow = effects_.changes_memory = true;
-      return;
-    }
-    if (name.empty() || orders_more_than_a_block(name)) {
-      effects_.orders_memory = true;
       return;
     }
     if (!call->getType()->isIntegerType() && !is_quick(name))
@@ -220,19 +220,9 @@ private:
   void note_outside(const CallExpr* call, const std::string& name) {
     const FunctionDecl* callee = call->getDirectCallee();
     effects_.leaves |= ends_the_thread(name) || (callee && callee->isNoReturn());
-    if (exchanges_registers(name))
+    if (note_meeting(name) || has_a_body(name) || is_quick(name))
       return;
-    if (is_block_barrier(name)) {
-      effects_.changes_memory = true;
-      return;
-    }
-    if (name.empty() || orders_more_than_a_block(name)) {
-      effects_.orders_memory = true;
-      return;
-    }
-    if (has_a_body(name) || is_quick(name))
-      return;
-    const auto* method = dyn_cast_or_null<CXXMethodDecl>(call->getDirectCallee());
+    const auto* method = dyn_cast_or_null<CXXMethodDecl>(callee);
     if (const auto* member = dyn_cast<CXXMemberCallExpr>(call);
         member && !(method && (method->isConst() || isa<CXXConversionDecl>(method))))
       effects_.changes_memory = true;
