@@ -48,7 +48,7 @@ public:
   Differential(const JudgedPair& subject, bool same_code, int architecture)
       : subject_(subject), same_code_(same_code), findings_("differential"), jobs_(jobs_of(subject)),
         deadline_(deadline_of(subject)),
-        raw_(subject, subject.raw_text, subject.spec.reference, architecture),
+        raw_(subject, subject.raw_text, subject.spec.reference, architecture, subject.options.raw_runs.get()),
         templated_(subject, subject.template_text, subject.spec.kernel, architecture),
         missing_(missing_barriers(subject)), sizes_(subject, raw_, jobs_, deadline_),
         plan_(subject, sizes_.clean(), sizes_.limits(),

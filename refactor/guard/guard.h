@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,12 @@ struct Certificate {
   bool accepted() const; // every check was made, none failed and none is undecided
 };
 
+class TrialMemory;
+
+// For judgements of several templates against one raw kernel: what the raw kernel's runs gave is remembered,
+// and the same runs are not made again. That saves nothing where each judgement draws a seed of its own.
+std::shared_ptr<TrialMemory> remember_raw_runs();
+
 struct GuardOptions {
   std::uint64_t seed = 0; // 0: drawn from the system, secret until written into the certificate
   int sampled_configurations = 8;
@@ -79,6 +86,8 @@ struct GuardOptions {
   bool stop_at_failure = false;
   // Whether a template that an earlier check failed is run all the same.
   bool run_refused = true;
+  // remember_raw_runs(), shared between judgements; none: each makes all of its runs.
+  std::shared_ptr<TrialMemory> raw_runs;
 };
 
 // `raw` and `spec.kernel` are self-contained files; `spec` names both. An Error means that there is nothing

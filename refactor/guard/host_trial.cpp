@@ -2,6 +2,7 @@
 
 #include "refactor/guard/shapes.h"
 #include "refactor/guard/tolerance.h"
+#include "refactor/guard/trial_memory.h"
 #include "tuner/measure/fill.h"
 #include "tuner/measure/verify.h"
 
@@ -415,7 +416,9 @@ void run_together(std::span<const Trial> trials, std::span<TrialResult> results,
 
 } // namespace
 
-std::vector<TrialResult> run_trials(const std::vector<Trial>& trials) {
+namespace {
+
+std::vector<TrialResult> run_all(const std::vector<Trial>& trials) {
   constexpr std::uint64_t TOGETHER = 4 * MOST_BYTES; // of buffers, beside what the runs leave
   std::vector<TrialResult> results(trials.size());
   Fills fills;
@@ -425,6 +428,32 @@ std::vector<TrialResult> run_trials(const std::vector<Trial>& trials) {
       bytes += bytes_of(*trials[end++].workload);
     run_together(std::span(trials).subspan(begin, end - begin),
                  std::span(results).subspan(begin, end - begin), fills);
+  }
+  return results;
+}
+
+} // namespace
+
+std::vector<TrialResult> run_trials(const std::vector<Trial>& trials) {
+  std::vector<TrialResult> results(trials.size());
+  // What a run leaves in its process is part of the result of one that follows it.
+  const bool follow = std::ranges::any_of(trials, [](const Trial& trial) { return trial.settings.again; });
+  std::vector<Trial> unknown;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const auto known = trials[i].memory && !follow ? trials[i].memory->find(trials[i]) : nullptr;
+    if (known) {
+      results[i] = *known;
+      continue;
+    }
+    unknown.push_back(trials[i]);
+    places.push_back(i);
+  }
+  std::vector<TrialResult> made = run_all(unknown);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (unknown[i].memory && !follow)
+      unknown[i].memory->keep(unknown[i], made[i]);
+    results[places[i]] = std::move(made[i]);
   }
   return results;
 }

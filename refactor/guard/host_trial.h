@@ -16,6 +16,8 @@
 
 namespace lathe::refactor {
 
+class TrialMemory;
+
 // What inputs hold.
 enum class Data {
   usual,      // the specification's fill
@@ -70,6 +72,8 @@ struct TrialSettings {
   std::optional<std::pair<std::size_t, std::size_t>> shared_buffers;
   std::optional<std::size_t> null_parameter; // of the kernel: gets no buffer but a null pointer
   double time_limit_s = 20;
+
+  bool operator==(const TrialSettings&) const = default;
 };
 
 struct TrialResult {
@@ -83,7 +87,7 @@ struct TrialResult {
   std::uint64_t fences = 0;                     // there too, as HostRunResult has them
   std::string unfenced;
   std::vector<HostLoop> loops; // there, too
-  std::vector<bool> reached;   // HostKernel::places() that have run so far
+  std::vector<bool> reached;   // HostKernel::places() that have run
   double seconds = 0;          // of the kernel alone
   std::uint64_t work = 0;      // HostRunResult::work
 };
@@ -93,9 +97,11 @@ struct Trial {
   const Launch* launch = nullptr;
   const Workload* workload = nullptr;
   TrialSettings settings;
+  TrialMemory* memory = nullptr; // where its result may be known from, and is kept
 };
 
-// In one child process as long as that survives; results in order.
+// In one child process as long as that survives; results in order. Where one of them follows another run, all
+// are made, whatever is remembered.
 std::vector<TrialResult> run_trials(const std::vector<Trial>& trials);
 
 // Compares two trials of the same data and poison. `ignore_order`: buffers (by index) whose elements are

@@ -187,10 +187,45 @@ private:
   std::vector<Expression> found_;
 };
 
+// That the knob is on the other side of its values' median than its default; nothing where it has no numbers.
+std::optional<std::string> is_far(const Knob& knob, const Value& usual) {
+  std::set<std::int64_t> numbers;
+  for (const Value& value : knob.values)
+    if (const auto* number = std::get_if<std::int64_t>(&value))
+      numbers.insert(*number);
+  const auto* usual_number = std::get_if<std::int64_t>(&usual);
+  if (numbers.size() < 2 || numbers.size() < knob.values.size() || !usual_number)
+    return std::nullopt;
+  const std::int64_t median =
+      *std::next(numbers.begin(), static_cast<std::ptrdiff_t>((numbers.size() - 1) / 2));
+  return knob.name + (*usual_number <= median ? " > " : " <= ") + std::to_string(median);
+}
+
+// For each condition over two knobs alone.
+std::vector<std::string> far_together(const TuningSpec& spec, const KnobValues& usual) {
+  std::vector<std::string> found;
+  for (const Condition& condition : spec.conditions) {
+    std::vector<std::string> sides;
+    for (std::size_t k = 0; k < spec.knobs.size() && k < usual.size(); ++k)
+      if (const auto& names = condition.expression.names();
+          std::ranges::find(names, spec.knobs[k].name) != names.end())
+        sides.push_back(is_far(spec.knobs[k], usual[k]).value_or(""));
+    if (sides.size() == 2 && !sides[0].empty() && !sides[1].empty())
+      found.push_back("(" + sides[0] + ") && (" + sides[1] + ")");
+  }
+  return found;
+}
+
 } // namespace
 
-KnobConditions::KnobConditions(const std::string& template_text, const TuningSpec& spec)
-    : conditions_(Finder(template_text, spec).find()) {}
+KnobConditions::KnobConditions(const std::string& template_text, const TuningSpec& spec,
+                               const KnobValues& usual)
+    : conditions_(Finder(template_text, spec).find()) {
+  for (const std::string& text : far_together(spec, usual))
+    if (auto condition = Expression::parse(text);
+        condition && std::ranges::find(conditions_, *condition) == conditions_.end())
+      conditions_.push_back(std::move(*condition));
+}
 
 std::vector<std::optional<bool>> KnobConditions::values(const Workload& workload,
                                                         const KnobValues& knobs) const {

@@ -152,6 +152,8 @@ MutantJudge::~MutantJudge() = default;
 Result<MutantJudge> MutantJudge::create(const TuningSpec& original, const GuardOptions& options) {
   auto state = std::make_unique<State>(original, options);
   state->options.stop_at_failure = true;
+  if (!state->options.raw_runs)
+    state->options.raw_runs = remember_raw_runs();
   LATHE_TRY(state->original_text, read_file(original.kernel.file));
   return MutantJudge(std::move(state));
 }

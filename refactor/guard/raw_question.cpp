@@ -49,7 +49,7 @@ bool RawQuestion::accepts_at(const ReferenceRuns& size, const TrialSettings& cha
     settings.schedule = i % 2 == 0 ? HostSchedule::forward : HostSchedule::reverse;
     settings.barriers_by_count = size.meets_by_count;
     settings.time_limit_s = SECONDS_PER_RUN;
-    trials.push_back({kernel, &size.usual.raw_launch, size.workload.get(), settings});
+    trials.push_back({kernel, &size.usual.raw_launch, size.workload.get(), settings, raw_.memory()});
   }
   const std::vector<TrialResult> results = run_trials(trials);
   for (std::size_t i = 0; i < results.size(); i += 2)

@@ -216,7 +216,7 @@ struct RawCandidate {
 constexpr std::size_t PLAIN = 1;
 
 // Runs the plain setting of each candidate, or all others.
-void run_candidates(std::vector<RawCandidate*> candidates, bool plain, int jobs,
+void run_candidates(std::vector<RawCandidate*> candidates, bool plain, TrialMemory* memory, int jobs,
                     std::chrono::steady_clock::time_point deadline) {
   const auto serve = [&](std::size_t batch) {
     std::vector<Trial> trials;
@@ -228,7 +228,7 @@ void run_candidates(std::vector<RawCandidate*> candidates, bool plain, int jobs,
         if ((i == PLAIN) == plain) {
           const ReferenceRuns& runs = *candidate.runs;
           trials.push_back({candidate.kernel, &runs.usual.raw_launch,
-                            &runs.workload_of(candidate.settings[i]), candidate.settings[i]});
+                            &runs.workload_of(candidate.settings[i]), candidate.settings[i], memory});
           places.push_back(&candidate.results[i]);
         }
     }
@@ -307,9 +307,9 @@ std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const RawParam
   std::vector<RawCandidate*> all;
   for (RawCandidate& candidate : candidates)
     all.push_back(&candidate);
-  run_candidates(all, true, jobs, deadline);
+  run_candidates(all, true, raw.memory(), jobs, deadline);
   const std::vector<RawCandidate*> chosen = choose(candidates, trials, brief);
-  run_candidates(chosen, false, jobs, deadline);
+  run_candidates(chosen, false, raw.memory(), jobs, deadline);
   for (RawCandidate* candidate : chosen)
     trials[candidate->index] =
         conclude(std::move(candidate->runs), candidate->results.data(), candidate->settings);

@@ -33,12 +33,15 @@ Result<Space> space_of(const TuningSpec& spec, const Workload& workload,
 // Draws the configurations that are looked at beside the defaults. Each covers as much as possible of what no
 // earlier one has: values of knobs, pairs of knobs at and away from their defaults, threes of those that
 // decide who does which work, and the conditions over knobs that the template's own text makes, both ways,
-// alone and in pairs. Where a condition has not been met both ways when the wanted number is reached,
+// alone and in pairs, and that knobs which the specification ties to each other are both far from their
+// defaults. Where a condition has not been met both ways when the wanted number is reached,
 // configurations are looked for that do.
 class Sampler {
 public:
   explicit Sampler(JudgedPair& subject)
-      : subject_(subject), spec_(subject.spec), conditions_(subject.template_text, subject.spec),
+      : subject_(subject), spec_(subject.spec),
+        conditions_(subject.template_text, subject.spec,
+                    subject.defaults.empty() ? KnobValues{} : subject.defaults.front().knobs),
         problems_(problems_of(subject.spec)), random_(subject.seed) {}
 
   void sample() {

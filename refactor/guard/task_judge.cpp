@@ -20,6 +20,7 @@ constexpr std::uint64_t FEWEST_ROUNDED = 64; // elements from which on a share s
 void TaskJudge::judge(const std::vector<Task>& tasks, const std::vector<std::size_t>& indices,
                       std::vector<std::string>& problems) {
   std::vector<Trial> trials;
+  TrialMemory* const memory = raw_.kernels().memory();
   // The templates' trials, in order; those without a reference come behind the raw kernel's own run.
   std::vector<std::vector<Demand>> demands;
   std::vector<std::pair<std::size_t, bool>> of_template; // with whether its code is the raw kernel's
@@ -40,7 +41,7 @@ void TaskJudge::judge(const std::vector<Task>& tasks, const std::vector<std::siz
             {templated, &demand.forerun->template_launch, demand.forerun->workload.get(), first});
       }
       if (!demand.reference)
-        trials.push_back({raw, &task.configuration.raw_launch, workload, demand.settings});
+        trials.push_back({raw, &task.configuration.raw_launch, workload, demand.settings, memory});
       of_template.emplace_back(trials.size(), same_code_ && task.configuration.is_default);
       trials.push_back({templated, &task.configuration.template_launch, workload, demand.settings});
     }

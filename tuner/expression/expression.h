@@ -49,6 +49,10 @@ public:
   const std::vector<std::string>& names() const { return names_; }
   const ExpressionNode& root() const { return *root_; }
   Dialect dialect() const { return dialect_; }
+  // The same text in the same dialect.
+  bool operator==(const Expression& other) const {
+    return text_ == other.text_ && dialect_ == other.dialect_;
+  }
 
   // Fails on an unknown name, a type error, overflow or division by zero, naming the expression.
   Result<Value> evaluate(const Lookup& lookup) const;

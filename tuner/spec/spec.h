@@ -58,6 +58,7 @@ struct Fill {
   double low = -1, high = 1;            // uniform
   double mean = 0, spread = 1;          // normal
   Expression integer_low, integer_high; // integer: inclusive bounds; offsets: the last one is integer_high
+  bool operator==(const Fill&) const = default;
 };
 
 // One kernel parameter, in declaration order.
@@ -177,12 +178,14 @@ struct Workload {
     std::uint64_t count;
     Fill fill;
     std::int64_t integer_low = 0, integer_high = 0;
+    bool operator==(const Buffer&) const = default;
   };
   struct Parameter { // kernel parameter, in order
     bool is_buffer;
     std::size_t buffer; // index into buffers
     std::string dtype;
     Value value; // scalars
+    bool operator==(const Parameter&) const = default;
   };
   std::vector<Buffer> buffers;
   std::vector<Parameter> parameters;
@@ -205,6 +208,7 @@ using KnobValues = std::vector<Value>;
 struct Launch {
   std::array<std::uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   std::uint32_t shared_bytes = 0;
+  bool operator==(const Launch&) const = default;
 };
 
 // The geometry with the knobs' values filled in; fails when a number is not positive or over the device's

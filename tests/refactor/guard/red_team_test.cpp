@@ -24,7 +24,10 @@ Result<Certificate> judge_case(const CorpusCase& one, bool stop_at_failure) {
   LATHE_TRY(const TemporaryFolder folder, TemporaryFolder::create("red-team"));
   LATHE_TRY(const fs::path placed, place_case(one, spec_of(one.kernel), folder.path()));
   LATHE_TRY(const TuningSpec spec, read_spec(placed));
+  // Cases of one kernel come one behind the other.
+  static const std::shared_ptr<TrialMemory> raw_runs = remember_raw_runs();
   GuardOptions options;
+  options.raw_runs = raw_runs;
   options.seed = 17;
   options.stop_at_failure = stop_at_failure;
   return judge(spec, options);

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <sys/mman.h>
 #include <utility>
 
@@ -15,35 +16,44 @@ Error no_memory(const char* what) {
           "run fewer threads at a time"};
 }
 
+} // namespace
+
 // An arena of this OS thread that is not in use: its pages are there already.
-class Spare {
+class SpareArena {
 public:
-  Spare() = default;
-  Spare(const Spare&) = delete;
-  Spare& operator=(const Spare&) = delete;
-  ~Spare() {
+  SpareArena() = default;
+  SpareArena(const SpareArena&) = delete;
+  SpareArena& operator=(const SpareArena&) = delete;
+  ~SpareArena() {
     if (base_ != 0)
       munmap(reinterpret_cast<void*>(base_), ARENA_BYTES);
   }
-  std::uintptr_t take() { return std::exchange(base_, 0); }
+  std::optional<Arena> take() {
+    if (base_ == 0)
+      return std::nullopt;
+    return Arena(std::exchange(base_, 0), opened_);
+  }
   // Whether it was kept.
-  bool keep(std::uintptr_t base) {
+  bool keep(const Arena& arena) {
     if (base_ != 0)
       return false;
-    base_ = base;
+    base_ = arena.base_;
+    opened_ = arena.opened_;
     return true;
   }
 
 private:
   std::uintptr_t base_ = 0;
+  Arena::Opened opened_;
 };
-thread_local Spare spare;
 
+namespace {
+thread_local SpareArena spare;
 } // namespace
 
 Result<Arena> Arena::create() {
-  if (const std::uintptr_t kept = spare.take(); kept != 0)
-    return Arena(kept);
+  if (auto kept = spare.take())
+    return std::move(*kept);
   // Twice the size, so that an aligned half lies inside; only touched pages cost memory.
   void* mapping =
       mmap(nullptr, 2 * ARENA_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -55,7 +65,7 @@ Result<Arena> Arena::create() {
     munmap(mapping, base - begin);
   if (begin + ARENA_BYTES > base)
     munmap(reinterpret_cast<void*>(base + ARENA_BYTES), begin + ARENA_BYTES - base);
-  Arena arena(base);
+  Arena arena(base, {});
   const std::size_t exchange_bytes = (MAX_THREADS / WARP) * 64 * sizeof(Exchange);
   if (mprotect(reinterpret_cast<void*>(base), SLOT_BYTES, PROT_READ | PROT_WRITE) != 0 ||
       mprotect(arena.exchanges(), exchange_bytes, PROT_READ | PROT_WRITE) != 0)
@@ -63,18 +73,19 @@ Result<Arena> Arena::create() {
   return arena;
 }
 
-Arena::Arena(Arena&& other) noexcept : base_(std::exchange(other.base_, 0)) {}
+Arena::Arena(Arena&& other) noexcept : base_(std::exchange(other.base_, 0)), opened_(other.opened_) {}
 
 Arena::~Arena() {
-  if (base_ != 0 && !spare.keep(base_))
+  if (base_ != 0 && !spare.keep(*this))
     munmap(reinterpret_cast<void*>(base_), ARENA_BYTES);
 }
 
-Result<void*> Arena::stack(unsigned slot) const {
+Result<void*> Arena::stack(unsigned slot) {
   const std::uintptr_t begin = base_ + slot * SLOT_BYTES;
-  if (mprotect(reinterpret_cast<void*>(begin + GUARD_PAGE), SLOT_BYTES - GUARD_PAGE,
-               PROT_READ | PROT_WRITE) != 0)
+  if (!opened_.test(slot) && mprotect(reinterpret_cast<void*>(begin + GUARD_PAGE), SLOT_BYTES - GUARD_PAGE,
+                                      PROT_READ | PROT_WRITE) != 0)
     return no_memory("a thread's stack");
+  opened_.set(slot);
   // Tops at different offsets, lest all stacks compete for the same cache sets.
   const std::size_t colour = (slot % 61) * 320;
   return reinterpret_cast<void*>(begin + SLOT_BYTES - colour);

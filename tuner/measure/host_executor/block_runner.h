@@ -12,6 +12,7 @@
 #include <boost/context/detail/fcontext.hpp>
 
 #include <array>
+#include <bitset>
 #include <deque>
 #include <functional>
 #include <random>
@@ -36,13 +37,19 @@ public:
     return *reinterpret_cast<ThreadSlot*>(base_ + THREAD_SLOTS_OFFSET + slot * sizeof(ThreadSlot));
   }
   Exchange* exchanges() const { return reinterpret_cast<Exchange*>(base_ + EXCHANGE_SLOT * SLOT_BYTES); }
-  // The top of a stack that has not been used yet.
-  Result<void*> stack(unsigned slot) const;
+  // The top of a stack that nobody uses; its memory stays open for the next user of the slot.
+  Result<void*> stack(unsigned slot);
   bool is_guard(std::uintptr_t address) const;
 
 private:
-  explicit Arena(std::uintptr_t base) : base_(base) {}
+  // Slots whose stacks have been opened: that costs a call of the system each.
+  using Opened = std::bitset<ARENA_BYTES / SLOT_BYTES>;
+
+  Arena(std::uintptr_t base, const Opened& opened) : base_(base), opened_(opened) {}
   std::uintptr_t base_ = 0;
+  Opened opened_;
+
+  friend class SpareArena;
 };
 
 struct Failed {

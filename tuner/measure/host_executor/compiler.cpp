@@ -231,14 +231,15 @@ Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view sou
     return Error{"cannot check memory accesses on the host", compiler.path + " is not clang",
                  "install clang++-19"};
   const auto begin = std::chrono::steady_clock::now();
+  // Without its folder: an object is found again wherever the same text lies.
+  const std::string text_name = escaped(fs::path(file_name).filename().string());
   // Whose text is the kernel's own: the plugin looks at no other.
   const std::string prelude =
       checked ? fmt::format("#define LATHE_CHECKED 1\nextern \"C\" __attribute__((used)) const char "
                             "lathe_kernel_file[] = \"{}\";\n",
-                            escaped(file_name))
+                            text_name)
               : "";
-  std::string unit =
-      fmt::format("{}#include \"lathe_cuda.h\"\n# 1 \"{}\"\n{}\n", prelude, escaped(file_name), source);
+  std::string unit = fmt::format("{}#include \"lathe_cuda.h\"\n# 1 \"{}\"\n{}\n", prelude, text_name, source);
   for (std::size_t i = 0; i < instances.size(); ++i)
     unit += fmt::format("# 1 \"instance {}\"\nextern \"C\" __attribute__((visibility(\"default\"))) const "
                         "::lathe_host::Entry "

@@ -184,7 +184,7 @@ struct HostRunResult {
   std::uint64_t fences = 0;
   std::string unfenced;
   std::vector<HostLoop> loops; // with races, too; not those of which the compiler knows that they are shorter
-  // Which of HostKernel::places() have run, in this or in an earlier run of the same process.
+  // Which of HostKernel::places() have run.
   std::vector<bool> reached;
   std::string output; // what the kernel printed (at most 64 KiB)
 };
@@ -232,6 +232,8 @@ public:
   const std::vector<ParameterType>& parameters() const;
   std::size_t static_shared_bytes() const; // of all kernels in its translation unit: an upper bound
   const std::string& instance() const;
+  // Path of the compiled file, which its content names: the same text, options, compiler and headers.
+  std::string object() const;
   // The branches of the text, of all kernels in its translation unit; empty unless compiled to sanitize.
   const std::vector<SourcePlace>& places() const;
   bool from_cache() const;

@@ -211,7 +211,7 @@ std::vector<Result<HostKernel>> HostKernel::compile_all(std::string_view source,
         kernel->parameters.push_back({info.size, info.is_pointer, info.points_to_const});
       }
       kernel->instance = instances[first + i];
-      kernel->file_name = file_name;
+      kernel->file_name = std::filesystem::path(file_name).filename().string();
       kernel->checks = {options.sanitize, options.trace};
       kernel->static_shared = (*loaded)->static_shared_bytes();
       kernel->compile_seconds = unit.seconds;
@@ -358,6 +358,10 @@ const std::vector<HostKernel::ParameterType>& HostKernel::parameters() const {
 std::size_t HostKernel::static_shared_bytes() const {
   return implementation_->static_shared;
 }
+std::string HostKernel::object() const {
+  return implementation_->object.string();
+}
+
 const std::string& HostKernel::instance() const {
   return implementation_->instance;
 }

@@ -258,7 +258,7 @@ Result<std::shared_ptr<const LoadedUnit>> LoadedUnit::load(const std::filesystem
   unit->globals_ =
       Globals(static_cast<const SharedVariable*>(dlsym(unit->handle_, "lathe_global_variables")));
   unit->local_poison_ = static_cast<unsigned char*>(dlsym(unit->handle_, "lathe_local_poison"));
-  unit->reached_ = static_cast<const unsigned char*>(dlsym(unit->handle_, "lathe_reached"));
+  unit->reached_ = static_cast<unsigned char*>(dlsym(unit->handle_, "lathe_reached"));
   const auto* places = static_cast<const Place*>(dlsym(unit->handle_, "lathe_places"));
   const auto* count = static_cast<const std::uint32_t*>(dlsym(unit->handle_, "lathe_place_count"));
   if (unit->reached_ != nullptr && places != nullptr && count != nullptr)
@@ -271,6 +271,10 @@ Result<std::shared_ptr<const LoadedUnit>> LoadedUnit::load(const std::filesystem
   if (unit->loop_marks_ != nullptr && loops != nullptr && loop_count != nullptr)
     unit->loops_.assign(loops, loops + *loop_count);
   return std::shared_ptr<const LoadedUnit>(std::move(unit));
+}
+
+void LoadedUnit::begin_places() const {
+  std::fill_n(reached_, places_.size(), static_cast<unsigned char>(0));
 }
 
 std::vector<bool> LoadedUnit::reached() const {
@@ -349,6 +353,7 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   std::optional<AccessLog> log;
   std::optional<RaceLog> races;
   std::optional<FenceLog> fences;
+  unit.begin_places();
   if (checked) {
     auto regions = regions_of(unit, arenas[0], geometry, arguments);
     if (options.find_races && checks.sanitize) {

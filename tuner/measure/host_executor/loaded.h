@@ -28,6 +28,8 @@ public:
   const SharedVariable* shared_variables() const { return shared_variables_; }
   unsigned char* local_poison() const { return local_poison_; }
   const std::vector<SourcePlace>& places() const { return places_; }
+  // Forgets what reached() would say.
+  void begin_places() const;
   std::vector<bool> reached() const;
   // Forgets what loops() would say, and where exchanges are counted; null where nothing counts them.
   volatile std::uint32_t* begin_loops() const;
@@ -44,7 +46,7 @@ private:
   std::size_t static_before_ = 0, static_after_ = 0;
   const SharedVariable* shared_variables_ = nullptr;
   unsigned char* local_poison_ = nullptr;
-  const unsigned char* reached_ = nullptr;
+  unsigned char* reached_ = nullptr;
   std::vector<SourcePlace> places_;
   unsigned char* loop_marks_ = nullptr;
   std::vector<Loop> loops_;
