@@ -52,12 +52,9 @@ std::shared_ptr<const TrialResult> TrialMemory::find(const Trial& trial) const {
 void TrialMemory::keep(const Trial& trial, const TrialResult& result) {
   if (!trial.kernel || trial.settings.again || !result.clean)
     return;
-  Entry entry{kernel_of(trial),
-              *trial.launch,
-              trial.workload->buffers,
-              trial.workload->parameters,
-              trial.settings,
-              std::make_shared<const TrialResult>(result),
+  Entry entry{kernel_of(trial),        *trial.launch,
+              trial.workload->buffers, trial.workload->parameters,
+              trial.settings,          std::make_shared<const TrialResult>(result),
               bytes_of(result)};
   const std::lock_guard lock(mutex_);
   if (entry.bytes > most_bytes_)

@@ -19,6 +19,9 @@ public:
     expression = expression->IgnoreParenImpCasts();
     if (const std::string name = KernelView::builtin_name(expression); !name.empty())
       return builtin(name);
+    if (const auto* reference = dyn_cast<DeclRefExpr>(expression))
+      if (const auto found = facts_.names.find(reference->getDecl()); found != facts_.names.end())
+        return found->second;
     if (const auto constant = view_.evaluate(expression).as_constant())
       return std::to_string(*constant);
     if (const auto* cast = dyn_cast<ExplicitCastExpr>(expression))

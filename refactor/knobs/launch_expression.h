@@ -13,6 +13,7 @@ struct LaunchFacts {
   std::array<std::string, 3> grid, block;
   std::array<std::optional<std::int64_t>, 3> constant_block;
   std::map<std::string, std::string> builtins; // values of threadIdx.x and the like, where they are fixed
+  std::map<const clang::ValueDecl*, std::string> names; // of constants that stand for themselves
   std::function<std::optional<std::string>(const std::string&)> parameter;          // of the kernel, by name
   std::function<std::optional<std::string>(const std::string&)> template_parameter; // by name
   std::function<std::optional<std::string>(const std::string&)> size_of;            // of a type, as written

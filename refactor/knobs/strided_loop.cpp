@@ -95,6 +95,7 @@ bool is_stable(const KernelView& view, const Polynomial& value) {
     for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at) {
       const std::string word = at->str();
       if (word == loop_atom || word == "min" || word == "max" || word.rfind("template:", 0) == 0 ||
+          word.rfind("constant:", 0) == 0 ||
           std::regex_match(word, std::regex(R"((thread|block)Idx\.[xyz]|(block|grid)Dim\.[xyz])")))
         continue;
       if (word.rfind("param:", 0) != 0)

@@ -32,8 +32,8 @@ bool may_change(const KernelView& view, const clang::Stmt* body, const clang::Va
 // Every such loop of the kernel's own body, in order.
 std::vector<StridedLoop> strided_loops(const KernelView& view);
 
-// True when every atom is a built-in, a template parameter, an unmodified kernel parameter or the counter
-// under study: the same value wherever the kernel computes it.
+// True when every atom is a built-in, a template parameter, a constant under study, an unmodified kernel
+// parameter or the counter under study: the same value wherever the kernel computes it.
 bool is_stable(const KernelView& view, const Polynomial& value);
 
 // index == each * (thread + threads * round) + rest, `thread` the number of the thread in its block and

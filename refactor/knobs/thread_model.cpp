@@ -278,10 +278,28 @@ private:
       refuse(location, "the loop around the index runs a fixed number of rounds whatever the block size is,");
       return;
     }
+    if (over_loop && !over_blocks)
+      note_whole_rounds(share, atom);
     indices_[atom] = location;
     note_evidence(location);
     if (over_loop)
       model_.strided = true;
+  }
+
+  // An index c * (thread + count * round) over total / (c * count) rounds ends where `total` does.
+  void note_whole_rounds(const Share& share, const std::string& atom) {
+    const auto factors = share.spread.atoms();
+    const auto counter =
+        std::ranges::find_if(factors, [](const std::string& factor) { return factor.starts_with("var:"); });
+    const auto rounds = whole_rounds(view_, *counter);
+    if (!rounds || !(share.spread == Polynomial::atom(*counter)) ||
+        !(view_.evaluate(rounds->per_round) == share.per_thread * Polynomial::atom(share.count)))
+      return;
+    const Polynomial total = view_.evaluate(rounds->total);
+    if (total.mentions(thread_) || total.mentions(count_))
+      return;
+    guarded_.insert(atom);
+    model_.whole_rounds.push_back(*rounds);
   }
 
   void note_evidence(SourceLocation location) {

@@ -2,7 +2,7 @@
 // block.
 #pragma once
 
-#include "refactor/knobs/kernel_view.h"
+#include "refactor/knobs/whole_rounds.h"
 
 #include <variant>
 
@@ -33,6 +33,8 @@ struct ThreadModel {
   // Why another number of threads in all would run past the end: an index that no bound is held against.
   // Empty where every index has one. The same number of threads in other blocks computes the same either way.
   std::string unguarded;
+  // What rounds cover without a bound on the index: nothing may be left over.
+  std::vector<WholeRounds> whole_rounds;
   std::string evidence; // where the work is dealt out: "line 20"
 };
 
@@ -46,7 +48,7 @@ struct ThreadRefusal {
 //  - the start of a loop that steps by the number of threads (times blocks where it starts at a block's
 //  share),
 //  - an index c * (thread + count * k) + rest, k a block index or a loop counter, that is compared with a
-//  bound,
+//  bound, or whose rounds are counted by a quotient (whole_rounds),
 //  - a lane or warp number (thread % G, thread / G) used on shared memory, in comparisons, or as one of the
 //  above,
 //  - a comparison that selects threads (thread == 0, warp < number of warps),

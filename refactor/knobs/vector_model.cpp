@@ -6,6 +6,9 @@
 #include <clang/AST/StmtCXX.h>
 #include <clang/AST/TypeLoc.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace lathe::refactor {
 
 using namespace clang;
@@ -247,6 +250,9 @@ private:
   void check_address(const Expr* expression, const Polynomial& value) {
     if (!value.quotient_by(atom_) || value.quotient_by(atom_)->is_zero())
       return;
+    for (const std::string& factor : value.atoms())
+      if (factor.starts_with("var:"))
+        note_whole_rounds(factor);
     for (const auto& [monomial, coefficient] : value.terms()) {
       bool fine = false, pointer = false;
       for (const std::string& factor : monomial) {
@@ -261,6 +267,10 @@ private:
           }
         }
         pointer |= factor.rfind("var:", 0) == 0 && monomial.size() == 1;
+        if (factor.starts_with("template:") && factor != atom_ && !has_constant(monomial)) {
+          model_.divided_constants.insert(factor.substr(std::string_view("template:").size()));
+          fine = true;
+        }
         // d - d % (threads * C): divisible when d is.
         if (factor.find(atom_) != std::string::npos)
           fine = true;
@@ -268,6 +278,20 @@ private:
       if (!fine && !pointer)
         return refuse(expression->getBeginLoc(), "an address is not known to be a multiple of it");
     }
+  }
+
+  bool has_constant(const Polynomial::Monomial& monomial) const {
+    return std::ranges::find(monomial, atom_) != monomial.end();
+  }
+
+  void note_whole_rounds(const std::string& counter) {
+    const auto rounds = whole_rounds(view_, counter);
+    if (!rounds || !view_.evaluate(rounds->per_round).mentions(atom_) ||
+        view_.evaluate(rounds->total).mentions(atom_))
+      return;
+    const auto is_known = [&](const WholeRounds& other) { return other.total == rounds->total; };
+    if (std::ranges::none_of(model_.whole_rounds, is_known))
+      model_.whole_rounds.push_back(*rounds);
   }
 
   const ParmVarDecl* parameter_named(const std::string& name) const {

@@ -32,7 +32,9 @@ public:
     Candidate current = candidate;
     std::string reasons;
     const auto note = [&](const std::string& reason) { reasons += (reasons.empty() ? "" : "; ") + reason; };
+    // Those whose value is a constant, before any is looked at: conditions on one may name another.
     std::map<std::string, std::string> values;
+    std::vector<const NonTypeTemplateParmDecl*> found;
     const TemplateParameterList* parameters = described->getTemplateParameters();
     for (unsigned i = 0; i < parameters->size(); ++i) {
       const auto* parameter = dyn_cast<NonTypeTemplateParmDecl>(parameters->getParam(i));
@@ -52,7 +54,11 @@ public:
         continue;
       }
       values[name] = *value;
-      const Expression expression = make_expression(*value);
+      found.push_back(parameter);
+    }
+    for (const NonTypeTemplateParmDecl* parameter : found) {
+      const std::string name = parameter->getNameAsString(), value = values.at(name);
+      const Expression expression = make_expression(value);
       const bool of_problem =
           std::any_of(expression.names().begin(), expression.names().end(),
                       [](const std::string& mentioned) { return mentioned.rfind("sizeof_", 0) != 0; });
@@ -61,8 +67,12 @@ public:
         continue;
       }
       KernelView view = view_of(source, kernel, candidate);
-      const ConstantUnderStudy constant{parameter, name, view.type_text(parameter->getType()), *value,
-                                        "template parameter at " + view.at_line(parameter->getLocation())};
+      const ConstantUnderStudy constant{parameter,
+                                        name,
+                                        view.type_text(parameter->getType()),
+                                        value,
+                                        "template parameter at " + view.at_line(parameter->getLocation()),
+                                        {found.begin(), found.end()}};
       auto studied = tiles_ ? study_tile(source, kernel, current, constant)
                             : study_constant(source, kernel, current, constant);
       if (const auto* reason = std::get_if<std::string>(&studied)) {

@@ -2,6 +2,7 @@
 
 #include "refactor/knobs/geometry.h"
 #include "refactor/knobs/vector_model.h"
+#include "refactor/rewrite/launch_facts.h"
 #include "refactor/rewrite/template_argument.h"
 
 #include <clang/AST/Decl.h>
@@ -52,6 +53,22 @@ void keep_branches(const KernelView& view, const std::string& count, const Const
   });
 }
 
+std::optional<std::string> keep_rounds_whole(ParsedSource& source, const KernelInfo& kernel,
+                                             const Candidate& candidate, const ConstantUnderStudy& constant,
+                                             const std::vector<WholeRounds>& rounds,
+                                             std::vector<Condition>& conditions) {
+  KernelView view = view_of(source, kernel, candidate);
+  LaunchFacts facts = launch_facts_of(kernel, candidate);
+  std::vector<const ValueDecl*> named = constant.beside;
+  named.push_back(constant.declaration);
+  for (const ValueDecl* declaration : named) {
+    facts.names[declaration] = declaration->getNameAsString();
+    if (const auto* variable = dyn_cast<VarDecl>(declaration))
+      view.keep(variable, "constant:" + declaration->getNameAsString());
+  }
+  return keep_rounds_whole(view, facts, rounds, "", conditions);
+}
+
 std::variant<std::string, Proposal> as_block(ParsedSource& source, const KernelInfo& kernel,
                                              const Candidate& candidate, const ConstantUnderStudy& constant,
                                              std::int64_t value) {
@@ -87,6 +104,11 @@ std::variant<std::string, Proposal> as_block(ParsedSource& source, const KernelI
       continue;
     }
     add_block_conditions(block, model, false, proposal.conditions);
+    if (auto problem =
+            keep_rounds_whole(source, kernel, candidate, constant, model.whole_rounds, proposal.conditions)) {
+      reason = *problem;
+      continue;
+    }
     keep_branches(view, thread_axis.count, constant, value, proposal.conditions);
     proposal.conditions.push_back(make_condition(block_threads(launch) + " <= device.max_threads_per_block",
                                                  "a block has no more threads than the device allows"));
@@ -140,6 +162,13 @@ std::variant<std::string, Proposal> as_vector(ParsedSource& source, const Kernel
         make_condition("(" + *value + ") % " + constant.name + " == 0",
                        "rows and packs stay aligned: " + parameter + " is a multiple of " + constant.name));
   }
+  for (const std::string& name : model.divided_constants)
+    proposal.conditions.push_back(
+        make_condition(name + " % " + constant.name + " == 0",
+                       "rows and packs stay aligned: " + name + " is a multiple of " + constant.name));
+  if (auto problem =
+          keep_rounds_whole(source, kernel, candidate, constant, model.whole_rounds, proposal.conditions))
+    return *problem;
   std::string element = model.pack_element;
   if (element.empty() && !candidate.types.empty())
     element = candidate.types.front().name;

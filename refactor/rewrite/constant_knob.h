@@ -12,6 +12,9 @@ struct ConstantUnderStudy {
   std::string name, type;   // as the template parameter will have them
   std::string default_text; // Lathe expression of its value: "16 / sizeof_T"
   std::string where;        // "line 12"
+  // Others under study beside it: conditions name them, and settle_names() puts values in place of those that
+  // become no knob.
+  std::vector<const clang::ValueDecl*> beside;
 };
 
 // What becoming a knob takes, without the declaration itself: linked edits, geometry, conditions, and the

@@ -2,6 +2,7 @@
 #include "refactor/knobs/geometry.h"
 #include "refactor/knobs/thread_model.h"
 #include "refactor/rewrite/block_knob.h"
+#include "refactor/rewrite/launch_facts.h"
 
 namespace lathe::refactor {
 
@@ -96,6 +97,11 @@ private:
     if (auto reason = follow_cub(view, knob_name, block_threads(changed), proposal.conditions))
       return *reason;
     add_block_conditions(block, model, true, proposal.conditions);
+    LaunchFacts facts = launch_facts_of(kernel, candidate);
+    facts.block[static_cast<std::size_t>(axis)] = block.text;
+    if (auto reason =
+            keep_rounds_whole(view, facts, model.whole_rounds, knob_name + " == 0 || ", proposal.conditions))
+      return *reason;
     proposal.knobs.push_back(make_knob(knob_name, KnobKind::block, "unsigned",
                                        block_values(candidate, axis, constant, true), "0",
                                        "blockDim." + letter + " deals the work out at " + model.evidence +

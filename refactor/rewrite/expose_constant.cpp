@@ -35,16 +35,24 @@ public:
     Candidate current = candidate;
     std::string reasons;
     const auto note = [&](const std::string& reason) { reasons += (reasons.empty() ? "" : "; ") + reason; };
+    // Before any is looked at: conditions on one may name another.
     std::map<std::string, std::string> values;
-    for (const VarDecl* variable : constants(view)) {
+    std::vector<const VarDecl*> found;
+    for (const VarDecl* variable : constants(view))
+      if (const auto value =
+              value_of(view, variable, candidate)) { // else not a constant, or it follows others
+        values[variable->getNameAsString()] = *value;
+        found.push_back(variable);
+      }
+    for (const VarDecl* variable : found) {
       const std::string where = view.at_line(variable->getLocation());
-      const auto value = value_of(view, variable, candidate);
-      if (!value)
-        continue; // not a constant, or one that follows others
-      values[variable->getNameAsString()] = *value;
       const std::string type = view.type_text(variable->getType());
-      const ConstantUnderStudy constant{variable, variable->getNameAsString(),
-                                        written_type(view, variable, type), *value, where};
+      const ConstantUnderStudy constant{variable,
+                                        variable->getNameAsString(),
+                                        written_type(view, variable, type),
+                                        values.at(variable->getNameAsString()),
+                                        where,
+                                        {found.begin(), found.end()}};
       Proposal own;
       if (auto reason = remove_declaration(view, variable, constant, own.edits)) {
         note(constant.name + " (" + where + "): " + *reason);

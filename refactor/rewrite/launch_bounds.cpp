@@ -54,8 +54,13 @@ public:
                                       "__launch_bounds__(" + name +
                                           " == 0 ? 0 : " + block_bound(candidate).text + ", " + name + ") "));
     }
-    // Several axes may have become knobs, each within the bounds by itself.
-    if (!bounds.arguments.empty() && bounds.values[0] && !candidate.knobs.empty())
+    // Several axes may have become knobs, each within the bounds by itself. Bounds that name a knob follow
+    // it.
+    const auto follows = [&](const Knob& knob) {
+      return has_word(view.text(bounds.arguments[0]), knob.name);
+    };
+    if (!bounds.arguments.empty() && bounds.values[0] && !candidate.knobs.empty() &&
+        std::ranges::none_of(candidate.knobs, follows))
       proposal.conditions.push_back(
           make_condition(block_threads(candidate.launch) + " <= " + std::to_string(*bounds.values[0]),
                          "the kernel's launch bounds"));

@@ -45,4 +45,19 @@ LaunchFacts launch_facts_of(const KernelInfo& kernel, const Candidate& candidate
   return facts;
 }
 
+std::optional<std::string> keep_rounds_whole(const KernelView& view, const LaunchFacts& facts,
+                                             const std::vector<WholeRounds>& rounds,
+                                             const std::string& unless, std::vector<Condition>& conditions) {
+  for (const WholeRounds& loop : rounds) {
+    const auto total = launch_expression(view, loop.total, facts),
+               per_round = launch_expression(view, loop.per_round, facts);
+    if (!total || !per_round)
+      return "the number of rounds is a quotient that is not known before the launch";
+    conditions.push_back(
+        make_condition(unless + "(" + *total + ") % (" + *per_round + ") == 0",
+                       "the rounds at " + view.at_line(loop.total->getBeginLoc()) + " leave nothing over"));
+  }
+  return std::nullopt;
+}
+
 } // namespace lathe::refactor

@@ -79,6 +79,8 @@ public:
     const ThreadModel& model = std::get<ThreadModel>(analysed);
     if (!model.unguarded.empty())
       return Refusal{model.unguarded};
+    if (!model.whole_rounds.empty())
+      return Refusal{"a loop's rounds are counted by a quotient, so that more threads would leave some over"};
     if (!model.grid_axes.empty() || !model.strided)
       return Refusal{"the index spans blocks already: another grid does the same"};
 

@@ -59,8 +59,8 @@ TEST_F(TrialMemoryTest, TellsApartWhateverDecidesAResult) {
   EXPECT_TRUE(is_unknown([](Trial&, Launch& launch, Workload&) { launch.grid[0] = 2; }));
   EXPECT_TRUE(is_unknown([](Trial&, Launch&, Workload& workload) { workload.buffers[1].fill.spread = 2; }));
   EXPECT_TRUE(is_unknown([](Trial&, Launch&, Workload& workload) { workload.buffers[0].count = 64; }));
-  EXPECT_TRUE(
-      is_unknown([](Trial&, Launch&, Workload& workload) { workload.parameters[1].value = std::int64_t{1}; }));
+  EXPECT_TRUE(is_unknown(
+      [](Trial&, Launch&, Workload& workload) { workload.parameters[1].value = std::int64_t{1}; }));
 }
 
 TEST_F(TrialMemoryTest, NothingIsKeptOfRunsThatFailOrFollowOthers) {
