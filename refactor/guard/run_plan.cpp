@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
+#include <ranges>
 #include <set>
 
 namespace lathe::refactor {
@@ -66,6 +68,7 @@ bool RunPlan::add_sampled(const Configuration& configuration) {
   if (large + add_telling(configuration, SHAPES_PER_CONFIGURATION - large) == 0 &&
       add_own_sizes(configuration) == 0)
     return false;
+  add_written_sizes(configuration);
   add_extremes(configuration);
   add_blocks_beside_each_other(configuration);
   return true;
@@ -223,6 +226,33 @@ std::size_t RunPlan::add_own_sizes(const Configuration& configuration) {
                 false, true))
     taken += add(configuration, *shape, limits_);
   return taken;
+}
+
+// Sizes that stand as numbers in the template's text and not in the raw kernel's: what the template does
+// there alone, each configuration may do in its own way. The largest numbers first: small ones count elements
+// of packs.
+void RunPlan::add_written_sizes(const Configuration& configuration) {
+  constexpr std::size_t MOST = 3;
+  const auto found = shapes_.find(configuration.workload->types);
+  if (found == shapes_.end())
+    return;
+  const std::set<std::int64_t, std::greater<>> written(subject_.own_numbers.begin(),
+                                                       subject_.own_numbers.end());
+  std::size_t taken = 0;
+  for (const std::int64_t number : written) {
+    const auto has_number = [&](const auto& shape) {
+      return std::ranges::any_of(shape->workload->problem.dimensions,
+                                 [&](const auto& dimension) { return dimension.second == number; });
+    };
+    for (const auto& shape : found->second | std::views::filter(has_number)) {
+      if (taken >= MOST)
+        return;
+      if (add(configuration, *shape, limits_)) {
+        ++taken;
+        break;
+      }
+    }
+  }
 }
 
 // What goes wrong between blocks is seen where there are several, in all directions at once. Where the sizes

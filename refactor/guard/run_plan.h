@@ -47,6 +47,7 @@ private:
   std::size_t add_largest(const Configuration& configuration);
   std::size_t add_telling(const Configuration& configuration, std::size_t most);
   std::size_t add_own_sizes(const Configuration& configuration);
+  void add_written_sizes(const Configuration& configuration);
   void add_extremes(const Configuration& configuration);
   void add_blocks_beside_each_other(const Configuration& configuration);
 

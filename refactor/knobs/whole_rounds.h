@@ -12,8 +12,8 @@ struct WholeRounds {
 };
 
 // The loop for (i = 0; i < total / per_round; ++i) whose counter has this atom, names of constants looked
-// through. Nothing where `total` depends on arguments: whether something is left over then differs from launch
-// to launch, and what is done about that is not known here.
+// through. Nothing where `total` depends on arguments: whether something is left over then differs from
+// launch to launch, and what is done about that is not known here.
 std::optional<WholeRounds> whole_rounds(const KernelView& view, const std::string& counter);
 
 } // namespace lathe::refactor

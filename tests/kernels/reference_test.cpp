@@ -159,7 +159,10 @@ INSTANTIATE_TEST_SUITE_P(
         KernelCase{"store_kv_cache", {{"length", 9}, {"row_bytes", 512}}},
         KernelCase{"apply_token_bitmask", {{"num_rows", 3}, {"vocab_size", 4128}}},
         KernelCase{"concat_mla_k", {{"num_tokens", 3}}},
-        KernelCase{"topk_softmax", {{"num_tokens", 5}, {"k", 8}}}),
+        KernelCase{"topk_softmax", {{"num_tokens", 5}, {"k", 8}}},
+        KernelCase{"moe_align_block_size", {{"numel", 301}, {"num_experts", 37}, {"block_size", 16}}},
+        KernelCase{"lightning_attention_decode",
+                   {{"batch_size", 2}, {"num_heads", 3}, {"qk_dim", 20}, {"v_dim", 24}}}),
     [](const auto& tested) { return std::string(tested.param.name) + tested.param.label; });
 
 } // namespace

@@ -113,7 +113,10 @@ INSTANTIATE_TEST_SUITE_P(
                       TemplateCase{"store_kv_cache", "store_kv_cache_kernel", 5, "L0"},
                       TemplateCase{"apply_token_bitmask", "apply_token_bitmask_kernel", 5, "L0"},
                       TemplateCase{"concat_mla_k", "concat_mla_k_kernel", 4, "L0"},
-                      TemplateCase{"topk_softmax", "topk_softmax_kernel", 5, "L3"}),
+                      TemplateCase{"topk_softmax", "topk_softmax_kernel", 5, "L3"},
+                      TemplateCase{"moe_align_block_size", "moe_align_block_size_kernel", 6, "L0"},
+                      TemplateCase{"lightning_attention_decode", "lightning_attention_decode_kernel", 13,
+                                   "L0"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 // Kernels written an element at a time get a width, and the guard accepts what it makes of them.

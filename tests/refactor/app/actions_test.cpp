@@ -71,10 +71,11 @@ TEST_P(Actions, AllOfThemCanBeDone) {
 
 INSTANTIATE_TEST_SUITE_P(Shipped, Actions,
                          ::testing::Values("apply_token_bitmask", "concat_mla_k", "fused_add_rmsnorm",
-                                           "gelu_and_mul", "merge_attn_states_lse", "per_tensor_quant_fp8",
-                                           "per_token_group_quant_fp8", "per_token_quant_fp8", "rmsnorm",
-                                           "rotary_embedding", "silu_and_mul", "store_kv_cache",
-                                           "topk_softmax"),
+                                           "gelu_and_mul", "lightning_attention_decode",
+                                           "merge_attn_states_lse", "moe_align_block_size",
+                                           "per_tensor_quant_fp8", "per_token_group_quant_fp8",
+                                           "per_token_quant_fp8", "rmsnorm", "rotary_embedding",
+                                           "silu_and_mul", "store_kv_cache", "topk_softmax"),
                          [](const auto& shipped) { return std::string(shipped.param); });
 
 // Two orders of the same two actions end in one state.

@@ -55,8 +55,9 @@ TEST(WholeRounds, ThreadsAndWidthOfATemplateWithoutBounds) {
 }
 
 TEST(WholeRounds, NamedConstantsInPlaceOfTemplateParameters) {
-  std::string text = changed(row_sums, "template <int THREADS, int VEC, int WIDTH> ",
-                             "constexpr int THREADS = 128;\nconstexpr int VEC = 4;\nconstexpr int WIDTH = 4096;\n");
+  std::string text =
+      changed(row_sums, "template <int THREADS, int VEC, int WIDTH> ",
+              "constexpr int THREADS = 128;\nconstexpr int VEC = 4;\nconstexpr int WIDTH = 4096;\n");
   Facts facts = row_facts(text);
   facts.instance = "row_sums";
   const Outcome outcome = apply_rule("expose-constant", facts);
@@ -66,8 +67,8 @@ TEST(WholeRounds, NamedConstantsInPlaceOfTemplateParameters) {
 }
 
 TEST(WholeRounds, AnotherStrideThanTheRoundsIsRefused) {
-  const Outcome outcome =
-      apply_rule("adopt-template-parameter", row_facts(changed(row_sums, "WIDTH / per_round", "WIDTH / 512")));
+  const Outcome outcome = apply_rule("adopt-template-parameter",
+                                     row_facts(changed(row_sums, "WIDTH / per_round", "WIDTH / 512")));
   EXPECT_EQ(outcome.knob("THREADS"), nullptr) << outcome.report.detail;
 }
 
