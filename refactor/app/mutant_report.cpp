@@ -61,7 +61,9 @@ Result<MutantReport> judge_mutants(const TuningSpec& spec, const GuardOptions& o
                  ""};
   MutantReport report;
   std::vector<MutantVerdict> verdicts;
-  LATHE_TRY(MutantJudge judge, MutantJudge::create(spec, options));
+  GuardOptions under_seed = options; // one for all: the raw kernel's runs are then made once
+  under_seed.seed = seed;
+  LATHE_TRY(MutantJudge judge, MutantJudge::create(spec, under_seed));
   ProgressLine progress;
   for (const Mutant& mutant : mutants) {
     progress.show(fmt::format("mutant {} of {}: {}", verdicts.size() + 1, mutants.size(), mutant.kind));

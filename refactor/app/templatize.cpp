@@ -241,10 +241,14 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
     LATHE_TRY(outcome.spec,
               write_template(subject, outcome.rewritten.candidate, name, outcome.paths, outcome.notes));
   } else {
+    Request judged = request;
+    judged.guard.raw_runs = remember_raw_runs();
     const auto attempt = [&](const std::vector<std::string>& rules) {
-      return write_by_rules(request, subject, name, outcome.paths, rules);
+      return write_by_rules(judged, subject, name, outcome.paths, rules);
     };
     LATHE_TRY(result, attempt(request.rules));
+    // What the raw kernel gave serves the next attempts, where they are judged under the same seed.
+    judged.guard.seed = result.certificate.seed;
     // Who names the rules wants these and no others.
     if (request.check && request.rules.empty() && !result.certificate.accepted()) {
       LATHE_TRY(std::optional<JudgedTemplate> smaller, retreat(result, attempt));
