@@ -3,9 +3,9 @@
 //   output[e] = T(sum over d of q[d] * new_kv[d, e])
 // with the state in single precision and the product of key and value rounded to T.
 //
-// One block of 128 threads a head; keys, queries, values and the head's new state in shared memory, whose rows
-// are one element longer than the state's; a thread makes whole rows of the state and whole columns of the
-// output, and the first thread stores the output, as production launches it.
+// One block of 128 threads a head; keys, queries, values and the head's new state in shared memory, whose
+// rows are one element longer than the state's; a thread makes whole rows of the state and whole columns of
+// the output, and the first thread stores the output, as production launches it.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -42,8 +42,7 @@ __global__ void lightning_attention_decode_kernel(const T* __restrict__ q, const
     const float key = static_cast<float>(k_shared[d]);
     for (int e = 0; e < v_dim; ++e) {
       const T product = static_cast<T>(key * static_cast<float>(v_shared[e]));
-      state[d * (v_dim + 1) + e] =
-          decay * past_kv[state_begin + d * v_dim + e] + static_cast<float>(product);
+      state[d * (v_dim + 1) + e] = decay * past_kv[state_begin + d * v_dim + e] + static_cast<float>(product);
     }
   }
   __syncthreads();
@@ -69,8 +68,8 @@ __global__ void lightning_attention_decode_kernel(const T* __restrict__ q, const
 
 template <typename T>
 void lightning_attention_decode(const T* q, const T* k, const T* v, const float* past_kv, const float* slope,
-                                T* output, float* new_kv, int batch_size, int num_heads, int qk_dim, int v_dim,
-                                cudaStream_t stream) {
+                                T* output, float* new_kv, int batch_size, int num_heads, int qk_dim,
+                                int v_dim, cudaStream_t stream) {
   const size_t shared_bytes = (2 * qk_dim + 2 * v_dim) * sizeof(T) + qk_dim * (v_dim + 1) * sizeof(float);
   lightning_attention_decode_kernel<T><<<batch_size * num_heads, 128, shared_bytes, stream>>>(
       q, k, v, past_kv, slope, output, new_kv, num_heads, qk_dim, v_dim);

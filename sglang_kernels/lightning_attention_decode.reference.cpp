@@ -1,6 +1,6 @@
 // lightning_attention_decode in double precision. Buffers in parameter order: q and k [batch_size, num_heads,
-// qk_dim], v [batch_size, num_heads, v_dim], past_kv [batch_size, num_heads, qk_dim, v_dim], slope [num_heads],
-// output as v, new_kv as past_kv. Scalars in parameter order: num_heads, qk_dim, v_dim.
+// qk_dim], v [batch_size, num_heads, v_dim], past_kv [batch_size, num_heads, qk_dim, v_dim], slope
+// [num_heads], output as v, new_kv as past_kv. Scalars in parameter order: num_heads, qk_dim, v_dim.
 //
 // The kernel rounds each product of key and value to their type, which a reference is not told: it is the
 // narrowest that holds all keys and values.
@@ -30,15 +30,16 @@ int significand_bits(const double* values, std::int64_t count) {
 
 } // namespace
 
-extern "C" void lathe_reference(const std::int64_t* dimensions, const double* scalars, double* const* buffers) {
-  const auto num_heads = static_cast<std::int64_t>(scalars[0]), qk_dim = static_cast<std::int64_t>(scalars[1]),
-             v_dim = static_cast<std::int64_t>(scalars[2]);
+extern "C" void lathe_reference(const std::int64_t* dimensions, const double* scalars,
+                                double* const* buffers) {
+  const auto num_heads = static_cast<std::int64_t>(scalars[0]),
+             qk_dim = static_cast<std::int64_t>(scalars[1]), v_dim = static_cast<std::int64_t>(scalars[2]);
   const std::int64_t heads = dimensions[0] * num_heads;
   const int bits =
       std::max(significand_bits(buffers[1], heads * qk_dim), significand_bits(buffers[2], heads * v_dim));
   for (std::int64_t head = 0; head < heads; ++head) {
-    const double *q = buffers[0] + head * qk_dim, *k = buffers[1] + head * qk_dim, *v = buffers[2] + head * v_dim,
-                 *past = buffers[3] + head * qk_dim * v_dim;
+    const double *q = buffers[0] + head * qk_dim, *k = buffers[1] + head * qk_dim,
+                 *v = buffers[2] + head * v_dim, *past = buffers[3] + head * qk_dim * v_dim;
     double *output = buffers[5] + head * v_dim, *state = buffers[6] + head * qk_dim * v_dim;
     const double decay = std::exp(-buffers[4][head % num_heads]);
     for (std::int64_t e = 0; e < v_dim; ++e) {

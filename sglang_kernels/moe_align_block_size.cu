@@ -1,8 +1,8 @@
 // How tokens are laid out for the experts that they are sent to: the tokens of an expert fill whole blocks of
-// block_size slots. counts[e] = how many of expert_ids_of_tokens are e - 1 (so that -1 may stand for an expert
-// of another rank), padded = counts rounded up to block_size; cumsum = their exclusive sums, cumsum[num_experts]
-// = *total_slots = their sum; expert_of_block[b] = the expert whose slots block b holds, less one; and
-// sorted_token_ids[s] = numel (no token) in every slot, which another kernel then fills.
+// block_size slots. counts[e] = how many of expert_ids_of_tokens are e - 1 (so that -1 may stand for an
+// expert of another rank), padded = counts rounded up to block_size; cumsum = their exclusive sums,
+// cumsum[num_experts] = *total_slots = their sum; expert_of_block[b] = the expert whose slots block b holds,
+// less one; and sorted_token_ids[s] = numel (no token) in every slot, which another kernel then fills.
 //
 // One block of 1024 threads: counts by atomics in shared memory, sums by shuffles in two levels, a binary
 // search for each block of slots, 16-byte stores of the empty slots, as production launches it.
@@ -20,18 +20,17 @@ __device__ __forceinline__ int warp_exclusive_scan(int value, unsigned mask = 0x
 }
 
 template <typename Index>
-__global__ void moe_align_block_size_kernel(const Index* __restrict__ topk_ids,
-                                            int32_t* __restrict__ sorted_token_ids,
-                                            int32_t* __restrict__ expert_of_block,
-                                            int32_t* __restrict__ total_slots, const int32_t num_experts,
-                                            const int32_t block_size, const size_t numel,
-                                            int32_t* __restrict__ cumsum, const bool pad_sorted_token_ids,
-                                            const int32_t scan_size) {
+__global__ void
+moe_align_block_size_kernel(const Index* __restrict__ topk_ids, int32_t* __restrict__ sorted_token_ids,
+                            int32_t* __restrict__ expert_of_block, int32_t* __restrict__ total_slots,
+                            const int32_t num_experts, const int32_t block_size, const size_t numel,
+                            int32_t* __restrict__ cumsum, const bool pad_sorted_token_ids,
+                            const int32_t scan_size) {
   extern __shared__ int32_t shared[];
-  int32_t* counts = shared;                     // [num_experts]
-  int32_t* prefix = counts + num_experts;       // [num_experts + 1]
-  int32_t* scanned = prefix + num_experts + 1;  // [scan_size]
-  int32_t* warp_sums = scanned + scan_size;     // [32]
+  int32_t* counts = shared;                    // [num_experts]
+  int32_t* prefix = counts + num_experts;      // [num_experts + 1]
+  int32_t* scanned = prefix + num_experts + 1; // [scan_size]
+  int32_t* warp_sums = scanned + scan_size;    // [32]
   __shared__ int32_t slots;
   const size_t thread = threadIdx.x;
   const size_t stride = blockDim.x;

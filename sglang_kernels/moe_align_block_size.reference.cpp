@@ -1,11 +1,13 @@
 // moe_align_block_size. Buffers in parameter order: topk_ids [numel], sorted_token_ids (its first total_slots
 // elements are written), expert_of_block (its first total_slots / block_size), total_slots [1], cumsum
-// [num_experts + 1]. Scalars in parameter order: num_experts, block_size, numel, pad_sorted_token_ids, scan_size.
+// [num_experts + 1]. Scalars in parameter order: num_experts, block_size, numel, pad_sorted_token_ids,
+// scan_size.
 #include <cstdint>
 #include <vector>
 
 extern "C" void lathe_reference(const std::int64_t*, const double* scalars, double* const* buffers) {
-  const auto num_experts = static_cast<std::int64_t>(scalars[0]), block_size = static_cast<std::int64_t>(scalars[1]),
+  const auto num_experts = static_cast<std::int64_t>(scalars[0]),
+             block_size = static_cast<std::int64_t>(scalars[1]),
              numel = static_cast<std::int64_t>(scalars[2]);
   std::vector<std::int64_t> counts(static_cast<std::size_t>(num_experts));
   for (std::int64_t i = 0; i < numel; ++i)

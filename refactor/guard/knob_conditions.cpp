@@ -249,7 +249,7 @@ std::vector<std::int64_t> own_numbers(const std::string& template_text, const st
     std::set<std::int64_t> found;
     const TokenText tokens(text);
     for (const Token& token : tokens.tokens())
-      if (token.kind == Token::Kind::number && token.text.find_first_of(".") == std::string::npos)
+      if (token.kind == Token::Kind::number && token.text.find('.') == std::string::npos)
         found.insert(std::strtoll(token.text.c_str(), nullptr, 0));
     return found;
   };

@@ -140,6 +140,9 @@ CheckResult check_precision(const JudgedPair& subject) {
         find("the template keeps fewer bits of what it computes (" + cast + ")");
     if (!pair.raw || !pair.templated)
       continue;
+    if (pair.raw->compensations > 0 && pair.templated->compensations == 0)
+      find("the raw kernel recovers what rounding takes from its sums or products ((a + b) - a), and the "
+           "template does not");
     for (const std::string& type : pair.templated->arithmetic_types)
       if ((type == "half" || type == "bfloat") && !pair.raw->arithmetic_types.contains(type))
         find("the template computes in " + type);

@@ -117,8 +117,7 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 128 : BLOC
     const float key = static_cast<float>(k_shared[d]);
     for (int e = 0; e < (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM); ++e) {
       const T product = static_cast<T>(key * static_cast<float>(v_shared[e]));
-      state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + 1) + e] =
-          decay * lathe_load<LOAD_CACHE>(&past_kv[state_begin + d * (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + e]) + static_cast<float>(product);
+      state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + 1) + e] = decay * lathe_load<LOAD_CACHE>(&past_kv[state_begin + d * (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + e]) + static_cast<float>(product);
     }
   }
   __syncthreads();

@@ -33,8 +33,7 @@ __global__ void lightning_attention_decode_kernel(const T* __restrict__ q, const
     const float key = static_cast<float>(k_shared[d]);
     for (int e = 0; e < v_dim; ++e) {
       const T product = static_cast<T>(key * static_cast<float>(v_shared[e]));
-      state[d * (v_dim + 1) + e] =
-          decay * past_kv[state_begin + d * v_dim + e] + static_cast<float>(product);
+      state[d * (v_dim + 1) + e] = decay * past_kv[state_begin + d * v_dim + e] + static_cast<float>(product);
     }
   }
   __syncthreads();

@@ -59,18 +59,17 @@ __device__ __forceinline__ int warp_exclusive_scan(int value, unsigned mask = 0x
 }
 
 template <typename Index, int UNROLL, int UNROLL_2, int STORE_CACHE, int MIN_BLOCKS, int32_t FIXED_BLOCK_SIZE, size_t FIXED_NUMEL>
-__global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : 1024, MIN_BLOCKS) moe_align_block_size_kernel(const Index* __restrict__ topk_ids,
-                                            int32_t* __restrict__ sorted_token_ids,
-                                            int32_t* __restrict__ expert_of_block,
-                                            int32_t* __restrict__ total_slots, const int32_t num_experts,
-                                            const int32_t block_size, const size_t numel,
-                                            int32_t* __restrict__ cumsum, const bool pad_sorted_token_ids,
-                                            const int32_t scan_size) {
+__global__ void
+__launch_bounds__(MIN_BLOCKS == 0 ? 0 : 1024, MIN_BLOCKS) moe_align_block_size_kernel(const Index* __restrict__ topk_ids, int32_t* __restrict__ sorted_token_ids,
+                            int32_t* __restrict__ expert_of_block, int32_t* __restrict__ total_slots,
+                            const int32_t num_experts, const int32_t block_size, const size_t numel,
+                            int32_t* __restrict__ cumsum, const bool pad_sorted_token_ids,
+                            const int32_t scan_size) {
   extern __shared__ int32_t shared[];
-  int32_t* counts = shared;                     // [num_experts]
-  int32_t* prefix = counts + num_experts;       // [num_experts + 1]
-  int32_t* scanned = prefix + num_experts + 1;  // [scan_size]
-  int32_t* warp_sums = scanned + scan_size;     // [32]
+  int32_t* counts = shared;                    // [num_experts]
+  int32_t* prefix = counts + num_experts;      // [num_experts + 1]
+  int32_t* scanned = prefix + num_experts + 1; // [scan_size]
+  int32_t* warp_sums = scanned + scan_size;    // [32]
   __shared__ int32_t slots;
   const size_t thread = threadIdx.x;
   const size_t stride = blockDim.x;
