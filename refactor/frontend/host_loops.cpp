@@ -33,6 +33,8 @@ class Changes : public RecursiveASTVisitor<Changes> {
 public:
   std::set<const VarDecl*> changed;
   std::set<const VarDecl*> computed; // of these, those that are set to something else than what it is told
+  std::set<const VarDecl*> whole;    // of these, those that change otherwise than member by member
+  std::map<const VarDecl*, std::set<std::string>> members; // that change
 
   bool shouldVisitLambdaBody() const { return true; }
   bool VisitBinaryOperator(BinaryOperator* operation) {
@@ -54,11 +56,18 @@ public:
 private:
   void note(const Expr* target, const Expr* value = nullptr) {
     target = target->IgnoreParenImpCasts();
-    while (const auto* member = dyn_cast<MemberExpr>(target))
+    std::string name; // of a variable's member
+    while (const auto* member = dyn_cast<MemberExpr>(target)) {
+      name = member->getMemberNameInfo().getAsString();
       target = member->getBase()->IgnoreParenImpCasts();
+    }
     if (const auto* reference = dyn_cast<DeclRefExpr>(target))
       if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl())) {
         changed.insert(variable);
+        if (name.empty())
+          whole.insert(variable);
+        else
+          members[variable].insert(name);
         if (!is_told(value))
           computed.insert(variable);
       }
@@ -81,11 +90,22 @@ public:
 void HostReader::forget(const Stmt* statement, const std::string& why, bool as_sizes) {
   Changes visitor;
   visitor.TraverseStmt(const_cast<Stmt*>(statement));
-  for (const VarDecl* variable : visitor.changed)
-    frame_.variables[variable] =
-        (!as_sizes && visitor.computed.contains(variable)) || !is_size(variable->getType())
-            ? HostValue::unknown(why, variable->getNameAsString())
-            : dimension(variable);
+  for (const VarDecl* variable : visitor.changed) {
+    HostValue& value = frame_.variables[variable];
+    // Of a grid, the sides that change.
+    if (is_dim3(variable->getType()) && value.kind == HostValue::Kind::structure &&
+        !visitor.whole.contains(variable)) {
+      for (const std::string& side : visitor.members[variable]) {
+        const std::string name = variable->getNameAsString() + "_" + side;
+        value.members[side] = as_sizes ? query(fmt::format("{} of {}", name, owner_of(variable)), name)
+                                       : HostValue::unknown(why, name);
+      }
+      continue;
+    }
+    value = (!as_sizes && visitor.computed.contains(variable)) || !is_size(variable->getType())
+                ? HostValue::unknown(why, variable->getNameAsString())
+                : dimension(variable);
+  }
 }
 
 // `while (threads < columns && threads < 1024) threads *= 2;`: where the loop's own numbers are known in
@@ -256,11 +276,20 @@ void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
   }
   forget(loop, why, loops_leave_sizes_);
   if (loops_leave_sizes_)
-    for (const auto& [variable, value] : frame_.variables)
-      if (value.is_integer() && names_.contains(value.text))
-        if (const auto old = before.variables.find(variable);
-            old != before.variables.end() && !(old->second == value))
-          left_by_loops_.try_emplace(value.text, line(loop->getBeginLoc()));
+    for (const auto& [variable, value] : frame_.variables) {
+      const auto old = before.variables.find(variable);
+      if (old == before.variables.end() || old->second == value)
+        continue;
+      const auto note = [&](const HostValue& left) {
+        if (left.is_integer() && names_.contains(left.text))
+          left_by_loops_.try_emplace(left.text, line(loop->getBeginLoc()));
+      };
+      note(value);
+      for (const auto& [name, member] : value.members)
+        if (const auto was = old->second.members.find(name);
+            was != old->second.members.end() && !(was->second == member))
+          note(member);
+    }
 }
 
 } // namespace lathe::refactor

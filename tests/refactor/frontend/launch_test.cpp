@@ -100,6 +100,26 @@ void launch(float* x, const int* offsets, int n) {
   EXPECT_THAT(sites[0].assumed, ElementsAre(HasSubstr("blocks is a size of its own: the loop of line 6")));
 }
 
+// Of a grid that a loop halves, what it leaves behind is a size too, and its block stays.
+TEST(Launch, WhatALoopLeavesOfAGrid) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, unsigned n);
+int limit();
+void launch(float* x, unsigned n, unsigned threads) {
+  dim3 grid, block;
+  block.x = threads;
+  grid.x = (n + threads - 1) / threads;
+  while (grid.x > 20 * limit()) grid.x >>= 1;
+  k<<<grid, block, block.x * sizeof(int)>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_THAT(sites[0].grid, ElementsAre("grid_x", "1", "1"));
+  EXPECT_THAT(sites[0].block, ElementsAre("threads", "1", "1"));
+  EXPECT_THAT(sites[0].assumed, ElementsAre(HasSubstr("grid_x is a size of its own: the loop of line 8")));
+}
+
 TEST(Launch, SwitchOverAConstantTakesOneWay) {
   const auto sites = launches(R"(
 template <int N> __global__ void k(float* x) {}
