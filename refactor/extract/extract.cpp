@@ -162,6 +162,11 @@ void Extractor::need(const Decl* user, const NamedDecl* used) {
                                         : name == "ushort" ? "short"
                                                            : "long",
                                         name));
+      if (const auto* alias = dyn_cast<TypedefNameDecl>(used); alias && is_host_library(path))
+        extra_lines_.insert(fmt::format(
+            "typedef {} {};",
+            alias->getUnderlyingType().getCanonicalType().getAsString(PrintingPolicy(context_.getLangOpts())),
+            name));
     }
     return;
   }

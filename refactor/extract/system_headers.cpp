@@ -1,5 +1,7 @@
 #include "refactor/extract/system_headers.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <string_view>
@@ -86,6 +88,12 @@ const std::vector<std::pair<const char*, const char*>>& standard_headers() {
 
 bool is_toolkit_file(const std::string& path) {
   return contains(path, "/cuda") || contains(path, "/cccl/") || contains(path, "/crt/");
+}
+
+bool is_host_library(const std::string& path) {
+  const std::string name = spelled(path);
+  return std::ranges::any_of(std::array{"cufft", "cublas", "cusparse", "cusolver", "nccl", "cudnn"},
+                             [&](const char* library) { return name.starts_with(library); });
 }
 
 std::string nvrtc_header(const std::string& path) {

@@ -12,4 +12,8 @@ std::string nvrtc_header(const std::string& path);
 // True for the headers of the CUDA toolkit and of Clang's wrapper for it.
 bool is_toolkit_file(const std::string& path);
 
+// A header of one of the toolkit's libraries of host functions (cuFFT, cuBLAS, ...), which NVRTC does not
+// know: the types that kernels use of it are names for others.
+bool is_host_library(const std::string& path);
+
 } // namespace lathe::refactor

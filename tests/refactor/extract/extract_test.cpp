@@ -42,6 +42,25 @@ void expect_compiles(const std::string& text, const std::string& instance) {
   EXPECT_THAT(again->errors(), IsEmpty()) << text;
 }
 
+// NVRTC knows none of the libraries' headers; what stands below /usr/include is no part of the user's source.
+TEST(Extract, TypesOfTheToolkitsLibrariesAreWrittenOut) {
+  ParseOptions options;
+  options.flags = {"-isystem", "/usr/include/lathe_test/include"};
+  options.overlay["/usr/include/lathe_test/include/cufft.h"] =
+      "typedef float2 cufftPair;\ntypedef cufftPair cufftComplex;\n";
+  options.overlay["/lathe/k.cu"] = R"(
+#include <cufft.h>
+__global__ void k(cufftComplex* x, float by, int n) {
+  if (threadIdx.x < n) x[threadIdx.x].y *= by;
+}
+)";
+  const auto source = ParsedSource::parse("/lathe/k.cu", options);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  const std::string text = extract(source->get(), "k");
+  EXPECT_THAT(text, HasSubstr("typedef float2 cufftComplex;"));
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, ReachesOverloadsThatOnlyAnInstanceFinds) {
   auto source = parse_text(R"(
 struct Options { int terms; };
