@@ -19,6 +19,13 @@ bool holds_any_value(const std::string& dtype) {
 } // namespace
 
 Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
+  if (const std::string type = without_qualifiers(parameter.type);
+      type == "cudaTextureObject_t" || type == "cudaSurfaceObject_t")
+    return Error{"cannot tune " + kernel_.name,
+                 "parameter '" + parameter.name + "' is a " +
+                     (type == "cudaTextureObject_t" ? "texture" : "surface") +
+                     ", and a specification has numbers and buffers alone",
+                 "read the data through a pointer"};
   Argument argument;
   argument.name = parameter.name;
   argument.is_buffer = false;
