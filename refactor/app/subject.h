@@ -24,6 +24,7 @@ struct SubjectRequest {
   LaunchOverride launch;
   ParseOptions parse;
   std::string architecture = "sm_90";
+  std::vector<std::string> assumed_macros; // defined by open_source, in `parse` too
 };
 
 struct Subject {
@@ -37,9 +38,9 @@ struct Subject {
   std::vector<std::string> notes; // what was assumed, a sentence each
 };
 
-// Parses the request's source; where the kernel is not whole in it by itself, a file near it that includes
-// it.
-Result<std::unique_ptr<ParsedSource>> open_source(const SubjectRequest& request);
+// Parses the request's source; where the kernel is not whole in it by itself, with the macros under whose
+// conditions the source has it or CUDA's headers, or else a file near it that includes it.
+Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request);
 
 // Extracts the kernel and reads its launch: no problems, no sizes of buffers yet.
 Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& source);

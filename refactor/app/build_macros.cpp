@@ -1,0 +1,173 @@
+#include "refactor/app/build_macros.h"
+
+#include "tuner/base/text.h"
+
+#include <clang/Basic/SourceManager.h>
+#include <clang/Frontend/ASTUnit.h>
+#include <clang/Lex/Preprocessor.h>
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <optional>
+#include <regex>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+using namespace clang;
+
+using Macros = std::vector<std::string>;
+
+// Of the compiler, or of another vendor's devices: no build of this code for CUDA defines them.
+bool is_of_another_platform(std::string name) {
+  if (name.starts_with("_"))
+    return true;
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return std::ranges::any_of(std::vector{"hip", "rocm", "amd", "musa", "sycl", "msc_ver", "win32", "apple"},
+                             [&](const char* word) { return name.find(word) != std::string::npos; });
+}
+
+// One #if of those around a line.
+struct Branch {
+  std::optional<Macros> wanted; // what would have to be defined; nothing: that would not do
+  bool was_taken = false;       // an earlier branch's condition holds as it is
+};
+
+class Conditions {
+public:
+  explicit Conditions(const Preprocessor& preprocessor) : preprocessor_(preprocessor) {}
+
+  void read(const std::string& line) {
+    static const std::regex directive(R"(^\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*))");
+    std::smatch match;
+    if (!std::regex_search(line, match, directive))
+      return;
+    const std::string word = match[1].str(), rest = match[2].str();
+    if (word == "endif") {
+      if (!branches_.empty())
+        branches_.pop_back();
+      return;
+    }
+    if (word == "else" || word == "elif") {
+      if (branches_.empty())
+        return;
+      Branch& branch = branches_.back();
+      branch.was_taken |= branch.wanted && branch.wanted->empty();
+      branch.wanted = branch.was_taken ? std::nullopt
+                      : word == "else" ? std::optional<Macros>(Macros{})
+                                       : wanted(rest);
+      return;
+    }
+    if (word == "ifndef") // a header's guard is defined at the end, and not where it begins
+      branches_.push_back({Macros{}});
+    else
+      branches_.push_back({word == "ifdef" ? wanted("defined(" + rest + ")") : wanted(rest)});
+  }
+
+  // What all conditions around the line that was read last want defined.
+  std::optional<Macros> all() const {
+    Macros macros;
+    for (const Branch& branch : branches_) {
+      if (!branch.wanted)
+        return std::nullopt;
+      for (const std::string& macro : *branch.wanted)
+        if (std::ranges::find(macros, macro) == macros.end())
+          macros.push_back(macro);
+    }
+    return macros;
+  }
+
+private:
+  const Preprocessor& preprocessor_;
+  std::vector<Branch> branches_;
+
+  bool is_defined(const std::string& name) const {
+    const IdentifierInfo* identifier = preprocessor_.getIdentifierInfo(name);
+    return identifier && identifier->hasMacroDefinition();
+  }
+
+  // A && defined(B), of alternatives the first. Comparisons and negations would need more than a definition.
+  std::optional<Macros> wanted(std::string condition) const {
+    if (const std::size_t comment = std::min(condition.find("//"), condition.find("/*"));
+        comment != std::string::npos)
+      condition.resize(comment);
+    condition = condition.substr(0, condition.find("||"));
+    static const std::regex conjunction(R"([\w\s()&]*)"), never(R"(\b0\b)");
+    if (!std::regex_match(condition, conjunction) || std::regex_search(condition, never))
+      return std::nullopt;
+    Macros macros;
+    for (const std::string& name : identifiers(condition)) {
+      if (name == "defined" || is_defined(name))
+        continue;
+      if (is_of_another_platform(name))
+        return std::nullopt;
+      macros.push_back(name);
+    }
+    return macros;
+  }
+};
+
+// What the lines that are looked for want defined.
+Macros macros_around(ParsedSource& source, const std::function<bool(const std::string& line)>& is_wanted) {
+  const SourceManager& sources = source.ast().getSourceManager();
+  std::set<const FileEntry*> seen;
+  Macros found;
+  // Of this parse alone: what was read ahead of it is the toolkit's.
+  for (unsigned i = 0; i < sources.local_sloc_entry_size(); ++i) {
+    const SrcMgr::SLocEntry& entry = sources.getLocalSLocEntry(i);
+    if (!entry.isFile() || SrcMgr::isSystem(entry.getFile().getFileCharacteristic()))
+      continue;
+    const FileID id = sources.getFileID(SourceLocation::getFromRawEncoding(entry.getOffset()));
+    const FileEntry* file = sources.getFileEntryForID(id);
+    if (!file || !seen.insert(file).second)
+      continue;
+    const llvm::StringRef text = sources.getBufferData(id);
+    Conditions conditions(source.ast().getPreprocessor());
+    for (llvm::StringRef left = text; !left.empty();) {
+      const auto [line, rest] = left.split('\n');
+      left = rest;
+      conditions.read(line.str());
+      if (!is_wanted(line.str()))
+        continue;
+      if (const auto macros = conditions.all())
+        for (const std::string& macro : *macros)
+          if (std::ranges::find(found, macro) == found.end())
+            found.push_back(macro);
+    }
+  }
+  return found;
+}
+
+// lib::scale:12 is `scale` in the text.
+std::string plain_name(const std::string& kernel) {
+  static const std::regex line(R"(:\d+$)");
+  const std::string name = std::regex_replace(kernel, line, "");
+  const std::size_t colons = name.rfind("::");
+  return colons == std::string::npos ? name : name.substr(colons + 2);
+}
+
+} // namespace
+
+std::vector<std::string> macros_of_kernel(ParsedSource& source, const std::string& kernel) {
+  const std::string name = plain_name(kernel);
+  bool is_near = false; // a line or two below __global__
+  int lines = 0;
+  return macros_around(source, [&](const std::string& line) {
+    constexpr int FEW_LINES = 4;
+    lines = line.find("__global__") != std::string::npos ? 0 : lines + 1;
+    is_near = (is_near && lines < FEW_LINES) || lines == 0;
+    const auto words = identifiers(line);
+    return is_near && (name.empty() ? lines == 0 : std::ranges::find(words, name) != words.end());
+  });
+}
+
+std::vector<std::string> macros_of_cuda_headers(ParsedSource& source) {
+  static const std::regex inclusion(
+      R"(^\s*#\s*include\s*[<"](cuda|cooperative_groups|cub/|curand|vector_types))");
+  return macros_around(source, [](const std::string& line) { return std::regex_search(line, inclusion); });
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,18 @@
+// Macros that a repository's build defines, and without which its source leaves CUDA code out.
+#pragma once
+
+#include "refactor/frontend/frontend.h"
+
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// The macros under whose conditions (`#ifdef WITH_GPU`, `#if USE_CUDA && defined(HALF)`) the parsed files
+// define the kernel; of no kernel, any. Empty where it stands under none that could be met by defining some.
+std::vector<std::string> macros_of_kernel(ParsedSource& source, const std::string& kernel);
+
+// Those under whose conditions the parsed files include CUDA's own headers, so that its types are known.
+std::vector<std::string> macros_of_cuda_headers(ParsedSource& source);
+
+} // namespace lathe::refactor

@@ -1,0 +1,140 @@
+// A request's kernel, found in its source and where it is launched.
+#include "refactor/app/launched_kernel.h"
+
+#include "refactor/app/build_macros.h"
+#include "refactor/app/launcher_search.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace lathe::refactor {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What to do about a name that is not known: most often a header was not found.
+std::string what_is_missing(ParsedSource& source) {
+  for (const std::string& error : source.errors())
+    if (const std::size_t at = error.find("#error "); at != std::string::npos)
+      return "define with -- -D NAME=VALUE what '" + error.substr(at) + "' (" +
+             error.substr(0, error.rfind(':', at)) + ") asks for";
+  for (const std::string& header : source.missing_headers())
+    return "add the folder of '" + header +
+           "', which was not found, with -- -I FOLDER, or the macro that it lacks";
+  return "mend it, or add the include path or macro that it lacks after --";
+}
+
+// Where the kernel's own file does not launch it, another one is asked.
+Status find_launches(const SubjectRequest& request, ParsedSource& source, KernelInfo& kernel,
+                     std::vector<std::string>& notes) {
+  if (!request.launcher.empty()) {
+    LATHE_TRY(kernel.launches, launches_in(request.launcher, kernel, request.parse, notes));
+    return Done{};
+  }
+  if (!request.launch.grid.empty() && !request.launch.block.empty())
+    return Done{};
+  if (!kernel.launches.empty()) {
+    complete_launches(source, kernel, request.parse, kernel.launches, notes);
+    return Done{};
+  }
+  // A header's own launcher may need what stands before the header where it is included.
+  std::vector<fs::path> files = launching_files(request.source, kernel.name);
+  for (fs::path& file : including_files(request.source))
+    if (std::ranges::find(files, file) == files.end())
+      files.push_back(std::move(file));
+  for (const fs::path& file : files)
+    if (auto launches = launches_in(file, kernel, request.parse, notes); launches.ok()) {
+      kernel.launches = std::move(*launches);
+      notes.push_back(
+          fmt::format("launched as in {} (say otherwise with --launcher)", file.filename().string()));
+      break;
+    }
+  return Done{};
+}
+
+// Neither the kernel nor what it calls has an error in it.
+bool is_whole(ParsedSource& source, const KernelInfo& kernel) {
+  return kernel.is_whole() && (source.errors().empty() || extract_kernel(source, kernel).ok());
+}
+
+// What the source leaves out because its build's macros are not defined: the kernel, or else the headers that
+// it needs.
+std::vector<std::string> macros_to_define(const SubjectRequest& request, ParsedSource& source,
+                                          bool is_missing) {
+  std::vector<std::string> macros =
+      is_missing ? macros_of_kernel(source, request.kernel) : macros_of_cuda_headers(source);
+  // Who undefines a macro, or gave it a value, has decided.
+  std::erase_if(macros, [&](const std::string& macro) {
+    return std::ranges::any_of(request.parse.flags, [&](const std::string& flag) {
+      return flag == "-U" + macro || flag == "-D" + macro || flag.starts_with("-D" + macro + "=");
+    });
+  });
+  return macros;
+}
+
+// Whether another parse of the source has the kernel where this one has not, or the same with fewer errors.
+bool is_better(const SubjectRequest& request, ParsedSource& before, ParsedSource& after) {
+  const auto is_there = [&](ParsedSource& source) {
+    return request.kernel.empty() ? !find_kernels(source).empty() : find_kernel(source, request.kernel).ok();
+  };
+  return is_there(after) && (!is_there(before) || after.errors().size() < before.errors().size());
+}
+
+} // namespace
+
+Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
+  std::error_code failure;
+  if (!fs::exists(request.source, failure))
+    return Error{"cannot read " + request.source.string(), "no such file", ""};
+  LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
+  constexpr int MOST_ROUNDS = 3; // the kernel, the headers above it, and those of another type
+  for (int round = 0; round <= MOST_ROUNDS; ++round) {
+    const auto own = find_kernel(*source, request.kernel);
+    const bool is_missing = request.kernel.empty() ? find_kernels(*source).empty() : !own.ok();
+    if (!is_missing && (request.kernel.empty() || is_whole(*source, *own)))
+      return source;
+    const std::vector<std::string> macros = macros_to_define(request, *source, is_missing);
+    if (macros.empty() || round == MOST_ROUNDS)
+      break;
+    ParseOptions with = request.parse;
+    for (const std::string& macro : macros)
+      with.flags.push_back("-D" + macro + "=1");
+    auto again = ParsedSource::parse(request.source, with);
+    if (!again.ok() || !is_better(request, *source, **again))
+      break;
+    source = std::move(*again);
+    request.parse = std::move(with);
+    request.assumed_macros.insert(request.assumed_macros.end(), macros.begin(), macros.end());
+  }
+  if (request.kernel.empty() || !find_kernel(*source, request.kernel).ok())
+    return source;
+  // A file that is a part of others has no meaning by itself: macros and types stand before it there.
+  for (const fs::path& file : including_files(request.source)) {
+    auto whole = ParsedSource::parse(file, request.parse);
+    if (!whole.ok())
+      continue;
+    if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && is_whole(**whole, *kernel))
+      return whole;
+  }
+  return source;
+}
+
+Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& source,
+                                   std::vector<std::string>& notes) {
+  LATHE_TRY(KernelInfo kernel, find_kernel(source, request.kernel));
+  if (!kernel.is_whole())
+    return Error{"cannot templatize " + kernel.name, "its body is not whole: " + kernel.unresolved.front(),
+                 what_is_missing(source)};
+  if (fs::absolute(source.file()).lexically_normal() != fs::absolute(request.source).lexically_normal())
+    notes.push_back(fmt::format("read as a part of {}, which includes it: {} alone is not whole",
+                                source.file().filename().string(), request.source.filename().string()));
+  if (!request.assumed_macros.empty())
+    notes.push_back(fmt::format(
+        "{} {} defined, as the source leaves out what the kernel needs otherwise (say "
+        "otherwise with -- -D NAME=VALUE or -U NAME)",
+        fmt::join(request.assumed_macros, ", "), request.assumed_macros.size() == 1 ? "is" : "are"));
+  LATHE_CHECK(find_launches(request, source, kernel, notes));
+  return kernel;
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,117 @@
+// Code that only the macros of its own build let the compiler see.
+#include "refactor/app/build_macros.h"
+
+#include "refactor/app/launched_kernel.h"
+#include "tuner/base/files.h"
+
+#include <gmock/gmock.h>
+
+namespace lathe::refactor {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::unique_ptr<ParsedSource> parsed(const std::string& text) {
+  ParseOptions options;
+  options.overlay["/lathe/k.cu"] = text;
+  auto source = ParsedSource::parse("/lathe/k.cu", options);
+  EXPECT_TRUE(source.ok()) << source.error().sentence();
+  return source.ok() ? std::move(*source) : nullptr;
+}
+
+constexpr const char* GUARDED = R"(
+#ifndef SCALE_CU
+#define SCALE_CU
+#ifdef WITH_GPU
+#if USE_HALF && defined(FAST) // both
+template <class T> __global__ void
+scale(T* x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= T(2); }
+#endif
+#else
+__global__ void only_without(float* x) { x[0] = 0; }
+#endif
+#if 0
+__global__ void never(float* x) { x[0] = 0; }
+#endif
+#if defined(USE_ROCM)
+__global__ void elsewhere(float* x) { x[0] = 0; }
+#endif
+#if LEVEL >= 3
+__global__ void compared(float* x) { x[0] = 0; }
+#endif
+#endif
+)";
+
+TEST(BuildMacros, ThoseAroundTheKernel) {
+  const auto source = parsed(GUARDED);
+  ASSERT_TRUE(source);
+  EXPECT_THAT(macros_of_kernel(*source, "scale"), ElementsAre("WITH_GPU", "USE_HALF", "FAST"));
+  EXPECT_THAT(macros_of_kernel(*source, "lib::scale:7"), ElementsAre("WITH_GPU", "USE_HALF", "FAST"));
+  for (const char* kernel : {"only_without", "never", "elsewhere", "compared", "none"})
+    EXPECT_THAT(macros_of_kernel(*source, kernel), IsEmpty()) << kernel;
+}
+
+TEST(BuildMacros, ThoseAroundCudasHeaders) {
+  const auto source = parsed(R"(
+#if ENABLE_BF16
+#include <cuda_bf16.h>
+#endif
+#ifdef __HIPCC__
+#include <cuda_fp8.h>
+#endif
+__global__ void k(__nv_bfloat16* x) { x[threadIdx.x] = __nv_bfloat16(0.f); }
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(macros_of_cuda_headers(*source), ElementsAre("ENABLE_BF16"));
+}
+
+class OpenSource : public testing::Test {
+protected:
+  void SetUp() override {
+    auto folder = TemporaryFolder::create("macros");
+    ASSERT_TRUE(folder.ok());
+    folder_.emplace(std::move(*folder));
+    ASSERT_TRUE(write_file(folder_->path() / ".git/HEAD", "ref: refs/heads/main\n").ok());
+    request_.source = folder_->path() / "k.cu";
+    request_.kernel = "k";
+    ASSERT_TRUE(write_file(request_.source, R"(
+#ifdef WITH_GPU
+#if USE_HALF
+#include <cuda_fp16.h>
+#endif
+__global__ void k(__half* x, int n) {
+  const int i = blockIdx.x * 128 + threadIdx.x;
+  if (i < n) x[i] = __float2half(2.f);
+}
+void launch(__half* x, int n) { k<<<(n + 127) / 128, 128>>>(x, n); }
+#endif
+)")
+                    .ok());
+  }
+  SubjectRequest request_;
+  std::optional<TemporaryFolder> folder_;
+};
+
+TEST_F(OpenSource, DefinesWhatTheKernelStandsUnder) {
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_THAT(request_.assumed_macros, ElementsAre("WITH_GPU", "USE_HALF"));
+  std::vector<std::string> notes;
+  const auto kernel = launched_kernel(request_, **source, notes);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().sentence();
+  EXPECT_EQ(kernel->launches.size(), 1u);
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("WITH_GPU, USE_HALF are defined")));
+}
+
+TEST_F(OpenSource, LeavesWhatIsUndefinedByHand) {
+  request_.parse.flags = {"-UWITH_GPU"};
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_THAT(request_.assumed_macros, IsEmpty());
+  EXPECT_FALSE(find_kernel(**source, "k").ok());
+}
+
+} // namespace
+} // namespace lathe::refactor
