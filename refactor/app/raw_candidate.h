@@ -22,7 +22,8 @@ struct RawCandidate {
   Candidate candidate;
   // What dimensions that the source fixes are there: what problems have that nobody gives otherwise.
   std::map<std::string, std::int64_t> own_sizes;
-  std::vector<std::string> assumptions; // sentences: what was guessed and how to say it better
+  std::vector<std::string> assumed_switches; // arguments that are taken to be true
+  std::vector<std::string> assumptions;      // sentences: what was guessed and how to say it better
 };
 
 // Fails, naming the flag that helps, where the launch cannot be read. `facts` wins over what the source says.

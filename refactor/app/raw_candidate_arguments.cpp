@@ -52,10 +52,19 @@ Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
         fmt::format("{0} = {1} (say otherwise with --argument {0}={2})", parameter.name, shown, otherwise));
     return argument;
   };
-  if (argument.dtype == "bool") // a switch, not a size
-    return assumed(1, "true", "0");
   const auto passed = site_.arguments.find(parameter.name);
   const std::string text = passed == site_.arguments.end() ? "" : in_kernel_terms(passed->second);
+  if (argument.dtype == "bool") { // a switch, not a size
+    const auto fixed = Expression::parse(text);
+    if (!fixed.ok() || !fixed->names().empty()) {
+      result_.assumed_switches.push_back(parameter.name);
+      return assumed(1, "true", "0");
+    }
+    LATHE_TRY(const bool is_on, fixed->evaluate_condition(
+                                    [](std::string_view) -> std::optional<Value> { return std::nullopt; }));
+    argument.value = Expression(Value{std::int64_t{is_on}});
+    return argument;
+  }
   // A size in place of an enumerator would be none of them.
   const auto passed_number = Expression::parse(text);
   if (parameter.is_enumeration && (!passed_number.ok() || !passed_number->names().empty()))

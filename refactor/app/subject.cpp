@@ -130,7 +130,7 @@ std::string joined_command(const std::vector<std::string>& words) {
 
 // Reads the sizes of buffers off traced runs where nobody gave them, with what looks like offsets of ranges
 // rising where the raw kernel runs so.
-Status size_buffers(Subject& subject, const ParseOptions& options) {
+Status size_buffers_as_given(Subject& subject, const ParseOptions& options) {
   std::vector<std::string> fixed_directions;
   bool all_known = true;
   for (const Argument& argument : subject.raw.arguments) {
@@ -166,6 +166,27 @@ Status size_buffers(Subject& subject, const ParseOptions& options) {
   return all_known ? Status(Done{}) : infer();
 }
 
+// The same; where the raw kernel does not run with the switches that were taken to be true, without them.
+Status size_buffers(Subject& subject, const ParseOptions& options) {
+  Subject without = subject;
+  Status sized = size_buffers_as_given(subject, options);
+  if (sized.ok() || subject.assumed_switches.empty())
+    return sized;
+  for (Argument& argument : without.raw.arguments)
+    if (std::ranges::find(without.assumed_switches, argument.name) != without.assumed_switches.end()) {
+      argument.value = Expression(Value{std::int64_t{0}});
+      std::erase_if(without.notes,
+                    [&](const std::string& note) { return note.starts_with(argument.name + " = true"); });
+      without.notes.push_back(fmt::format(
+          "{0} = false, as the raw kernel does not run otherwise (say otherwise with --argument {0}=1)",
+          argument.name));
+    }
+  if (!size_buffers_as_given(without, options).ok())
+    return sized;
+  subject = std::move(without);
+  return Done{};
+}
+
 Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source) {
   Subject subject;
   LATHE_TRY(KernelInfo kernel, launched_kernel(request, source, subject.notes));
@@ -182,6 +203,7 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
             make_raw_candidate(kernel, extracted, subject.facts, request.launch, request.architecture));
   subject.raw = std::move(raw.candidate);
   subject.own_sizes = raw.own_sizes;
+  subject.assumed_switches = raw.assumed_switches;
   for (Problem& problem : subject.facts.problems)
     problem.dimensions.insert(raw.own_sizes.begin(), raw.own_sizes.end());
   if (subject.facts.problems.empty() && !raw.own_sizes.empty() &&

@@ -34,6 +34,7 @@ struct Subject {
   WorkloadFacts facts;
   bool guessed_problems = false;
   std::map<std::string, std::int64_t> own_sizes; // RawCandidate's
+  std::vector<std::string> assumed_switches;     // likewise
   Provenance provenance;          // without the certificate; the source file as the request names it
   std::vector<std::string> notes; // what was assumed, a sentence each
 };

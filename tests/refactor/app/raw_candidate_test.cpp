@@ -171,6 +171,32 @@ void launch(char* x, int rank, int n) { k<<<(n + 127) / 128, 128>>>(x, rank, n);
   EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("value = 1")));
 }
 
+TEST(RawCandidate, ASwitchIsWhatTheLaunchPasses) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* x, bool doubled, bool shifted, bool halved, int n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) x[i] = x[i] * (doubled ? 2.f : 1.f) + (shifted ? 1.f : 0.f) - (halved ? x[i] / 2 : 0.f);
+}
+void launch(float* x, bool shifted, int n) { k<<<(n + 255) / 256, 256>>>(x, false, shifted, true, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.arguments[1].value.text(), "0");
+  EXPECT_EQ(raw->candidate.arguments[2].value.text(), "1");
+  EXPECT_EQ(raw->candidate.arguments[3].value.text(), "1");
+  EXPECT_THAT(raw->assumed_switches, ElementsAre("shifted"));
+}
+
+TEST(RawCandidate, TexturesAreNoNumbers) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, const cudaTextureObject_t image, int n) {
+  if (threadIdx.x < n) out[threadIdx.x] = image != 0;
+}
+void launch(float* out, cudaTextureObject_t image, int n) { k<<<1, 64>>>(out, image, n); }
+)");
+  ASSERT_FALSE(raw.ok());
+  EXPECT_THAT(raw.error().sentence(), HasSubstr("'image' is a texture"));
+}
+
 TEST(RawCandidate, AFixedGridIsASize) {
   const auto raw = raw_of(R"(
 __global__ void k(float* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
