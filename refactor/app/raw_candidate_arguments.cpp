@@ -141,8 +141,12 @@ Result<Argument> RawCandidateBuilder::buffer(const KernelParameter& parameter) {
   const std::string element = element_of(parameter);
   argument.name = parameter.name;
   argument.direction = parameter.is_const_pointee ? Direction::in : Direction::inout;
-  const bool is_data = std::find(data_types_.begin(), data_types_.end(), element) != data_types_.end();
-  argument.dtype = is_data ? element : dtype_of_type(element);
+  const auto is_own = [&](const std::string& type) {
+    return std::find(data_types_.begin(), data_types_.end(), type) != data_types_.end();
+  };
+  const bool is_data =
+      is_own(element) || (dtype_of_type(element).empty() && is_own(parameter.element_number));
+  argument.dtype = is_own(element) ? element : is_data ? parameter.element_number : dtype_of_type(element);
   if (argument.dtype.empty())
     argument.dtype = dtype_of_vector(element);
   if (argument.dtype.empty())

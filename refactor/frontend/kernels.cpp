@@ -1,3 +1,4 @@
+#include "refactor/frontend/element_types.h"
 #include "refactor/frontend/kernel_launches.h"
 #include "refactor/frontend/pointer_casts.h"
 
@@ -26,60 +27,6 @@ std::string text_of(QualType type, ASTContext& context) {
   return type.getAsString(PrintingPolicy(context.getLangOpts()));
 }
 
-// The one kind of number that an object of the type consists of, as C++ names it: of an enumeration its
-// integer, of a structure or array its members' where they agree. Null where they differ, or where the type
-// is still open.
-QualType number_of(QualType type) {
-  type = type.getCanonicalType().getUnqualifiedType();
-  if (type->isDependentType())
-    return {};
-  if (const auto* array = type->getAsArrayTypeUnsafe())
-    return isa<ConstantArrayType>(array) ? number_of(array->getElementType()) : QualType();
-  if (const auto* enumeration = type->getAs<EnumType>())
-    return enumeration->getDecl()->getIntegerType().isNull()
-               ? QualType()
-               : enumeration->getDecl()->getIntegerType().getCanonicalType();
-  if (type->isBuiltinType())
-    return type->isArithmeticType() ? type : QualType();
-  const CXXRecordDecl* record = type->getAsCXXRecordDecl();
-  // CUDA's own types of 16 and 8 bits are numbers although they are written as structures.
-  if (!record || !record->hasDefinition() || !record->isStandardLayout() || record->isUnion() ||
-      record->getName().starts_with("__"))
-    return record && record->getName().starts_with("__") ? type : QualType();
-  QualType common;
-  const auto agrees = [&](QualType member) {
-    const QualType number = number_of(member);
-    if (number.isNull() || (!common.isNull() && number != common))
-      return false;
-    common = number;
-    return true;
-  };
-  for (const CXXBaseSpecifier& base : record->bases())
-    if (!base.getType()->getAsCXXRecordDecl()->isEmpty() && !agrees(base.getType()))
-      return {};
-  for (const FieldDecl* field : record->fields())
-    if (field->isBitField() || !agrees(field->getType()))
-      return {};
-  return common;
-}
-
-// A structure that any bytes are a value of, as far as its kinds of members go: numbers, and arrays and
-// structures of them.
-bool is_plain_structure(QualType type) {
-  const CXXRecordDecl* record = type->isDependentType() ? nullptr : type->getAsCXXRecordDecl();
-  if (!record || !record->hasDefinition() || !record->isTriviallyCopyable() || record->isPolymorphic())
-    return false;
-  const auto is_plain = [](QualType member) {
-    while (const auto* array = member->getAsArrayTypeUnsafe())
-      member = array->getElementType();
-    return member->isArithmeticType() || member->isEnumeralType() || is_plain_structure(member);
-  };
-  return std::ranges::all_of(record->bases(),
-                             [&](const CXXBaseSpecifier& base) { return is_plain(base.getType()); }) &&
-         std::ranges::all_of(record->fields(),
-                             [&](const FieldDecl* field) { return is_plain(field->getType()); });
-}
-
 std::string number_text(QualType type, ASTContext& context) {
   const QualType number = number_of(type);
   return number.isNull() ? "" : text_of(number, context);
@@ -100,7 +47,7 @@ KernelParameter describe(const ParmVarDecl& parameter, ASTContext& context) {
     result.is_const_pointee = pointee.isConstQualified();
     result.element = text_of(pointee.getUnqualifiedType(), context);
     result.element_number = number_text(pointee, context);
-    result.is_plain_structure = is_plain_structure(pointee);
+    result.is_plain_structure = is_plain_structure(pointee, parameter);
   } else if (plain->isArithmeticType() || plain->isEnumeralType() || plain->getAsCXXRecordDecl()) {
     // A structure of several numbers is no number; one of CUDA's own small types is.
     const bool is_number =
@@ -111,26 +58,6 @@ KernelParameter describe(const ParmVarDecl& parameter, ASTContext& context) {
   result.is_enumeration = plain->isEnumeralType();
   result.is_real = plain->isRealFloatingType();
   return result;
-}
-
-// A number whose type is computed from template parameters (opmath_t<T>): the type that it has in every
-// instance that the file itself makes; null where they differ or are none.
-QualType type_in_instances(const FunctionDecl& kernel, unsigned index) {
-  const FunctionTemplateDecl* described = kernel.getDescribedFunctionTemplate();
-  const QualType written = kernel.getParamDecl(index)->getType();
-  if (!described || !written->isDependentType() || isa<TemplateTypeParmType>(written.getCanonicalType()))
-    return {};
-  std::map<const clang::Type*, int> votes;
-  for (const FunctionDecl* instance : described->specializations()) {
-    if (index >= instance->getNumParams())
-      continue;
-    const QualType type = instance->getParamDecl(index)->getType().getCanonicalType().getUnqualifiedType();
-    if (type->isBuiltinType())
-      ++votes[type.getTypePtr()];
-  }
-  const auto most = std::max_element(votes.begin(), votes.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == votes.end() ? QualType() : QualType(most->first, 0);
 }
 
 class Unresolved : public RecursiveASTVisitor<Unresolved> {
@@ -195,6 +122,9 @@ private:
       if (kernel.parameters.back().element == "void")
         kernel.parameters.back().element_by_casts =
             element_by_casts(*function, parameter->getFunctionScopeIndex(), context_);
+      if (kernel.parameters.back().is_pointer && kernel.parameters.back().element_number.empty())
+        kernel.parameters.back().element_number =
+            element_in_instances(*function, parameter->getFunctionScopeIndex(), context_);
       if (const QualType type = type_in_instances(*function, parameter->getFunctionScopeIndex());
           !type.isNull()) {
         KernelParameter& described_parameter = kernel.parameters.back();
