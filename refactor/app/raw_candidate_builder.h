@@ -51,6 +51,7 @@ private:
   // Given, or in use, or else the usual ones.
   const std::vector<std::string>& dtypes_of(const std::string& type) const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
+  bool is_object_in_use(const std::string& type) const;
   bool is_specialised(const std::string& type, const std::string& dtype) const;
   Status leave_out_specialised();
   bool take_types_of_an_instance();

@@ -1,4 +1,5 @@
-// Names in the template arguments of a launch that mean something to the launcher only.
+// What template arguments bind a kernel's parameters to: names that mean something to the launcher only,
+// objects, types with a specialisation of their own.
 #include "refactor/app/raw_candidate_builder.h"
 #include "tuner/base/text.h"
 #include "tuner/compile/compile.h"
@@ -69,6 +70,28 @@ Error RawCandidateBuilder::ask_for(const std::string& name) const {
       "cannot tell which " + kernel_.name + " is meant",
       fmt::format("its template arguments depend on {} where it is launched ({})", name, site_.location),
       fmt::format("give it with --template-argument {}=...", name)};
+}
+
+// Whether all instances of the file bind the parameter to a class that is no number: a functor, a structure.
+bool RawCandidateBuilder::is_object_in_use(const std::string& type) const {
+  const auto index = static_cast<std::size_t>(
+      std::ranges::find(kernel_.template_parameters, type, &TemplateParameter::name) -
+      kernel_.template_parameters.begin());
+  return !site_.instances.empty() && !facts_.types.contains(type) && !dtypes_in_use_.contains(type) &&
+         std::ranges::all_of(site_.instances, [&](const std::vector<std::string>& instance) {
+           return index < instance.size() && dtype_of_type(instance[index]).empty() &&
+                  dtype_of_vector(instance[index]).empty();
+         });
+}
+
+// Whether the kernel for that type is an explicit specialisation: another kernel, which is not extracted.
+bool RawCandidateBuilder::is_specialised(const std::string& type, const std::string& dtype) const {
+  const auto index = static_cast<std::size_t>(
+      std::ranges::find(kernel_.template_parameters, type, &TemplateParameter::name) -
+      kernel_.template_parameters.begin());
+  return std::ranges::any_of(kernel_.specialised, [&](const std::vector<std::string>& arguments) {
+    return index < arguments.size() && dtype_of_type(arguments[index]) == dtype;
+  });
 }
 
 } // namespace lathe::refactor

@@ -260,6 +260,10 @@ Status RawCandidateBuilder::choose_dtypes() {
       return usage_error("no type parameter '" + name + "' of " + kernel_.name, "");
   candidate.instance = extracted_.kernel + type_list({});
   LATHE_CHECK(leave_out_specialised());
+  // A class that no element type takes the place of: trying them all would be in vain.
+  if (std::ranges::any_of(data_types_, [&](const std::string& type) { return is_object_in_use(type); }) &&
+      take_types_of_an_instance())
+    return Done{};
   // Where nothing says which types are in use, those that compile are taken.
   for (TypeParameter& type : candidate.types) {
     if (facts_.types.contains(type.name) || dtypes_in_use_.contains(type.name))
@@ -271,16 +275,6 @@ Status RawCandidateBuilder::choose_dtypes() {
     LATHE_TRY(type.dtypes, std::move(compiling));
   }
   return Done{};
-}
-
-// Whether the kernel for that type is an explicit specialisation: another kernel, which is not extracted.
-bool RawCandidateBuilder::is_specialised(const std::string& type, const std::string& dtype) const {
-  const auto index = static_cast<std::size_t>(
-      std::ranges::find(kernel_.template_parameters, type, &TemplateParameter::name) -
-      kernel_.template_parameters.begin());
-  return std::ranges::any_of(kernel_.specialised, [&](const std::vector<std::string>& arguments) {
-    return index < arguments.size() && dtype_of_type(arguments[index]) == dtype;
-  });
 }
 
 Status RawCandidateBuilder::leave_out_specialised() {

@@ -247,7 +247,9 @@ Status Flattener::run(const std::vector<unsigned>& empty) {
       continue;
     }
     std::map<std::string, std::string> bound;
-    if (type->isReferenceType() || is_number_or_pointer(type) || !record_of(type, bound, policy_))
+    const bool is_of_instance = is_object_in_instances(original_, i);
+    if (type->isReferenceType() || is_number_or_pointer(type) ||
+        (!is_of_instance && !record_of(type, bound, policy_)))
       continue;
     const std::string name = parameter->getNameAsString();
     const auto refused = [&](const std::string& why) {
@@ -257,7 +259,10 @@ Status Flattener::run(const std::vector<unsigned>& empty) {
                    "pass its members as parameters of their own"};
     };
     std::vector<Member>& found = members[name];
-    const auto initialiser = take_apart(type, name, name, {}, found);
+    // No list makes what has another class in each instance.
+    const auto initialiser = is_of_instance
+                                 ? Result<std::string>(Error{"", "its class is a template parameter", ""})
+                                 : take_apart(type, name, name, {}, found);
     std::optional<std::string> placed; // by its bytes
     if (!initialiser.ok()) {
       found.clear();
@@ -323,10 +328,11 @@ std::vector<unsigned> empty_parameters(const FunctionDecl& kernel) {
 
 // Whether the kernel may take a structure: what this can tell without parsing again.
 bool takes_structures(const KernelInfo& kernel) {
-  return std::ranges::any_of(kernel.declaration->parameters(), [](const ParmVarDecl* parameter) {
+  return std::ranges::any_of(kernel.declaration->parameters(), [&](const ParmVarDecl* parameter) {
     const QualType type = parameter->getType();
     return !type->isReferenceType() && !is_number_or_pointer(type) &&
-           (type->getAsCXXRecordDecl() || type->getAs<TemplateSpecializationType>());
+           (type->getAsCXXRecordDecl() || type->getAs<TemplateSpecializationType>() ||
+            is_object_in_instances(*kernel.declaration, parameter->getFunctionScopeIndex()));
   });
 }
 

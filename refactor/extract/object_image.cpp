@@ -119,6 +119,19 @@ bool is_number_or_pointer(QualType type) {
           record->getName() == "__nv_bfloat16" || record->getName().starts_with("__nv_fp8"));
 }
 
+bool is_object_in_instances(const FunctionDecl& kernel, unsigned index) {
+  const FunctionTemplateDecl* described = kernel.getDescribedFunctionTemplate();
+  if (!described || !isa<TemplateTypeParmType>(kernel.getParamDecl(index)->getType().getCanonicalType()) ||
+      described->spec_begin() == described->spec_end())
+    return false;
+  return std::ranges::all_of(described->specializations(), [&](const FunctionDecl* instance) {
+    if (index >= instance->getNumParams())
+      return false;
+    const QualType type = instance->getParamDecl(index)->getType();
+    return type->getAsCXXRecordDecl() && !is_number_or_pointer(type);
+  });
+}
+
 Result<ObjectImage> image_of_parameter(const FunctionDecl& kernel, unsigned index, std::size_t most) {
   const FunctionDecl* instance = &kernel;
   std::map<const Type*, std::string> parameters;
@@ -139,6 +152,8 @@ Result<ObjectImage> image_of_parameter(const FunctionDecl& kernel, unsigned inde
   const QualType type = parameter->getType().getCanonicalType().getUnqualifiedType();
   if (type->isDependentType() || type->isIncompleteType())
     return obstacle("its type is not known");
+  if (const CXXRecordDecl* record = type->getAsCXXRecordDecl(); record && record->isLambda())
+    return obstacle("it is a closure, whose type has no name: write it as a structure with operator()");
   ASTContext& context = instance->getASTContext();
   ImageReader reader(context, std::move(parameters), most);
   const std::string name = parameter->getNameAsString();

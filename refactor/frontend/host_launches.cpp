@@ -133,6 +133,7 @@ std::vector<std::string> HostReader::texts(llvm::ArrayRef<TemplateArgument> argu
   PrintingPolicy policy(context.getLangOpts());
   policy.SuppressTagKeyword = true;
   policy.PrintCanonicalTypes = true;
+  policy.SuppressUnwrittenScope = true; // no program can write "(anonymous namespace)::"
   std::vector<std::string> result;
   for (const TemplateArgument& argument : arguments) {
     if (argument.getKind() == TemplateArgument::Pack) {

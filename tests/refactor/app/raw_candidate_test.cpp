@@ -345,6 +345,77 @@ void launch(real* out, const Point* points, const Entry* entries, float scale, M
   EXPECT_THAT(dtypes, ElementsAre("f32", "f32", "u8", "T", "u32", "i32"));
 }
 
+// What consists of T's is a buffer of T's: by the class template, or by what the file's instances have there.
+TEST(RawCandidate, StructuresOfAKernelsOwnType) {
+  const auto raw = raw_of(R"(
+template <class U> struct Vec { U x, y; };
+template <class U> struct Box { Vec<U> low, high; U volume[2]; };
+template <class U> struct Packed;
+template <> struct Packed<float> { typedef float4 type; };
+template <> struct Packed<double> { typedef double2 type; };
+template <class T> __global__ void k(T* out, const Vec<T>* points, const Box<T>* boxes,
+                                     const typename Packed<T>::type* packs, int n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) out[i] = points[i].x + boxes[i].high.y + packs[i].x;
+}
+template <class T> void launch(T* out, const Vec<T>* points, const Box<T>* boxes, const typename Packed<T>::type* packs, int n) {
+  k<T><<<(n + 255) / 256, 256>>>(out, points, boxes, packs, n);
+}
+template void launch<float>(float*, const Vec<float>*, const Box<float>*, const float4*, int);
+template void launch<double>(double*, const Vec<double>*, const Box<double>*, const double2*, int);
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> dtypes;
+  for (const Argument& argument : raw->candidate.arguments)
+    dtypes.push_back(argument.dtype);
+  EXPECT_THAT(dtypes, ElementsAre("T", "T", "T", "T", "i32"));
+}
+
+// Structures with pointers are bytes to a kernel that has nothing to do with these.
+TEST(RawCandidate, StructuresWhosePointersNobodyNames) {
+  const std::string state = R"(
+template <class U> struct State { const U* data; int length; U largest; struct Part { short a, b; } parts[2]; };
+)";
+  const auto raw = raw_of(state + R"(
+template <class T> __global__ void k(T* out, const State<T>* states, int n) {
+  if (threadIdx.x < n) out[threadIdx.x] = states[threadIdx.x].largest + T(states[threadIdx.x].length);
+}
+void launch(float* out, const State<float>* states, int n) { k<float><<<1, 256>>>(out, states, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.arguments[1].dtype, "u8");
+  const auto followed = raw_of(state + R"(
+template <class T> __device__ T first(const State<T>& state) { return state.data[0]; }
+template <class T> __global__ void k(T* out, const State<T>* states, int n) {
+  if (threadIdx.x < n) out[threadIdx.x] = first(states[threadIdx.x]);
+}
+void launch(float* out, const State<float>* states, int n) { k<float><<<1, 256>>>(out, states, n); }
+)");
+  ASSERT_FALSE(followed.ok());
+  EXPECT_THAT(followed.error().sentence(), HasSubstr("has no dtype"));
+}
+
+// An object whose class is the kernel's template parameter is that of the instance; T is as it is there.
+TEST(RawCandidate, AnObjectOfTheInstancesClass) {
+  const auto raw = raw_of(R"(
+namespace {
+template <class T> struct Plus { __device__ T operator()(T a, T b) const { return a + b; } };
+}
+template <class T, class F> __global__ void k(T* out, const T* in, T by, int n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) out[i] = F()(in[i], by);
+}
+template <class T, class F> void launch(T* out, const T* in, T by, F, int n) {
+  k<T, F><<<(n + 255) / 256, 256>>>(out, in, by, n);
+}
+void use(double* out, const double* in, int n) { launch(out, in, 2.0, Plus<double>(), n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<{T}, Plus<double>>");
+  ASSERT_EQ(raw->candidate.types.size(), 1u);
+  EXPECT_THAT(raw->candidate.types.front().dtypes, ElementsAre("f64"));
+}
+
 TEST(RawCandidate, TypesOfTheFilesOwnInstanceWhereNoSingleTypeWillDo) {
   const auto raw = raw_of(R"(
 #include <cuda_fp16.h>

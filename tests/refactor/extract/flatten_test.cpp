@@ -100,6 +100,55 @@ void launch(float* x, int n) { k<<<1, 32>>>(Twice(), x, n); }
   expect_compiles(*flat, "k<Twice>");
 }
 
+TEST(Flatten, ObjectsWhoseClassIsATemplateParameterAreThoseOfTheInstances) {
+  const auto flat = flatten(R"(
+struct Scale { float by; int from; __device__ float operator()(int i, float x) const { return i < from ? x : by * x; } };
+template <class F> __global__ void k(F f, float* x, int n) {
+  if (threadIdx.x < n) x[threadIdx.x] = f(threadIdx.x, x[threadIdx.x]);
+}
+template <class F> void apply(F f, float* x, int n) { k<<<1, 32>>>(f, x, n); }
+void launch(float* x, int n) { apply(Scale{2.f, 3}, x, n); }
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel), ElementsAre("f_by", "f_from", "x", "n"));
+  EXPECT_THAT(flat->text, HasSubstr("static_assert(sizeof(F) == 8"));
+  expect_compiles(*flat, "k<Scale>");
+}
+
+TEST(Flatten, ElementsOfTheirStructureFollowTheKernelsTypes) {
+  const auto flat = flatten(R"(
+template <class T> struct Rows { T* data; int count; };
+template <class T, class P> __global__ void k(const P p, T scale) {
+  if (threadIdx.x < p.count) p.data[threadIdx.x] = p.data[threadIdx.x] * scale;
+}
+template <class T> void launch(T* x, int n) {
+  Rows<T> rows{x, n};
+  k<T><<<1, 32>>>(rows, T(2));
+}
+template void launch<float>(float*, int);
+template void launch<double>(double*, int);
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel), ElementsAre("p_data", "p_count", "scale"));
+  EXPECT_EQ(flat->kernel.parameters[0].element, "T");
+  expect_compiles(*flat, "k<float, Rows<float>>");
+  expect_compiles(*flat, "k<double, Rows<double>>");
+}
+
+TEST(Flatten, ClosuresHaveNoName) {
+  const auto flat = flatten(R"(
+template <class F> __global__ void k(F f, float* x, int n) {
+  if (threadIdx.x < n) x[threadIdx.x] = f(x[threadIdx.x]);
+}
+void launch(float* x, int n, float by) {
+  const auto f = [by](float v) { return by * v; };
+  k<<<1, 32>>>(f, x, n);
+}
+)");
+  ASSERT_FALSE(flat.ok());
+  EXPECT_THAT(flat.error().sentence(), HasSubstr("closure"));
+}
+
 TEST(Flatten, NamesThatAreTakenAreAvoided) {
   const auto flat = flatten(R"(
 struct P { int n; };
