@@ -5,6 +5,7 @@
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/offset_fill.h"
 #include "refactor/app/runnable_problems.h"
+#include "refactor/app/usual_launch.h"
 #include "refactor/app/usual_problems.h"
 #include "refactor/app/written_buffers.h"
 #include "refactor/extract/flatten.h"
@@ -199,6 +200,8 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
   LATHE_TRY(ExtractedKernel extracted, extract_kernel(source, kernel, mentioned));
   LATHE_TRY(const std::vector<std::string> taken_apart, flatten_structures(extracted, kernel, request.parse));
   subject.notes.insert(subject.notes.end(), taken_apart.begin(), taken_apart.end());
+  if (request.launch.grid.empty() && request.launch.block.empty())
+    assume_launch(extracted, request.parse, kernel, subject.notes);
   LATHE_TRY(RawCandidate raw,
             make_raw_candidate(kernel, extracted, subject.facts, request.launch, request.architecture));
   subject.raw = std::move(raw.candidate);

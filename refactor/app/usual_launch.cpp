@@ -1,0 +1,96 @@
+#include "refactor/app/usual_launch.h"
+
+#include "refactor/knobs/thread_number.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <regex>
+
+namespace lathe::refactor {
+namespace {
+
+constexpr std::int64_t USUAL_BLOCK = 256;
+
+bool is_of_grid(const std::string& sentence) {
+  return sentence.starts_with("grid");
+}
+
+bool is_of_block(const std::string& sentence) {
+  return sentence.starts_with("block");
+}
+
+// The first launch of which everything but its grid and block can be read; an empty one where there is none
+// at all.
+std::optional<LaunchSite> launch_to_complete(const KernelInfo& kernel) {
+  if (kernel.launches.empty())
+    return LaunchSite{};
+  for (const LaunchSite& site : kernel.launches)
+    if (std::ranges::all_of(site.unreadable, [](const std::string& sentence) {
+          return is_of_grid(sentence) || is_of_block(sentence);
+        }))
+      return site;
+  return std::nullopt;
+}
+
+// What the launch passes for the kernel's parameters, where that can be read.
+std::string in_launchers_terms(const std::string& text, const LaunchSite& site) {
+  static const std::regex word(R"(\b[A-Za-z_]\w*\b)");
+  std::string result;
+  std::size_t end = 0;
+  for (std::sregex_iterator at(text.begin(), text.end(), word), none; at != none; ++at) {
+    const auto passed = site.arguments.find(at->str());
+    if (passed == site.arguments.end() || !Expression::parse(passed->second).ok())
+      continue;
+    result += text.substr(end, static_cast<std::size_t>(at->position()) - end) + "(" + passed->second + ")";
+    end = static_cast<std::size_t>(at->position() + at->length());
+  }
+  return result + text.substr(end);
+}
+
+std::string without_parentheses(const std::string& text) {
+  const bool is_one_name =
+      text.size() > 2 && text.front() == '(' && text.find_first_of("()", 1) == text.size() - 1;
+  return is_one_name ? text.substr(1, text.size() - 2) : text;
+}
+
+} // namespace
+
+void assume_launch(const ExtractedKernel& extracted, const ParseOptions& options, KernelInfo& kernel,
+                   std::vector<std::string>& notes) {
+  if (std::ranges::any_of(kernel.launches, [](const LaunchSite& site) { return site.unreadable.empty(); }))
+    return;
+  std::optional<LaunchSite> site = launch_to_complete(kernel);
+  if (!site)
+    return;
+  ParseOptions alone;
+  alone.architecture = options.architecture;
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "lathe_launched.cu";
+  alone.overlay[file] = extracted.text;
+  const auto source = ParsedSource::parse(file, alone);
+  if (!source.ok())
+    return;
+  const auto described = find_kernel(**source, extracted.kernel);
+  if (!described.ok())
+    return;
+  const auto threads = independent_threads(**source, *described);
+  if (!threads)
+    return;
+  const bool has_block = !kernel.launches.empty() && std::ranges::none_of(site->unreadable, is_of_block) &&
+                         site->block[1] == "1" && site->block[2] == "1";
+  if (!has_block)
+    site->block = {std::to_string(std::min(USUAL_BLOCK, threads->largest_block.value_or(USUAL_BLOCK))), "1",
+                   "1"};
+  const std::string count = in_launchers_terms(without_parentheses(threads->count), *site);
+  site->grid = {fmt::format("ceil_div({}, {})", without_parentheses(count), site->block[0]), "1", "1"};
+  notes.push_back(fmt::format(
+      "{}: {} blocks of {} threads, as its threads take one element each or as many as there are (say "
+      "otherwise with --grid and --block)",
+      kernel.launches.empty() ? "nothing in sight launches " + kernel.name
+                              : "not all of its launch in " + site->location + " can be read",
+      site->grid[0], site->block[0]));
+  site->unreadable.clear();
+  kernel.launches = {std::move(*site)};
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,69 @@
+// Kernels that nobody is seen to launch.
+#include "refactor/app/usual_launch.h"
+
+#include <gmock/gmock.h>
+
+namespace lathe::refactor {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Assumed {
+  std::vector<LaunchSite> launches;
+  std::vector<std::string> notes;
+};
+
+Assumed assumed(const std::string& text) {
+  ParseOptions options;
+  options.overlay["/lathe/k.cu"] = text;
+  Assumed result;
+  const auto source = ParsedSource::parse("/lathe/k.cu", options);
+  EXPECT_TRUE(source.ok()) << source.error().sentence();
+  auto kernel = find_kernel(**source, "k");
+  EXPECT_TRUE(kernel.ok()) << kernel.error().sentence();
+  const auto extracted = extract_kernel(**source, *kernel);
+  EXPECT_TRUE(extracted.ok()) << extracted.error().sentence();
+  assume_launch(*extracted, options, *kernel, result.notes);
+  result.launches = kernel->launches;
+  return result;
+}
+
+constexpr const char* KERNEL = R"(
+__global__ void k(float* x, float by, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[i] *= by;
+}
+)";
+
+TEST(UsualLaunch, OfAKernelThatAnotherLanguageLaunches) {
+  const Assumed found = assumed(KERNEL);
+  ASSERT_EQ(found.launches.size(), 1u);
+  EXPECT_THAT(found.launches[0].grid, ElementsAre("ceil_div(n, 256)", "1", "1"));
+  EXPECT_THAT(found.launches[0].block, ElementsAre("256", "1", "1"));
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("--grid and --block")));
+}
+
+// What the launch says is kept: the block, and what is passed.
+TEST(UsualLaunch, OfALaunchWhoseGridIsAskedOfTheProgram) {
+  const Assumed found = assumed(std::string(KERNEL) + R"(
+struct Pool { float load() const; };
+void launch(const Pool& pool, float* x, int rows, int columns) {
+  const int blocks = pool.load() * 3.f;
+  k<<<blocks * 1.5f, 128>>>(x, 2.f, rows * columns);
+}
+)");
+  ASSERT_EQ(found.launches.size(), 1u);
+  EXPECT_THAT(found.launches[0].grid, ElementsAre("ceil_div(rows * columns, 128)", "1", "1"));
+  EXPECT_EQ(found.launches[0].block[0], "128");
+}
+
+TEST(UsualLaunch, ALaunchThatCanBeReadStays) {
+  const Assumed found =
+      assumed(std::string(KERNEL) + "void launch(float* x, int n) { k<<<7, 96>>>(x, 2.f, n); }");
+  ASSERT_EQ(found.launches.size(), 1u);
+  EXPECT_EQ(found.launches[0].grid[0], "7");
+  EXPECT_TRUE(found.notes.empty());
+}
+
+} // namespace
+} // namespace lathe::refactor
