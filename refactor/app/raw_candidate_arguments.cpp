@@ -128,10 +128,15 @@ std::optional<Expression> RawCandidateBuilder::elements_allocated(const std::str
   const auto count = Expression::parse(fmt::format(
       "({}) / {}", found->second, is_type ? "sizeof_" + dtype : std::to_string(dtype_size(dtype))));
   // A fixed number is room for the largest size, and what other sizes decide is not this launch's.
-  if (!bytes.ok() || !count.ok() || bytes->names().empty() ||
-      !std::ranges::all_of(bytes->names(), [&](const std::string& name) {
-        return std::ranges::find(dimensions, name) != dimensions.end();
-      }))
+  const auto is_dimension = [&](const std::string& name) {
+    return std::ranges::find(dimensions, name) != dimensions.end();
+  };
+  const auto is_width = [&](const std::string& name) { // n / sizeof(T) elements
+    return name == "sizeof_" + dtype && is_type;
+  };
+  if (!bytes.ok() || !count.ok() || std::ranges::none_of(bytes->names(), is_dimension) ||
+      !std::ranges::all_of(bytes->names(),
+                           [&](const std::string& name) { return is_dimension(name) || is_width(name); }))
     return std::nullopt;
   return *count;
 }

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <limits>
+#include <map>
 #include <set>
 
 namespace lathe::refactor {
@@ -130,6 +132,32 @@ std::optional<std::int64_t> launch_value(const Candidate& raw, const DeviceInfo*
   const auto value = expression.evaluate(lookup);
   const auto* number = value.ok() ? std::get_if<std::int64_t>(&*value) : nullptr;
   return number ? std::optional(*number) : std::nullopt;
+}
+
+// Of all buffers together at these sizes.
+double buffer_bytes(const Candidate& raw, const Problem& problem) {
+  double sum = 0;
+  for (const Argument& argument : raw.arguments)
+    if (argument.is_buffer) {
+      const auto type = std::ranges::find(raw.types, argument.dtype, &TypeParameter::name);
+      const std::string& dtype = type == raw.types.end() ? argument.dtype : type->dtypes.front();
+      sum += static_cast<double>(launch_value(raw, nullptr, problem, argument.count).value_or(0)) *
+             dtype_size(dtype);
+    }
+  return sum;
+}
+
+// Whether an integer that is passed at these sizes is more than its type holds.
+bool overflows(const Candidate& raw, const Problem& problem, const Argument& argument) {
+  static const std::map<std::string, std::int64_t> most{
+      {"i32", std::numeric_limits<std::int32_t>::max()}, {"u32", std::numeric_limits<std::uint32_t>::max()},
+      {"i16", std::numeric_limits<std::int16_t>::max()}, {"u16", std::numeric_limits<std::uint16_t>::max()},
+      {"i8", std::numeric_limits<std::int8_t>::max()},   {"u8", std::numeric_limits<std::uint8_t>::max()}};
+  const auto own = most.find(argument.dtype);
+  return !argument.is_buffer && own != most.end() &&
+         std::ranges::any_of(std::array{Width::widest, Width::narrowest}, [&](Width width) {
+           return launch_value(raw, nullptr, problem, argument.value, width).value_or(0) > own->second;
+         });
 }
 
 // Whether the raw launch has at least one block and one thread at these sizes, whatever the types: n / 4 may
@@ -279,35 +307,32 @@ std::vector<Problem> usual_problems(const Candidate& raw,
 void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
                    std::vector<std::string>& assumptions) {
   constexpr double MOST_BYTES = 8e9; // half of what the smallest devices of today hold
-  const auto bytes = [&](const Problem& problem) {
-    double sum = 0;
-    for (const Argument& argument : raw.arguments)
-      if (argument.is_buffer) {
-        const auto type = std::ranges::find(raw.types, argument.dtype, &TypeParameter::name);
-        const std::string& dtype = type == raw.types.end() ? argument.dtype : type->dtypes.front();
-        sum += static_cast<double>(launch_value(raw, nullptr, problem, argument.count).value_or(0)) *
-               dtype_size(dtype);
-      }
-    return sum;
-  };
   std::vector<Problem> held;
   std::set<std::string> changes;
   for (Problem problem : problems) {
     const Problem guessed = problem;
-    while (bytes(problem) > MOST_BYTES) {
+    for (;;) {
+      std::vector<std::string> followed;
+      for (const Argument& argument : raw.arguments) {
+        const std::vector<std::string> names =
+            argument.is_buffer && buffer_bytes(raw, problem) > MOST_BYTES ? argument.count.names()
+            : overflows(raw, problem, argument)                           ? argument.value.names()
+                                                                          : std::vector<std::string>();
+        followed.insert(followed.end(), names.begin(), names.end());
+      }
       std::int64_t* largest = nullptr;
-      for (const Argument& argument : raw.arguments)
-        for (const std::string& name : argument.count.names())
-          if (const auto found = problem.dimensions.find(name);
-              found != problem.dimensions.end() && (!largest || found->second > *largest))
-            largest = &found->second;
+      for (const std::string& name : followed)
+        if (const auto found = problem.dimensions.find(name);
+            found != problem.dimensions.end() && (!largest || found->second > *largest))
+          largest = &found->second;
       if (!largest || *largest <= 1)
         break;
       *largest /= 2;
     }
     for (const auto& [name, size] : problem.dimensions)
       if (size != guessed.dimensions.at(name))
-        changes.insert(fmt::format("{} = {} in place of {}, at which the buffers are too large for a device",
+        changes.insert(fmt::format("{} = {} in place of {}, at which the buffers are too large for a device "
+                                   "or a count for its type",
                                    name, size, guessed.dimensions.at(name)));
     if (std::ranges::find(held, problem.dimensions, &Problem::dimensions) == held.end())
       held.push_back(std::move(problem));

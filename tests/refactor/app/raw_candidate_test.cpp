@@ -655,5 +655,31 @@ TEST(UsualProblems, BuffersAreNoLargerThanADevice) {
   EXPECT_THAT(assumptions, testing::Contains(HasSubstr("n = 32768 in place of 1048576")));
 }
 
+TEST(UsualProblems, CountsAreNoMoreThanTheirTypesHold) {
+  const auto raw = raw_of(R"(
+template <class T> __global__ void k(T* x, unsigned n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }
+template <class T> void launch(int megabytes) {
+  T* x;
+  const int n = megabytes * 1024 * 1024 / sizeof(T);
+  cudaMalloc((void**)&x, n * sizeof(T));
+  k<T><<<1, 256>>>(x, n);
+}
+template void launch<float>(int);
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  // As many elements as the launcher allocates, whatever the type.
+  EXPECT_THAT(raw->candidate.arguments[0].count.text(), HasSubstr("megabytes"));
+  Candidate counted = raw->candidate;
+  counted.arguments.erase(counted.arguments.begin());
+  std::vector<Problem> problems(2);
+  problems[0].dimensions = {{"megabytes", 64}};
+  problems[1].dimensions = {{"megabytes", 1 << 15}};
+  std::vector<std::string> assumptions;
+  fit_to_memory(counted, problems, assumptions);
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_EQ(problems[0].dimensions.at("megabytes"), 64);
+  EXPECT_EQ(problems[1].dimensions.at("megabytes"), 1 << 12) << "elements of two bytes";
+}
+
 } // namespace
 } // namespace lathe::refactor
