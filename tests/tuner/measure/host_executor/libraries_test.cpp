@@ -1,7 +1,8 @@
-// cub and cooperative groups, as the host executor's own texts do them.
+// cub and cooperative groups as the host executor's own texts do them, and cuRAND.
 #include "tests/tuner/measure/host_executor/support.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -313,6 +314,27 @@ __global__ void k(int* out, const int* in, int n) {
                             shape(1, 8), 8, counted(8));
   for (int i = 0; i < 8; ++i)
     EXPECT_EQ(out[static_cast<std::size_t>(i)], std::max(i + 1, 5) + 2 * (i + 1) + 1);
+}
+
+// NVIDIA's text runs as it is: a sequence that begins five numbers in goes on as the one that has drawn five.
+TEST(Libraries, CurandDrawsItsSequences) {
+  for (const char* state : {"curandState_t", "curandStatePhilox4_32_10_t"}) {
+    const auto out = run<float>(std::string("#include <curand_kernel.h>\nusing State = ") + state + R"(;
+__global__ void k(float* out, const float* in, int n) {
+  State first, late;
+  curand_init(1234, threadIdx.x, 0, &first);
+  curand_init(1234, threadIdx.x, 5, &late);
+  for (int i = 0; i < 5; ++i) out[threadIdx.x] = curand_uniform(&first);
+  out[64 + threadIdx.x] = curand_uniform(&first) - curand_uniform(&late);
+  out[128 + threadIdx.x] = curand_normal(&late);
+})",
+                                shape(1, 64), 192, std::vector<float>(1));
+    EXPECT_EQ(std::set<float>(out.begin(), out.begin() + 64).size(), 64u) << state;
+    EXPECT_TRUE(std::all_of(out.begin(), out.begin() + 64, [](float x) { return x > 0 && x <= 1; })) << state;
+    EXPECT_TRUE(std::all_of(out.begin() + 64, out.begin() + 128, [](float x) { return x == 0; })) << state;
+    const float mean = std::accumulate(out.begin() + 128, out.end(), 0.f) / 64;
+    EXPECT_LT(std::abs(mean), 0.5f) << state;
+  }
 }
 
 TEST(Libraries, BuiltinsHaveTheirTypes) {
