@@ -32,8 +32,9 @@ bool is_of_another_platform(std::string name) {
 
 // One #if of those around a line.
 struct Branch {
-  std::optional<Macros> wanted; // what would have to be defined; nothing: that would not do
-  bool was_taken = false;       // an earlier branch's condition holds as it is
+  std::optional<Macros> wanted;      // what would have to be defined; nothing: that would not do
+  std::optional<Macros> alternative; // the same of the first condition of the chain that does not hold
+  bool was_taken = false;            // an earlier branch's condition holds as it is
 };
 
 class Conditions {
@@ -59,12 +60,23 @@ public:
       branch.wanted = branch.was_taken ? std::nullopt
                       : word == "else" ? std::optional<Macros>(Macros{})
                                        : wanted(rest);
+      if (!branch.alternative)
+        branch.alternative = branch.wanted;
       return;
     }
-    if (word == "ifndef") // a header's guard is defined at the end, and not where it begins
-      branches_.push_back({Macros{}});
-    else
-      branches_.push_back({word == "ifdef" ? wanted("defined(" + rest + ")") : wanted(rest)});
+    if (word == "ifndef") { // a header's guard is defined at the end, and not where it begins
+      branches_.push_back({Macros{}, std::nullopt});
+      return;
+    }
+    auto own = word == "ifdef" ? wanted("defined(" + rest + ")") : wanted(rest);
+    branches_.push_back({own, own});
+  }
+
+  // Where the line that was read last is not left out: what the innermost #if wants that is an alternative to
+  // it.
+  std::optional<Macros> instead() const {
+    const auto around = all();
+    return around && around->empty() && !branches_.empty() ? branches_.back().alternative : std::nullopt;
   }
 
   // What all conditions around the line that was read last want defined.
@@ -110,8 +122,10 @@ private:
   }
 };
 
-// What the lines that are looked for want defined.
-Macros macros_around(ParsedSource& source, const std::function<bool(const std::string& line)>& is_wanted) {
+// What is wanted to be defined for the lines of the parsed files.
+Macros macros_of_lines(
+    ParsedSource& source,
+    const std::function<std::optional<Macros>(const std::string& line, const Conditions& around)>& wanted) {
   const SourceManager& sources = source.ast().getSourceManager();
   std::set<const FileEntry*> seen;
   Macros found;
@@ -124,21 +138,24 @@ Macros macros_around(ParsedSource& source, const std::function<bool(const std::s
     const FileEntry* file = sources.getFileEntryForID(id);
     if (!file || !seen.insert(file).second)
       continue;
-    const llvm::StringRef text = sources.getBufferData(id);
     Conditions conditions(source.ast().getPreprocessor());
-    for (llvm::StringRef left = text; !left.empty();) {
+    for (llvm::StringRef left = sources.getBufferData(id); !left.empty();) {
       const auto [line, rest] = left.split('\n');
       left = rest;
       conditions.read(line.str());
-      if (!is_wanted(line.str()))
-        continue;
-      if (const auto macros = conditions.all())
-        for (const std::string& macro : *macros)
-          if (std::ranges::find(found, macro) == found.end())
-            found.push_back(macro);
+      for (const std::string& macro : wanted(line.str(), conditions).value_or(Macros{}))
+        if (std::ranges::find(found, macro) == found.end())
+          found.push_back(macro);
     }
   }
   return found;
+}
+
+// What the lines that are looked for want defined.
+Macros macros_around(ParsedSource& source, const std::function<bool(const std::string& line)>& is_wanted) {
+  return macros_of_lines(source, [&](const std::string& line, const Conditions& around) {
+    return is_wanted(line) ? around.all() : std::nullopt;
+  });
 }
 
 // lib::scale:12 is `scale` in the text.
@@ -168,6 +185,25 @@ std::vector<std::string> macros_of_cuda_headers(ParsedSource& source) {
   static const std::regex inclusion(
       R"(^\s*#\s*include\s*[<"](cuda|cooperative_groups|cub/|curand|vector_types))");
   return macros_around(source, [](const std::string& line) { return std::regex_search(line, inclusion); });
+}
+
+std::vector<std::string> macros_of_errors(ParsedSource& source) {
+  static const std::regex unknown(
+      R"((?:undeclared identifier|unknown type name|no (?:type|template|member) named) '(\w+)')");
+  std::set<std::string> names;
+  for (const std::string& error : source.errors())
+    if (std::smatch match; std::regex_search(error, match, unknown))
+      names.insert(match[1]);
+  static const std::regex demand(R"(^\s*#\s*error\b)");
+  return macros_of_lines(
+      source, [&](const std::string& line, const Conditions& around) -> std::optional<Macros> {
+        if (std::regex_search(line, demand))
+          return around.instead();
+        const auto words = identifiers(line);
+        const bool names_one =
+            std::ranges::any_of(words, [&](const std::string& w) { return names.contains(w); });
+        return names_one ? around.all() : std::nullopt;
+      });
 }
 
 } // namespace lathe::refactor

@@ -15,4 +15,8 @@ std::vector<std::string> macros_of_kernel(ParsedSource& source, const std::strin
 // Those under whose conditions the parsed files include CUDA's own headers, so that its types are known.
 std::vector<std::string> macros_of_cuda_headers(ParsedSource& source);
 
+// Those under whose conditions the parsed files name what the source's errors say is unknown, and of choices
+// of which one has to be made (`#if A ... #elif B ... #else #error`) the first.
+std::vector<std::string> macros_of_errors(ParsedSource& source);
+
 } // namespace lathe::refactor

@@ -58,26 +58,33 @@ bool is_whole(ParsedSource& source, const KernelInfo& kernel) {
 }
 
 // What the source leaves out because its build's macros are not defined: the kernel, or else the headers that
-// it needs.
+// it needs, or what the errors name.
 std::vector<std::string> macros_to_define(const SubjectRequest& request, ParsedSource& source,
                                           bool is_missing) {
-  std::vector<std::string> macros =
-      is_missing ? macros_of_kernel(source, request.kernel) : macros_of_cuda_headers(source);
   // Who undefines a macro, or gave it a value, has decided.
-  std::erase_if(macros, [&](const std::string& macro) {
-    return std::ranges::any_of(request.parse.flags, [&](const std::string& flag) {
-      return flag == "-U" + macro || flag == "-D" + macro || flag.starts_with("-D" + macro + "=");
+  const auto open_ones = [&](std::vector<std::string> macros) {
+    std::erase_if(macros, [&](const std::string& macro) {
+      return std::ranges::any_of(request.parse.flags, [&](const std::string& flag) {
+        return flag == "-U" + macro || flag == "-D" + macro || flag.starts_with("-D" + macro + "=");
+      });
     });
-  });
-  return macros;
+    return macros;
+  };
+  if (is_missing)
+    return open_ones(macros_of_kernel(source, request.kernel));
+  auto macros = open_ones(macros_of_cuda_headers(source));
+  return macros.empty() ? open_ones(macros_of_errors(source)) : macros;
 }
 
-// Whether another parse of the source has the kernel where this one has not, or the same with fewer errors.
+// Whether another parse of the source has the kernel where this one has not, or has it whole, or the same
+// with fewer errors.
 bool is_better(const SubjectRequest& request, ParsedSource& before, ParsedSource& after) {
-  const auto is_there = [&](ParsedSource& source) {
-    return request.kernel.empty() ? !find_kernels(source).empty() : find_kernel(source, request.kernel).ok();
-  };
-  return is_there(after) && (!is_there(before) || after.errors().size() < before.errors().size());
+  if (request.kernel.empty())
+    return !find_kernels(after).empty() &&
+           (find_kernels(before).empty() || after.errors().size() < before.errors().size());
+  const auto own = find_kernel(after, request.kernel);
+  return own.ok() && (!find_kernel(before, request.kernel).ok() || is_whole(after, *own) ||
+                      after.errors().size() < before.errors().size());
 }
 
 } // namespace
@@ -87,7 +94,7 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
   if (!fs::exists(request.source, failure))
     return Error{"cannot read " + request.source.string(), "no such file", ""};
   LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
-  constexpr int MOST_ROUNDS = 3; // the kernel, the headers above it, and those of another type
+  constexpr int MOST_ROUNDS = 4; // the kernel, the headers above it, those of another type, other names
   for (int round = 0; round <= MOST_ROUNDS; ++round) {
     const auto own = find_kernel(*source, request.kernel);
     const bool is_missing = request.kernel.empty() ? find_kernels(*source).empty() : !own.ok();

@@ -67,6 +67,31 @@ __global__ void k(__nv_bfloat16* x) { x[threadIdx.x] = __nv_bfloat16(0.f); }
   EXPECT_THAT(macros_of_cuda_headers(*source), ElementsAre("ENABLE_BF16"));
 }
 
+TEST(BuildMacros, ThoseAroundWhatTheErrorsName) {
+  const auto source = parsed(R"(
+#ifdef ENABLE_PAIRS
+struct Pair { float x, y; };
+#endif
+#ifdef ENABLE_MORE
+struct Triple { float x, y, z; };
+#endif
+__global__ void k(Pair* x, int n) {
+#if defined(BY_ROWS)
+  if (threadIdx.x < n) x[threadIdx.x].x = 0;
+#elif defined(BY_COLUMNS)
+  if (threadIdx.x < n) x[threadIdx.x].y = 0;
+#else
+#error choose one
+#endif
+}
+#ifdef __HIPCC__
+#error not for this
+#endif
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(macros_of_errors(*source), ElementsAre("ENABLE_PAIRS", "BY_ROWS"));
+}
+
 class OpenSource : public testing::Test {
 protected:
   void SetUp() override {
