@@ -38,6 +38,7 @@ template <typename T> struct traits {
   static_assert(std::numeric_limits<float>::max() == FLT_MAX && std::numeric_limits<double>::epsilon() == DBL_EPSILON);
   static_assert(std::numeric_limits<uint64_t>::max() == UINT64_MAX && std::numeric_limits<unsigned>::digits == 32);
   static_assert(std::max(3, 4) == 4 && std::min(3u, 4u) == 3u && std::gcd(12, 18) == 6 && std::lcm(4, 6) == 12);
+  static_assert(std::max({2, 7, 5}) == 7 && std::min({sizeof(float), sizeof(char)}) == 1);
   static_assert(std::clamp(7, 0, 5) == 5 && std::make_index_sequence<5>::size() == 5);
   static_assert(sizeof(int64_t) == 8 && sizeof(std::size_t) == 8 && std::is_unsigned_v<std::size_t>);
   static_assert(std::is_same_v<std::make_unsigned_t<int>, unsigned> && std::is_pointer_v<T*> && !std::is_enum_v<int>);
