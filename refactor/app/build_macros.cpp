@@ -1,5 +1,6 @@
 #include "refactor/app/build_macros.h"
 
+#include "refactor/frontend/parsed_source.h"
 #include "tuner/base/text.h"
 
 #include <clang/Basic/SourceManager.h>
@@ -126,15 +127,17 @@ private:
 Macros macros_of_lines(
     ParsedSource& source,
     const std::function<std::optional<Macros>(const std::string& line, const Conditions& around)>& wanted) {
+  auto& parsed = static_cast<ParsedSourceImpl&>(source);
   const SourceManager& sources = source.ast().getSourceManager();
   std::set<const FileEntry*> seen;
   Macros found;
   // Of this parse alone: what was read ahead of it is the toolkit's.
   for (unsigned i = 0; i < sources.local_sloc_entry_size(); ++i) {
     const SrcMgr::SLocEntry& entry = sources.getLocalSLocEntry(i);
-    if (!entry.isFile() || SrcMgr::isSystem(entry.getFile().getFileCharacteristic()))
+    const auto begin = SourceLocation::getFromRawEncoding(entry.getOffset());
+    if (!entry.isFile() || !parsed.is_user_file(begin))
       continue;
-    const FileID id = sources.getFileID(SourceLocation::getFromRawEncoding(entry.getOffset()));
+    const FileID id = sources.getFileID(begin);
     const FileEntry* file = sources.getFileEntryForID(id);
     if (!file || !seen.insert(file).second)
       continue;
