@@ -316,6 +316,36 @@ __global__ void k(int* out, const int* in, int n) {
     EXPECT_EQ(out[static_cast<std::size_t>(i)], std::max(i + 1, 5) + 2 * (i + 1) + 1);
 }
 
+TEST(Libraries, CubsTraitsPutKeysInOrder) {
+  const auto out = run<int>(R"(
+#include <cub/util_type.cuh>
+template <class Key> __device__ int is_ordered(const Key* keys, int n) {
+  using Bits = typename cub::Traits<Key>::UnsignedBits;
+  Bits before = 0;
+  int held = sizeof(Bits) == sizeof(Key);
+  for (int i = 0; i < n; ++i) {
+    Bits written;
+    memcpy(&written, &keys[i], sizeof(Key));
+    const Bits bits = cub::Traits<Key>::TwiddleIn(written);
+    held &= (i == 0 || before < bits) && cub::Traits<Key>::TwiddleOut(bits) == written;
+    before = bits;
+  }
+  return held;
+}
+__global__ void k(int* out, const int* in, int n) {
+  const float reals[] = {-1e30f, -2.f, -0.f, 0.f, 1e-30f, 3.f};
+  const __half halves[] = {__float2half(-3.f), __float2half(0.5f), __float2half(8.f)};
+  const long long longs[] = {-(1ll << 40), -1, 0, 1, 1ll << 40};
+  const unsigned char bytes[] = {0, 1, 127, 128, 255};
+  out[0] = is_ordered(reals, 6);
+  out[1] = is_ordered(halves, 3);
+  out[2] = is_ordered(longs, 5);
+  out[3] = is_ordered(bytes, 5);
+})",
+                            shape(1, 1), 4, {1});
+  EXPECT_EQ(out, (std::vector<int>{1, 1, 1, 1}));
+}
+
 // NVIDIA's text runs as it is: a sequence that begins five numbers in goes on as the one that has drawn five.
 TEST(Libraries, CurandDrawsItsSequences) {
   for (const char* state : {"curandState_t", "curandStatePhilox4_32_10_t"}) {

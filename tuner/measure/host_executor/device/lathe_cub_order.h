@@ -27,6 +27,29 @@ template <class Key> unsigned long long sort_bits(const Key& key) {
 }
 } // namespace lathe
 
+// Numbers of a key's size in the order of the keys, for code that takes their digits itself.
+template <class Key> struct Traits {
+  using UnsignedBits = std::conditional_t<
+      sizeof(Key) == 1, unsigned char,
+      std::conditional_t<sizeof(Key) == 2, unsigned short,
+                         std::conditional_t<sizeof(Key) == 4, unsigned, unsigned long long>>>;
+  static constexpr UnsignedBits SIGN = UnsignedBits(UnsignedBits(1) << (8 * sizeof(Key) - 1));
+  static constexpr bool IS_INTEGER = __is_integral(Key);
+
+  static constexpr UnsignedBits TwiddleIn(UnsignedBits key) {
+    if constexpr (IS_INTEGER)
+      return Key(-1) < Key(0) ? UnsignedBits(key ^ SIGN) : key;
+    else
+      return key & SIGN ? UnsignedBits(~key) : UnsignedBits(key ^ SIGN);
+  }
+  static constexpr UnsignedBits TwiddleOut(UnsignedBits bits) {
+    if constexpr (IS_INTEGER)
+      return TwiddleIn(bits);
+    else
+      return bits & SIGN ? UnsignedBits(bits ^ SIGN) : UnsignedBits(~bits);
+  }
+};
+
 template <class Key, int X, int N, class Value = NullType, int RADIX_BITS = 4, bool MEMOIZE = true,
           BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, auto SHARED_MEMORY = 0, int Y = 1, int Z = 1>
 class BlockRadixSort {
