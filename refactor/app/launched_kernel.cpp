@@ -70,8 +70,11 @@ std::vector<std::string> macros_to_define(const SubjectRequest& request, ParsedS
     });
     return macros;
   };
-  if (is_missing)
-    return open_ones(macros_of_kernel(source, request.kernel));
+  if (is_missing) {
+    auto macros = open_ones(macros_of_kernel(source, request.kernel));
+    // A name that no kernel has is answered with the names that there are.
+    return macros.empty() && find_kernels(source).empty() ? open_ones(macros_of_kernel(source, "")) : macros;
+  }
   auto macros = open_ones(macros_of_cuda_headers(source));
   return macros.empty() ? open_ones(macros_of_errors(source)) : macros;
 }
@@ -79,12 +82,13 @@ std::vector<std::string> macros_to_define(const SubjectRequest& request, ParsedS
 // Whether another parse of the source has the kernel where this one has not, or has it whole, or the same
 // with fewer errors.
 bool is_better(const SubjectRequest& request, ParsedSource& before, ParsedSource& after) {
-  if (request.kernel.empty())
-    return !find_kernels(after).empty() &&
-           (find_kernels(before).empty() || after.errors().size() < before.errors().size());
   const auto own = find_kernel(after, request.kernel);
-  return own.ok() && (!find_kernel(before, request.kernel).ok() || is_whole(after, *own) ||
-                      after.errors().size() < before.errors().size());
+  if (request.kernel.empty() || !own.ok())
+    return !find_kernels(after).empty() &&
+           (find_kernels(before).empty() ||
+            (request.kernel.empty() && after.errors().size() < before.errors().size()));
+  return (!find_kernel(before, request.kernel).ok() || is_whole(after, *own) ||
+          after.errors().size() < before.errors().size());
 }
 
 } // namespace

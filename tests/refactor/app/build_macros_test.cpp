@@ -130,6 +130,17 @@ TEST_F(OpenSource, DefinesWhatTheKernelStandsUnder) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("WITH_GPU, USE_HALF are defined")));
 }
 
+// Of a file that has no kernel otherwise, so that the answer names those that there are.
+TEST_F(OpenSource, DefinesWhatAnyKernelStandsUnderWhereTheNameIsWrong) {
+  request_.kernel = "kk";
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  std::vector<std::string> notes;
+  const auto kernel = launched_kernel(request_, **source, notes);
+  ASSERT_FALSE(kernel.ok());
+  EXPECT_THAT(kernel.error().sentence(), HasSubstr("it has k"));
+}
+
 TEST_F(OpenSource, LeavesWhatIsUndefinedByHand) {
   request_.parse.flags = {"-UWITH_GPU"};
   const auto source = open_source(request_);
