@@ -87,7 +87,7 @@ TEST(StateKey, DoesNotDependOnTheOrderOfIndependentActions) {
   ASSERT_TRUE(source.ok());
   const auto subject = prepare_subject(request, **source);
   ASSERT_TRUE(subject.ok()) << subject.error().sentence();
-  const auto after = [&](std::vector<RewriteStep> steps) {
+  const auto after = [&](const std::vector<RewriteStep>& steps) {
     const auto result = rewrite_steps(subject->raw, steps, {});
     EXPECT_TRUE(result.ok());
     for (const RuleReport& report : result->reports)
