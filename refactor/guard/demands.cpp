@@ -131,6 +131,11 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
       if (i == one || ((own_seed >> 5 & 1) != 0 && element::mix(drawn + i) % 2 == 0))
         some.misaligned_buffers.insert(i);
     demands.back().follows = true;
+    // And the next buffer alone by one element, so that each comes round often.
+    TrialSettings& alone = demand(nullptr, " on buffers of which one starts one element off");
+    alone.misalignment = 1;
+    alone.misaligned_buffers = {static_cast<std::size_t>((one + 1) % buffers)};
+    demands.back().follows = true;
   }
   // What is drawn for each run anew comes round often enough over the runs of all configurations.
   std::uint64_t rest = element::mix(drawn);

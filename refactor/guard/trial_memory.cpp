@@ -1,5 +1,6 @@
 #include "refactor/guard/trial_memory.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace lathe::refactor {
@@ -10,7 +11,8 @@ std::string kernel_of(const Trial& trial) {
 }
 
 std::size_t bytes_of(const TrialResult& result) {
-  std::size_t bytes = sizeof(TrialResult) + result.reached.size() / 8;
+  constexpr std::size_t BESIDE = 1024; // settings, names and what containers take for themselves
+  std::size_t bytes = BESIDE + sizeof(TrialResult) + result.reached.size() / 8;
   for (const std::vector<std::byte>& contents : result.contents)
     bytes += contents.size();
   for (const BufferAccess& access : result.accesses)
@@ -21,8 +23,9 @@ std::size_t bytes_of(const TrialResult& result) {
 } // namespace
 
 std::shared_ptr<TrialMemory> remember_raw_runs() {
-  // Some hundred sizes of one kernel; children are forked off a process that holds it.
-  constexpr std::size_t MOST_BYTES = std::size_t{256} << 20;
+  // Some hundred sizes of one kernel. Children are forked off the process that holds it, which takes the
+  // longer the more that is.
+  constexpr std::size_t MOST_BYTES = std::size_t{96} << 20;
   return std::make_shared<TrialMemory>(MOST_BYTES);
 }
 
@@ -30,10 +33,13 @@ std::string TrialMemory::bucket_of(const Trial& trial) {
   return kernel_of(trial) + " " + trial.workload->key() + " " + std::to_string(trial.settings.seed);
 }
 
+bool TrialMemory::is_under(const Entry& entry, const Workload& workload) {
+  return entry.contract->buffers == workload.buffers && entry.contract->parameters == workload.parameters;
+}
+
 bool TrialMemory::is_of(const Entry& entry, const Trial& trial) {
   return entry.settings == trial.settings && entry.launch == *trial.launch &&
-         entry.kernel == kernel_of(trial) && entry.buffers == trial.workload->buffers &&
-         entry.parameters == trial.workload->parameters;
+         entry.kernel == kernel_of(trial) && is_under(entry, *trial.workload);
 }
 
 std::shared_ptr<const TrialResult> TrialMemory::find(const Trial& trial) const {
@@ -52,10 +58,9 @@ std::shared_ptr<const TrialResult> TrialMemory::find(const Trial& trial) const {
 void TrialMemory::keep(const Trial& trial, const TrialResult& result) {
   if (!trial.kernel || trial.settings.again || !result.clean)
     return;
-  Entry entry{kernel_of(trial),        *trial.launch,
-              trial.workload->buffers, trial.workload->parameters,
-              trial.settings,          std::make_shared<const TrialResult>(result),
-              bytes_of(result)};
+  Entry entry{
+      kernel_of(trial), *trial.launch, nullptr, trial.settings, std::make_shared<const TrialResult>(result),
+      bytes_of(result)};
   const std::lock_guard lock(mutex_);
   if (entry.bytes > most_bytes_)
     return;
@@ -69,7 +74,14 @@ void TrialMemory::keep(const Trial& trial, const TrialResult& result) {
   }
   bytes_ += entry.bytes;
   order_.push_back(bucket_of(trial));
-  buckets_[order_.back()].push_back(std::move(entry));
+  auto& bucket = buckets_[order_.back()];
+  const auto agrees = [&](const Entry& other) { return is_under(other, *trial.workload); };
+  if (const auto same = std::ranges::find_if(bucket, agrees); same != bucket.end())
+    entry.contract = same->contract;
+  else
+    entry.contract =
+        std::make_shared<const Contract>(Contract{trial.workload->buffers, trial.workload->parameters});
+  bucket.push_back(std::move(entry));
 }
 
 } // namespace lathe::refactor

@@ -29,16 +29,21 @@ public:
   void keep(const Trial& trial, const TrialResult& result);
 
 private:
+  // What a workload says of buffers and arguments.
+  struct Contract {
+    std::vector<Workload::Buffer> buffers;
+    std::vector<Workload::Parameter> parameters;
+  };
   struct Entry {
     std::string kernel; // its object and instance
     Launch launch;
-    std::vector<Workload::Buffer> buffers;
-    std::vector<Workload::Parameter> parameters;
+    std::shared_ptr<const Contract> contract; // one for the entries of a bucket that agree on it
     TrialSettings settings;
     std::shared_ptr<const TrialResult> result;
     std::size_t bytes = 0;
   };
   static std::string bucket_of(const Trial& trial);
+  static bool is_under(const Entry& entry, const Workload& workload);
   static bool is_of(const Entry& entry, const Trial& trial);
 
   std::size_t most_bytes_;

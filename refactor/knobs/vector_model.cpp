@@ -267,7 +267,7 @@ private:
           }
         }
         pointer |= factor.rfind("var:", 0) == 0 && monomial.size() == 1;
-        if (factor.starts_with("template:") && factor != atom_ && !has_constant(monomial)) {
+        if (!fine && factor.starts_with("template:") && factor != atom_ && !has_constant(monomial)) {
           model_.divided_constants.insert(factor.substr(std::string_view("template:").size()));
           fine = true;
         }

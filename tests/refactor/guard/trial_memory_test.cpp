@@ -75,7 +75,7 @@ TEST_F(TrialMemoryTest, NothingIsKeptOfRunsThatFailOrFollowOthers) {
 }
 
 TEST_F(TrialMemoryTest, TheOldestGoesWhereThereIsTooMuch) {
-  TrialMemory small(4000); // each result has some hundred bytes
+  TrialMemory small(16000); // each result has some thousand bytes
   Trial numbered = trial();
   numbered.memory = &small;
   constexpr std::uint64_t SEEDS = 40;

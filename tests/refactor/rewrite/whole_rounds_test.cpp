@@ -54,6 +54,24 @@ TEST(WholeRounds, ThreadsAndWidthOfATemplateWithoutBounds) {
             machine_code(outcome.candidate.text, bound_instance(outcome.candidate, "f32")));
 }
 
+// A row's begin is a multiple of the width where the width of a row is: how many rows a block has is no
+// matter.
+TEST(WholeRounds, ConstantsBesideAWidthNeedNotBeMultiples) {
+  const char* const text = R"(
+template <int ROWS, int VEC> __global__ void copy_rows(float* out, const float* in, int d) {
+  const int row = blockIdx.x * ROWS + threadIdx.x / 32;
+  for (int i = threadIdx.x % 32; i < d / VEC; i += 32)
+    for (int j = 0; j < VEC; ++j) out[row * d + i * VEC + j] = in[row * d + i * VEC + j];
+}
+)";
+  Facts facts = plain(text, {"96"}, {"n / 3"});
+  facts.instance = "copy_rows<3, 4>";
+  const Outcome outcome = apply_rule("adopt-template-parameter", facts);
+  ASSERT_NE(outcome.knob("VEC"), nullptr) << outcome.report.detail;
+  EXPECT_TRUE(outcome.has_condition("(d) % VEC == 0"));
+  EXPECT_FALSE(outcome.has_condition("(3) % VEC"));
+}
+
 TEST(WholeRounds, NamedConstantsInPlaceOfTemplateParameters) {
   std::string text =
       changed(row_sums, "template <int THREADS, int VEC, int WIDTH> ",

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include <csignal>
 #include <ctime>
 #include <sys/wait.h>
@@ -53,9 +55,11 @@ TEST(TemporaryFolders, OfKilledProcessesAreRemovedByTheNext) {
 }
 
 TEST(Timestamp, IsThePresentMomentInUtc) {
-  const std::time_t before = std::time(nullptr);
+  // By the clock that is asked there: std::time() may lag behind it.
+  const auto now = [] { return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()); };
+  const std::time_t before = now();
   const std::string seconds = utc_now(), milliseconds = utc_now(TimestampPrecision::milliseconds);
-  const std::time_t after = std::time(nullptr);
+  const std::time_t after = now();
   std::tm parts{};
   ASSERT_NE(strptime(seconds.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts), nullptr) << seconds;
   EXPECT_GE(timegm(&parts), before);
