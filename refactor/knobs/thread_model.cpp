@@ -292,8 +292,8 @@ private:
     const auto counter =
         std::ranges::find_if(factors, [](const std::string& factor) { return factor.starts_with("var:"); });
     const auto rounds = whole_rounds(view_, *counter);
-    if (!rounds || !(share.spread == Polynomial::atom(*counter)) ||
-        !(view_.evaluate(rounds->per_round) == share.per_thread * Polynomial::atom(share.count)))
+    if (!rounds || share.spread != Polynomial::atom(*counter) ||
+        view_.evaluate(rounds->per_round) != share.per_thread * Polynomial::atom(share.count))
       return;
     const Polynomial total = view_.evaluate(rounds->total);
     if (total.mentions(thread_) || total.mentions(count_))

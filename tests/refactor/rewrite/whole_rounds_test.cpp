@@ -54,6 +54,16 @@ TEST(WholeRounds, ThreadsAndWidthOfATemplateWithoutBounds) {
             machine_code(outcome.candidate.text, bound_instance(outcome.candidate, "f32")));
 }
 
+// Where the block is not the constant's, the width alone becomes a knob, under the same condition.
+TEST(WholeRounds, AWidthAloneLeavesNothingOverEither) {
+  Facts facts = row_facts();
+  facts.block = {"2 * 64 + 0 * rows"};
+  const Outcome outcome = apply_rule("adopt-template-parameter", facts);
+  ASSERT_NE(outcome.knob("VEC"), nullptr) << outcome.report.detail;
+  EXPECT_EQ(outcome.knob("THREADS"), nullptr);
+  EXPECT_TRUE(outcome.has_condition("4096)) % ((VEC * (128))) == 0"));
+}
+
 // A row's begin is a multiple of the width where the width of a row is: how many rows a block has is no
 // matter.
 TEST(WholeRounds, ConstantsBesideAWidthNeedNotBeMultiples) {
