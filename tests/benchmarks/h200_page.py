@@ -14,6 +14,8 @@ import re
 import sys
 from pathlib import Path
 
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+           "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty")
 AUTHORS = {"rotary_embedding": "model", "topk_softmax": "model, finished by hand"}
 
 
@@ -101,16 +103,18 @@ def main():
     within = [sum(row["Tuned"]["MedianMicroseconds"] <= limit * row["CopyFloorMicroseconds"] for row in large)
               for limit in (1.05, 1.10)]
     first = rows[0]
-    text = f"""# Thirteen kernels on an H200
+    kernels = NUMBERS[len(by_kernel)]
+    unaided = NUMBERS[len(by_kernel) - len(AUTHORS)]
+    text = f"""# {kernels.capitalize()} kernels on an H200
 
 The raw kernels of `sglang_kernels/` (production's algorithm, launch geometry and vector widths) and their templates, every
-problem of their specifications: {len(searched)} searched, {len(rows) - len(searched)} kept out of the search. Eleven templates are as `lathe templatize` wrote them
+problem of their specifications: {len(searched)} searched, {len(rows) - len(searched)} kept out of the search. {unaided.capitalize()} templates are as `lathe templatize` wrote them
 unaided; those of `rotary_embedding` and `topk_softmax` are a [language model's](model_loop.md), the second finished by hand.
 Data: [h200.json](h200.json).
 
 {Path(notes).read_text(encoding='utf-8').rstrip()}
 - {faster} problems are faster than raw beyond their noise band, {slower} slower, {len(rows) - faster - slower} neither. Geometric mean over the {len(searched)} searched
-  shapes {mean(row['Ratio'] for row in searched):.3f}; over the thirteen kernels' means of their searched shapes {mean(map(mean, by_kernel.values())):.3f}; over the {len(report)} report-only shapes, which no
+  shapes {mean(row['Ratio'] for row in searched):.3f}; over the {kernels} kernels' means of their searched shapes {mean(map(mean, by_kernel.values())):.3f}; over the {len(report)} report-only shapes, which no
   search saw, {mean(row['Ratio'] for row in report):.3f}; over all {len(rows)}, {mean(row['Ratio'] for row in rows):.3f} ({mean(map(shipped, rows)):.3f} with a ratio of 1 where nothing is gained).
 - A second `lathe bench` in a process of its own: of {len(rows)} ratios {sum(x > 0.01 for x in apart)} differ by more than 1 %, {sum(x > 0.02 for x in apart)} by more than 2 %, none by more than {100 * apart[-1]:.1f} %.
 - `raw / tuned` is the median of paired samples taken in turn; the A/A band is what the raw kernel shows against itself in the
@@ -141,7 +145,7 @@ kernel's own configuration is the better one for all; the header dispatches by s
 
 ## The same search under other seeds
 
-One H200, commit {commit}, an own store for each seed, 500 configurations a problem, without other problems' results
+One H200, an own store for each seed, 500 configurations a problem, without other problems' results
 (`--no-transfer --no-profile`). Raw over tuned of the winners.
 
 """
