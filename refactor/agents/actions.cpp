@@ -120,8 +120,8 @@ Direction direction_of(std::string_view rule, const std::vector<KnobKind>& kinds
   const auto has = [&](KnobKind kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
   if (rule == "keep-in-registers" || rule == "rows-per-block")
     return Direction::data_reuse;
-  if (rule == "cache-hints" || rule == "load-early" || rule == "pack-stores" || rule == "pad-shared" ||
-      has(KnobKind::vector))
+  if (rule == "cache-hints" || rule == "collapse-loops" || rule == "load-early" || rule == "pack-stores" ||
+      rule == "pad-shared" || has(KnobKind::vector))
     return Direction::memory_access;
   if (rule == "expose-unroll" || rule == "launch-bounds" || rule == "reduce-in-every-warp" ||
       rule == "specialize-size")

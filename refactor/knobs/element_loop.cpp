@@ -4,26 +4,6 @@ namespace lathe::refactor {
 
 using namespace clang;
 
-namespace {
-
-// Block-wide or grid-wide: the counter starts at the thread's number and steps by the number of threads.
-bool deals_out_in_turn(const StridedLoop& loop, const LaunchFacts& facts) {
-  if (const auto share = share_of(loop, Polynomial::atom(loop_atom), facts))
-    return share->each.as_constant() == 1 && share->rest.is_zero();
-  if (facts.constant_block[1] != 1 || facts.constant_block[2] != 1)
-    return false;
-  std::vector<Polynomial> sizes{Polynomial::atom("blockDim.x")};
-  if (facts.constant_block[0])
-    sizes.push_back(Polynomial::constant(*facts.constant_block[0]));
-  const Polynomial thread = Polynomial::atom("threadIdx.x"), block = Polynomial::atom("blockIdx.x"),
-                   blocks = Polynomial::atom("gridDim.x");
-  return std::ranges::any_of(sizes, [&](const Polynomial& size) {
-    return loop.start == block * size + thread && loop.step == blocks * size;
-  });
-}
-
-} // namespace
-
 std::variant<std::string, ElementLoop> read_element_loop(KernelView& view, const StridedLoop& loop,
                                                          const LaunchFacts& facts) {
   const std::string where = view.at_line(loop.loop->getBeginLoc());

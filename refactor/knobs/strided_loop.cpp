@@ -16,7 +16,26 @@ const DeclRefExpr* reference_to(const Expr* expression, const VarDecl* variable)
   return reference && reference->getDecl() == variable ? reference : nullptr;
 }
 
-std::optional<StridedLoop> read_loop(const KernelView& view, const ForStmt* loop) {
+} // namespace
+
+bool may_change(const KernelView& view, const Stmt* body, const VarDecl* variable) {
+  bool changed = false;
+  view.visit(body, [&](const Stmt* statement) {
+    if (const auto* binary = dyn_cast<BinaryOperator>(statement))
+      changed |= binary->isAssignmentOp() && reference_to(binary->getLHS(), variable);
+    else if (const auto* unary = dyn_cast<UnaryOperator>(statement))
+      changed |= (unary->isIncrementDecrementOp() || unary->getOpcode() == UO_AddrOf) &&
+                 reference_to(unary->getSubExpr(), variable);
+    else if (const auto* call = dyn_cast<CallExpr>(statement))
+      for (const Expr* argument : call->arguments())
+        changed |= isa<DeclRefExpr>(argument->IgnoreParens()) && reference_to(argument, variable);
+    else if (isa<LambdaExpr>(statement))
+      changed = true;
+  });
+  return changed;
+}
+
+std::optional<StridedLoop> read_strided_loop(const KernelView& view, const ForStmt* loop) {
   StridedLoop result;
   result.loop = loop;
   const auto* declaration = dyn_cast_or_null<DeclStmt>(loop->getInit());
@@ -54,33 +73,14 @@ std::optional<StridedLoop> read_loop(const KernelView& view, const ForStmt* loop
   result.block = dyn_cast_or_null<CompoundStmt>(view.parent(result.statement));
   const bool stable = is_stable(view, result.start) && is_stable(view, result.step) &&
                       is_stable(view, result.limit) && !result.limit.mentions("threadIdx.");
-  return result.block && stable ? std::optional(result) : std::nullopt;
-}
-
-} // namespace
-
-bool may_change(const KernelView& view, const Stmt* body, const VarDecl* variable) {
-  bool changed = false;
-  view.visit(body, [&](const Stmt* statement) {
-    if (const auto* binary = dyn_cast<BinaryOperator>(statement))
-      changed |= binary->isAssignmentOp() && reference_to(binary->getLHS(), variable);
-    else if (const auto* unary = dyn_cast<UnaryOperator>(statement))
-      changed |= (unary->isIncrementDecrementOp() || unary->getOpcode() == UO_AddrOf) &&
-                 reference_to(unary->getSubExpr(), variable);
-    else if (const auto* call = dyn_cast<CallExpr>(statement))
-      for (const Expr* argument : call->arguments())
-        changed |= isa<DeclRefExpr>(argument->IgnoreParens()) && reference_to(argument, variable);
-    else if (isa<LambdaExpr>(statement))
-      changed = true;
-  });
-  return changed;
+  return stable ? std::optional(result) : std::nullopt;
 }
 
 std::vector<StridedLoop> strided_loops(const KernelView& view) {
   std::vector<StridedLoop> loops;
   view.visit(view.kernel()->getBody(), [&](const Stmt* statement) {
     if (const auto* loop = dyn_cast<ForStmt>(statement))
-      if (auto read = read_loop(view, loop))
+      if (auto read = read_strided_loop(view, loop); read && read->block)
         loops.push_back(*read);
   });
   return loops;
@@ -146,6 +146,21 @@ std::optional<Share> share_of(const StridedLoop& loop, const Polynomial& index, 
       return Share{*each, rest};
   }
   return std::nullopt;
+}
+
+bool deals_out_in_turn(const StridedLoop& loop, const LaunchFacts& facts) {
+  if (const auto share = share_of(loop, Polynomial::atom(loop_atom), facts))
+    return share->each.as_constant() == 1 && share->rest.is_zero();
+  if (facts.constant_block[1] != 1 || facts.constant_block[2] != 1)
+    return false;
+  std::vector<Polynomial> sizes{Polynomial::atom("blockDim.x")};
+  if (facts.constant_block[0])
+    sizes.push_back(Polynomial::constant(*facts.constant_block[0]));
+  const Polynomial thread = Polynomial::atom("threadIdx.x"), block = Polynomial::atom("blockIdx.x"),
+                   blocks = Polynomial::atom("gridDim.x");
+  return std::ranges::any_of(sizes, [&](const Polynomial& size) {
+    return loop.start == block * size + thread && loop.step == blocks * size;
+  });
 }
 
 } // namespace lathe::refactor

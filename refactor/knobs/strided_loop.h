@@ -13,8 +13,8 @@ inline const char* const loop_atom = "loop";
 // for (T i = start; i < bound; i += step), with i changed nowhere else.
 struct StridedLoop {
   const clang::ForStmt* loop = nullptr;
-  const clang::Stmt* statement = nullptr; // the loop with its pragmas
-  const clang::CompoundStmt* block = nullptr;
+  const clang::Stmt* statement = nullptr;     // the loop with its pragmas
+  const clang::CompoundStmt* block = nullptr; // null: it is all that a statement around it does
   const clang::VarDecl* counter = nullptr;
   const clang::Expr* bound = nullptr;
   const clang::Expr* step_by = nullptr; // null: one
@@ -29,7 +29,9 @@ struct StridedLoop {
 // True when the body changes the variable, or hands it to something that may.
 bool may_change(const KernelView& view, const clang::Stmt* body, const clang::VarDecl* variable);
 
-// Every such loop of the kernel's own body, in order.
+std::optional<StridedLoop> read_strided_loop(const KernelView& view, const clang::ForStmt* loop);
+
+// Every such loop of the kernel's own body that is a statement of a block, in order.
 std::vector<StridedLoop> strided_loops(const KernelView& view);
 
 // True when every atom is a built-in, a template parameter, a constant under study, an unmodified kernel
@@ -43,5 +45,8 @@ struct Share {
   Polynomial each, rest;
 };
 std::optional<Share> share_of(const StridedLoop& loop, const Polynomial& index, const LaunchFacts& facts);
+
+// Block-wide or grid-wide: the counter starts at the thread's number and steps by the number of threads.
+bool deals_out_in_turn(const StridedLoop& loop, const LaunchFacts& facts);
 
 } // namespace lathe::refactor

@@ -194,6 +194,7 @@ const std::vector<std::unique_ptr<Rule>>& all_rules() {
     list.push_back(make_adopt_tile());
     list.push_back(make_expose_tile());
     list.push_back(make_expose_grid_size());
+    list.push_back(make_collapse_loops());
     list.push_back(make_vectorize_loop());
     list.push_back(make_vectorize_element());
     list.push_back(make_expose_block_size());

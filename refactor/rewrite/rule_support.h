@@ -71,6 +71,7 @@ std::unique_ptr<Rule> make_expose_constant();
 std::unique_ptr<Rule> make_adopt_tile();
 std::unique_ptr<Rule> make_expose_tile();
 std::unique_ptr<Rule> make_expose_grid_size();
+std::unique_ptr<Rule> make_collapse_loops();
 std::unique_ptr<Rule> make_vectorize_loop();
 std::unique_ptr<Rule> make_vectorize_element();
 std::unique_ptr<Rule> make_expose_block_size();
