@@ -63,7 +63,7 @@ public:
       if (reason)
         return reason;
     nest.counts_in_32_bits = std::ranges::any_of(accesses_, [](const RoundAccess& access) {
-      return access.stores && access.indices.size() == 1 && access.has_narrow_index;
+      return access.stores && access.indices.size() == 1 && access.bounds_rounds;
     });
     return std::nullopt;
   }
@@ -190,13 +190,12 @@ private:
     const QualType type = reference->getType();
     if (type->isPointerType() && type->getPointeeType().isConstQualified())
       return true;
-    const Stmt* at = reference;
-    for (const Stmt* above = view_.parent(at); above; at = above, above = view_.parent(above)) {
+    for (const Stmt* above = view_.parent(reference); above; above = view_.parent(above)) {
       const auto parts = binary_parts(above);
       const auto* unary = dyn_cast<UnaryOperator>(above);
       const auto* subscript = dyn_cast<ArraySubscriptExpr>(above);
-      const bool is_place = (unary && unary->getOpcode() == UO_Deref) ||
-                            (subscript && !subscript->getType()->isArrayType());
+      const bool is_place =
+          (unary && unary->getOpcode() == UO_Deref) || (subscript && !subscript->getType()->isArrayType());
       if (is_place) {
         const PlaceUse use = use_of_place(view_, cast<Expr>(above));
         return use.known && !use.stores;
@@ -230,7 +229,7 @@ private:
     if (own == statements.end())
       return "the loop" + at(nest.outer.loop->getBeginLoc()) + " stands in no block";
     const bool is_whole_kernel = nest.outer.block == view_.kernel()->getBody();
-    const auto scan = [&](auto from, auto to) -> std::optional<std::string> {
+    const auto scan = [&](auto from, const auto& to) -> std::optional<std::string> {
       for (; from != to; ++from) {
         if (is_barrier(view_, *from))
           return std::nullopt;

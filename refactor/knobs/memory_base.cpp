@@ -38,8 +38,7 @@ public:
         if (!on_left && (parts->operation == BO_Sub || !is_address(parts->right)))
           return {};
         const Polynomial distance = view_.evaluate(on_left ? parts->right : parts->left);
-        base_.offset =
-            parts->operation == BO_Sub ? base_.offset - distance : base_.offset + distance;
+        base_.offset = parts->operation == BO_Sub ? base_.offset - distance : base_.offset + distance;
         address = on_left ? parts->left : parts->right;
       } else if (const auto* unary = dyn_cast<UnaryOperator>(address)) {
         const auto* subscript = unary->getOpcode() == UO_AddrOf
@@ -95,9 +94,7 @@ private:
     return nullptr;
   }
 
-  static const Expr* without_casts(const Expr* expression) {
-    return expression->IgnoreParenCasts();
-  }
+  static const Expr* without_casts(const Expr* expression) { return expression->IgnoreParenCasts(); }
 
   bool is_address(const Expr* expression) const {
     const QualType type = expression->getType();

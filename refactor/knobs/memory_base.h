@@ -6,8 +6,8 @@
 namespace lathe::refactor {
 
 struct MemoryBase {
-  // A pointer parameter of the kernel, an array, or a pointer to a part of a shared array that its launch alone
-  // decides (`b = a + n`); null where it is not known.
+  // A pointer parameter of the kernel, an array, or a pointer to a part of a shared array that its launch
+  // alone decides (`b = a + n`); null where it is not known.
   const clang::VarDecl* variable = nullptr;
   bool on_chip = false;
   Polynomial offset; // from the variable's first element, where the address is one of its elements
@@ -17,8 +17,8 @@ struct MemoryBase {
 MemoryBase memory_base(const KernelView& view, const clang::Expr* address);
 MemoryBase memory_base(const KernelView& view, const clang::VarDecl* variable);
 
-// False when no byte can be of both: parts of shared memory under two names are taken for two arrays, as are a
-// parameter and another one that is __restrict__. Unknown memory may be any.
+// False when no byte can be of both: parts of shared memory under two names are taken for two arrays, as are
+// a parameter and another one that is __restrict__. Unknown memory may be any.
 bool may_overlap(const MemoryBase& one, const MemoryBase& other);
 
 // True for variables through which memory is reached: pointers, arrays, shared variables.

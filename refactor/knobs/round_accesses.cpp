@@ -17,6 +17,8 @@ using namespace clang;
 
 namespace {
 
+constexpr unsigned narrow_bits = 32;
+
 bool is_of_a_thread(const std::string& builtin, bool spans_grid) {
   return builtin.starts_with("threadIdx.") || (spans_grid && builtin.starts_with("blockIdx."));
 }
@@ -126,6 +128,7 @@ public:
 
   std::variant<std::string, std::vector<RoundAccess>> read(const std::vector<const Stmt*>& parts) {
     for (const Stmt* part : parts) {
+      part_ = part;
       const StatementEffects effects = effects_of(view_, part);
       if (effects.leaves || effects.orders_memory)
         refuse(part, effects.leaves ? "a round may end the loop" : "a round orders memory");
@@ -135,8 +138,8 @@ public:
     for (const Stmt* part : parts)
       view_.visit(part, [&](const Stmt* statement) {
         const VarDecl* variable = named_variable(statement);
-        if (variable && names_memory(variable) && !accounted_.count(statement) &&
-            !is_rounds_own(variable) && !starts_a_pointer(statement))
+        if (variable && names_memory(variable) && !accounted_.count(statement) && !is_rounds_own(variable) &&
+            !starts_a_pointer(statement))
           refuse(statement, variable->getNameAsString() + " is used other than element by element");
       });
     if (!refusal_.empty())
@@ -148,6 +151,7 @@ private:
   const KernelView& view_;
   const Stmt* outer_;
   const bool spans_grid_;
+  const Stmt* part_ = nullptr; // that is looked at
   std::string refusal_;
   std::vector<RoundAccess> accesses_;
   std::set<const Stmt*> accounted_; // names of memory, and places, that are part of an access
@@ -242,11 +246,13 @@ private:
     RoundAccess access;
     access.location = place->getBeginLoc();
     const Expr* address = nullptr;
-    access.has_narrow_index = true;
+    access.bounds_rounds = subscript && is_done_in_every_round(place);
+    if (place->getType().isVolatileQualified())
+      return refuse(place, "other threads may look at what is volatile");
     while (subscript) {
       access.indices.insert(access.indices.begin(), view_.evaluate(subscript->getIdx()));
       const QualType type = subscript->getIdx()->getType();
-      access.has_narrow_index &= !type->isDependentType() && view_.context().getTypeSize(type) <= 32;
+      access.bounds_rounds &= type->isSignedIntegerType() && view_.context().getTypeSize(type) <= narrow_bits;
       address = subscript->getBase();
       subscript = dyn_cast<ArraySubscriptExpr>(address->IgnoreParenImpCasts());
       if (subscript && !subscript->getType()->isArrayType())
@@ -255,7 +261,6 @@ private:
     if (!address) {
       address = cast<UnaryOperator>(place)->getSubExpr();
       access.indices.emplace_back();
-      access.has_narrow_index = false;
     }
     access.base = memory_base(view_, address);
     if (!access.base.variable)
@@ -272,6 +277,17 @@ private:
     access.stores = use.stores;
     access.loads = use.loads;
     accesses_.push_back(std::move(access));
+  }
+
+  bool is_done_in_every_round(const Stmt* statement) const {
+    for (; statement && statement != part_; statement = view_.parent(statement)) {
+      const auto parts = binary_parts(statement);
+      if ((!isa<Expr>(statement) && !isa<CompoundStmt>(statement) && !isa<DeclStmt>(statement)) ||
+          isa<AbstractConditionalOperator>(statement) ||
+          (parts && BinaryOperator::isLogicalOp(parts->operation)))
+        return false;
+    }
+    return statement != nullptr;
   }
 
   bool is_shared_between_threads(const VarDecl* variable) const {
@@ -308,8 +324,7 @@ private:
       if (!variable->getType()->isPointerType() && !variable->getType()->isArrayType())
         note_shared_number(reference, variable);
       else if (variable->getType()->isPointerType() && !is_declared_inside(variable) &&
-               varies_between_threads(view_, variable, spans_grid_) &&
-               !variable->hasAttr<CUDASharedAttr>())
+               varies_between_threads(view_, variable, spans_grid_) && !variable->hasAttr<CUDASharedAttr>())
         refuse(reference, variable->getNameAsString() + " depends on the thread");
       return;
     }
@@ -364,7 +379,8 @@ bool varies_between_threads(const KernelView& view, const Stmt* statement, bool 
 PlaceUse use_of_place(const KernelView& view, const Expr* place) {
   const Stmt* at = place;
   for (const Stmt* above = view.parent(at); above; at = above, above = view.parent(above)) {
-    if (const auto* cast = dyn_cast<ImplicitCastExpr>(above); cast && cast->getCastKind() == CK_LValueToRValue)
+    if (const auto* cast = dyn_cast<ImplicitCastExpr>(above);
+        cast && cast->getCastKind() == CK_LValueToRValue)
       return {false, true, true};
     if (isa<ParenExpr>(above) || isa<ImplicitCastExpr>(above))
       continue;

@@ -1,5 +1,5 @@
-// collapse-loops: the rounds of two nested loops are dealt out to the threads together, not those of the outer loop
-// alone.
+// collapse-loops: the rounds of two nested loops are dealt out to the threads together, not those of the
+// outer loop alone.
 #include "refactor/knobs/collapsible_loops.h"
 #include "refactor/rewrite/launch_facts.h"
 #include "refactor/rewrite/loop_hint.h"
@@ -41,10 +41,9 @@ public:
     }
     if (taken.empty())
       return Refusal{"the loops that could be dealt out together come from macros"};
-    proposal.knobs.push_back(
-        make_knob(knob, KnobKind::coarsen, "int", {0, 1, 2, 4, 8}, "0",
-                  "the loop at " + lines +
-                      " and the loop in it are one loop, unrolled so many times; 0: two loops"));
+    proposal.knobs.push_back(make_knob(
+        knob, KnobKind::coarsen, "int", {0, 1, 2, 4, 8}, "0",
+        "the loop at " + lines + " and the loop in it are one loop, unrolled so many times; 0: two loops"));
     return proposal;
   }
 

@@ -7,8 +7,8 @@
 namespace lathe::refactor::testing {
 namespace {
 
-const char* const restricted =
-    "float* __restrict__ out, const float* __restrict__ in, const float* __restrict__ w, int n, int d, int rows";
+const char* const restricted = "float* __restrict__ out, const float* __restrict__ in, const float* "
+                               "__restrict__ w, int n, int d, int rows";
 const char* const may_be_one = "float* out, const float* in, const float* w, int n, int d, int rows";
 const char* const of_block = "for (int i = threadIdx.x; i < rows; i += blockDim.x)";
 
@@ -19,10 +19,12 @@ Facts facts_of(const std::string& body, const char* parameters = restricted, con
 }
 
 // Each thread scales whole rows of the block's tile.
-std::string tile(const std::string& round = "      out[begin + i * d + j] = scale * in[begin + i * d + j];\n",
-                 const std::string& row = "    const float scale = w[i];\n",
-                 const std::string& before = "  const long long begin = (long long)blockIdx.x * rows * d;\n") {
-  return before + "  " + of_block + " {\n" + row + "    for (int j = 0; j < d; ++j) {\n" + round + "    }\n  }\n";
+std::string
+tile(const std::string& round = "      out[begin + i * d + j] = scale * in[begin + i * d + j];\n",
+     const std::string& row = "    const float scale = w[i];\n",
+     const std::string& before = "  const long long begin = (long long)blockIdx.x * rows * d;\n") {
+  return before + "  " + of_block + " {\n" + row + "    for (int j = 0; j < d; ++j) {\n" + round +
+         "    }\n  }\n";
 }
 
 void same_at_zero_and_another_at_two(const Facts& facts, const Outcome& outcome) {
@@ -36,22 +38,23 @@ void same_at_zero_and_another_at_two(const Facts& facts, const Outcome& outcome)
 }
 
 TEST(CollapseLoops, ShareTheElementsOfRowsInPlaceOfRows) {
-    const Facts facts = facts_of(tile());
-    const Outcome outcome = apply_rule("collapse-loops", facts);
-    same_at_zero_and_another_at_two(facts, outcome);
-    ASSERT_NE(outcome.knob("COLLAPSE"), nullptr);
-    EXPECT_EQ(outcome.knob("COLLAPSE")->kind, KnobKind::coarsen);
-    EXPECT_TRUE(outcome.has("  if constexpr (COLLAPSE != 0) {\n"
-                            "    const unsigned long long lathe_rounds = rows > 0 && d > 0 ? "
-                            "static_cast<unsigned long long>(rows) * static_cast<unsigned long long>(d) : 0;\n"
-                            "#pragma unroll (COLLAPSE == 0 ? 1 : COLLAPSE)\n"
-                            "    for (unsigned long long lathe_round = threadIdx.x; lathe_round < lathe_rounds; "
-                            "lathe_round += blockDim.x) {\n"
-                            "      const int i = lathe_round / d;\n"
-                            "      const float scale = w[i];\n"
-                            "      const int j = lathe_round % d;\n"))
-        << outcome.candidate.text;
-    EXPECT_TRUE(outcome.has("  } else {\n  for (int i = threadIdx.x; i < rows; i += blockDim.x) {\n"));
+  const Facts facts = facts_of(tile());
+  const Outcome outcome = apply_rule("collapse-loops", facts);
+  same_at_zero_and_another_at_two(facts, outcome);
+  ASSERT_NE(outcome.knob("COLLAPSE"), nullptr);
+  EXPECT_EQ(outcome.knob("COLLAPSE")->kind, KnobKind::coarsen);
+  EXPECT_TRUE(
+      outcome.has("  if constexpr (COLLAPSE != 0) {\n"
+                  "    const unsigned long long lathe_rounds = rows > 0 && d > 0 ? "
+                  "static_cast<unsigned long long>(rows) * static_cast<unsigned long long>(d) : 0;\n"
+                  "#pragma unroll (COLLAPSE == 0 ? 1 : COLLAPSE)\n"
+                  "    for (unsigned long long lathe_round = threadIdx.x; lathe_round < lathe_rounds; "
+                  "lathe_round += blockDim.x) {\n"
+                  "      const int i = lathe_round / d;\n"
+                  "      const float scale = w[i];\n"
+                  "      const int j = lathe_round % d;\n"))
+      << outcome.candidate.text;
+  EXPECT_TRUE(outcome.has("  } else {\n  for (int i = threadIdx.x; i < rows; i += blockDim.x) {\n"));
 }
 
 TEST(CollapseLoops, CountInThirtyTwoBitsWhereTheKernelsOwnIndexDoes) {
@@ -61,45 +64,52 @@ TEST(CollapseLoops, CountInThirtyTwoBitsWhereTheKernelsOwnIndexDoes) {
   EXPECT_TRUE(outcome.has("const unsigned lathe_rounds =")) << outcome.candidate.text;
 }
 
+TEST(CollapseLoops, CountInSixtyFourWhereNotEveryRoundStores) {
+  const Facts facts = facts_of(tile("      if (j > 3)\n        out[i * d + j] = in[j];\n", "", ""));
+  const Outcome outcome = apply_rule("collapse-loops", facts);
+  same_at_zero_and_another_at_two(facts, outcome);
+  EXPECT_TRUE(outcome.has("const unsigned long long lathe_rounds =")) << outcome.candidate.text;
+}
+
 TEST(CollapseLoops, BetweenBarriersIntoSharedMemory) {
-  const Facts facts =
-      facts_of("  extern __shared__ float memory[];\n  float* weights = memory;\n  float* tile = weights + d;\n"
-               "  for (int t = 0; t < n; ++t) {\n"
-               "    for (int j = threadIdx.x; j < d; j += blockDim.x)\n      weights[j] = w[t * d + j];\n"
-               "    __syncthreads();\n"
-               "    for (int i = threadIdx.x; i < rows; i += blockDim.x)\n"
-               "#pragma unroll 2\n"
-               "      for (int j = 0; j < d; ++j)\n"
-               "        tile[i * (d + 1) + j] = weights[j] * __ldg(in + (t * rows + i) * d + j);\n"
-               "    __syncthreads();\n"
-               "    for (int j = threadIdx.x; j < d; j += blockDim.x)\n      out[t * d + j] = tile[j * (d + 1)];\n"
-               "    __syncthreads();\n  }\n");
+  const Facts facts = facts_of(
+      "  extern __shared__ float memory[];\n  float* weights = memory;\n  float* tile = weights + d;\n"
+      "  for (int t = 0; t < n; ++t) {\n"
+      "    for (int j = threadIdx.x; j < d; j += blockDim.x)\n      weights[j] = w[t * d + j];\n"
+      "    __syncthreads();\n"
+      "    for (int i = threadIdx.x; i < rows; i += blockDim.x)\n"
+      "#pragma unroll 2\n"
+      "      for (int j = 0; j < d; ++j)\n"
+      "        tile[i * (d + 1) + j] = weights[j] * __ldg(in + (t * rows + i) * d + j);\n"
+      "    __syncthreads();\n"
+      "    for (int j = threadIdx.x; j < d; j += blockDim.x)\n      out[t * d + j] = tile[j * (d + 1)];\n"
+      "    __syncthreads();\n  }\n");
   const Outcome outcome = apply_rule("collapse-loops", facts);
   same_at_zero_and_another_at_two(facts, outcome);
 }
 
 TEST(CollapseLoops, RowsOfArraysAndPointersToRows) {
-  const Facts facts = facts_of("  __shared__ float tile[64][33];\n"
-                               "  for (int i = threadIdx.x; i < 64; i += blockDim.x) {\n"
-                               "    const float* row = in + blockIdx.x * d + i * 32;\n"
-                               "    for (int j = 0; j < 32; ++j)\n      tile[i][j] = row[j];\n  }\n"
-                               "  __syncthreads();\n"
-                               "  out[blockIdx.x * 256 + threadIdx.x] = tile[threadIdx.x % 64][threadIdx.x / 64];\n");
+  const Facts facts =
+      facts_of("  __shared__ float tile[64][33];\n"
+               "  for (int i = threadIdx.x; i < 64; i += blockDim.x) {\n"
+               "    const float* row = in + blockIdx.x * d + i * 32;\n"
+               "    for (int j = 0; j < 32; ++j)\n      tile[i][j] = row[j];\n  }\n"
+               "  __syncthreads();\n"
+               "  out[blockIdx.x * 256 + threadIdx.x] = tile[threadIdx.x % 64][threadIdx.x / 64];\n");
   const Outcome outcome = apply_rule("collapse-loops", facts);
   same_at_zero_and_another_at_two(facts, outcome);
 }
 
 TEST(CollapseLoops, OfTheWholeGrid) {
-  const Facts facts =
-      facts_of("  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < rows; i += gridDim.x * blockDim.x)\n"
-               "    for (int j = 0; j < d; ++j)\n      out[i * d + j] = in[i * d + j] * w[j];\n");
+  const Facts facts = facts_of(
+      "  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < rows; i += gridDim.x * blockDim.x)\n"
+      "    for (int j = 0; j < d; ++j)\n      out[i * d + j] = in[i * d + j] * w[j];\n");
   const Outcome outcome = apply_rule("collapse-loops", facts);
   same_at_zero_and_another_at_two(facts, outcome);
 }
 
 TEST(CollapseLoops, InPlaceOnBuffersThatMayBeOne) {
-  const Facts facts =
-      facts_of(tile("      out[i * d + j] = 2.0f * in[i * d + j];\n", "", ""), may_be_one);
+  const Facts facts = facts_of(tile("      out[i * d + j] = 2.0f * in[i * d + j];\n", "", ""), may_be_one);
   const Outcome outcome = apply_rule("collapse-loops", facts);
   same_at_zero_and_another_at_two(facts, outcome);
 }
@@ -109,8 +119,8 @@ TEST_P(NotCollapsed, IsRefused) {
   check(GetParam());
 }
 
-Row refused(const char* name, const std::string& body, const char* reason, const char* parameters = restricted,
-            const std::string& before = "") {
+Row refused(const char* name, const std::string& body, const char* reason,
+            const char* parameters = restricted, const std::string& before = "") {
   return Row{name, "collapse-loops", facts_of(body, parameters, before), "", reason};
 }
 
@@ -120,31 +130,37 @@ const std::string into_tile = "      tile[i * d + j] = in[i * d + j];\n";
 INSTANTIATE_TEST_SUITE_P(
     CollapseLoops, NotCollapsed,
     ::testing::Values(
-        refused("RowsThatOverlap", tile("      out[i * d + 2 * j] = in[j];\n", "", ""), "two rounds may store"),
+        refused("RowsThatOverlap", tile("      out[i * d + 2 * j] = in[j];\n", "", ""),
+                "two rounds may store"),
         refused("OnePlaceForARow", tile("      out[i] = in[i * d + j];\n", "", ""), "two rounds may store"),
         refused("AnIndexFromMemory", tile("      out[(int)in[i * d + j]] = w[j];\n", "", ""),
                 "two rounds may store"),
         refused("RowsShorterThanTheInnerLoop", tile("      out[i * (d - 1) + j] = in[j];\n", "", ""),
                 "two rounds may store"),
-        refused("ASumOverTheRow", tile("      sum += in[i * d + j];\n      out[i * d + j] = sum;\n",
-                                       "    float sum = 0;\n", ""),
+        refused("ASumOverTheRow",
+                tile("      sum += in[i * d + j];\n      out[i * d + j] = sum;\n", "    float sum = 0;\n",
+                     ""),
                 "does more than its inner loop"),
-        refused("ASumOverAll", tile("      sum += in[i * d + j];\n      out[i * d + j] = sum;\n", "",
-                                    "  float sum = 0;\n"),
+        refused("ASumOverAll",
+                tile("      sum += in[i * d + j];\n      out[i * d + j] = sum;\n", "", "  float sum = 0;\n"),
                 "may be another one in another thread"),
-        refused("WhatAThreadHas", tile("      out[i * d + j] = mine;\n", "", "  const float mine = in[threadIdx.x];\n"),
+        refused("WhatAThreadHas",
+                tile("      out[i * d + j] = mine;\n", "", "  const float mine = in[threadIdx.x];\n"),
                 "may be another one in another thread"),
-        refused("TheThreadItself", tile("      out[i * d + j] = threadIdx.x;\n", "", ""), "names threadIdx.x"),
+        refused("TheThreadItself", tile("      out[i * d + j] = threadIdx.x;\n", "", ""),
+                "names threadIdx.x"),
         refused("AShuffle", tile("      out[i * d + j] = __shfl_sync(~0u, in[j], 0);\n", "", ""),
                 "may depend on the thread"),
-        refused("ALane", tile("      out[i * d + j] = lane();\n", "", ""), "may depend on the thread", restricted,
-                "__device__ int lane() { return threadIdx.x % 32; }\n"),
-        refused("AStoreBehindTheInnerLoop",
-                std::string("  ") + of_block +
-                    " {\n    for (int j = 0; j < d; ++j)\n      out[i * d + j] = in[j];\n    out[i] = 0;\n  }\n",
-                "no loop that is dealt out"),
+        refused("ALane", tile("      out[i * d + j] = lane();\n", "", ""), "may depend on the thread",
+                restricted, "__device__ int lane() { return threadIdx.x % 32; }\n"),
+        refused(
+            "AStoreBehindTheInnerLoop",
+            std::string("  ") + of_block +
+                " {\n    for (int j = 0; j < d; ++j)\n      out[i * d + j] = in[j];\n    out[i] = 0;\n  }\n",
+            "no loop that is dealt out"),
         refused("ATriangle",
-                std::string("  ") + of_block + "\n    for (int j = 0; j < i; ++j)\n      out[i * d + j] = in[j];\n",
+                std::string("  ") + of_block +
+                    "\n    for (int j = 0; j < i; ++j)\n      out[i * d + j] = in[j];\n",
                 "no loop that is dealt out"),
         refused("RowsOfTheirOwnLength",
                 std::string("  ") + of_block +
@@ -154,21 +170,25 @@ INSTANTIATE_TEST_SUITE_P(
         refused("AnEndInTheMiddle",
                 tile("      if (in[i * d + j] < 0)\n        break;\n      out[i * d + j] = 1;\n", "", ""),
                 "may end the loop"),
-        refused("AnAtomicOperation", tile("      atomicAdd(out + i * d + j, in[j]);\n", "", ""), "orders memory"),
+        refused("AnAtomicOperation", tile("      atomicAdd(out + i * d + j, in[j]);\n", "", ""),
+                "orders memory"),
         refused("WhatAnotherRoundStores", tile("      out[i * d + j] = out[i * d + j + 1];\n", "", ""),
                 "may load what another one stores"),
-        refused("WhatMayBeWhatAnotherRoundStores", tile("      out[i * d + j] = in[i * d + j + 1];\n", "", ""),
+        refused("WhatMayBeWhatAnotherRoundStores",
+                tile("      out[i * d + j] = in[i * d + j + 1];\n", "", ""),
                 "may load what another one stores", may_be_one),
-        refused("WhatTheRowLoadedBefore", tile("      out[i * d + j] = first;\n",
-                                               "    const float first = out[i * d];\n", ""),
+        refused("WhatTheRowLoadedBefore",
+                tile("      out[i * d + j] = first;\n", "    const float first = out[i * d];\n", ""),
                 "may load what another one stores"),
         refused("ReadBehindItWithoutABarrier",
-                tile(into_tile, "", staged) + "  out[threadIdx.x] = tile[threadIdx.x];\n", "no barrier in between"),
+                tile(into_tile, "", staged) + "  out[threadIdx.x] = tile[threadIdx.x];\n",
+                "no barrier in between"),
         refused("ReadBehindABarrierOfAWarp",
                 tile(into_tile, "", staged) + "  __syncwarp();\n  out[threadIdx.x] = tile[threadIdx.x];\n",
                 "no barrier in between"),
         refused("WrittenBeforeItWithoutABarrier",
-                tile("      out[i * d + j] = tile[i];\n", "", std::string(staged) + "  tile[threadIdx.x] = in[lane];\n"),
+                tile("      out[i * d + j] = tile[i];\n", "",
+                     std::string(staged) + "  tile[threadIdx.x] = in[lane];\n"),
                 "no barrier in between"),
         refused("ReadBeforeItWithoutABarrier",
                 tile(into_tile, "", std::string(staged) + "  out[threadIdx.x] = tile[threadIdx.x];\n"),
@@ -177,15 +197,21 @@ INSTANTIATE_TEST_SUITE_P(
                 std::string(staged) + "  for (int t = 0; t < n; ++t) {\n    __syncthreads();\n" +
                     tile(into_tile, "", "") + "  }\n",
                 "not between two barriers"),
-        refused("ThreadsThatHaveLeft", tile("      out[i * d + j] = in[j];\n", "", "  if (threadIdx.x > 99)\n    return;\n"),
+        refused("ThreadsThatHaveLeft",
+                tile("      out[i * d + j] = in[j];\n", "", "  if (threadIdx.x > 99)\n    return;\n"),
                 "threads may have left"),
-        refused("BlocksThatShareWhatIsReadLater",
-                "  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < rows; i += gridDim.x * blockDim.x)\n"
-                "    for (int j = 0; j < d; ++j)\n      out[i * d + j] = in[i * d + j];\n"
-                "  __syncthreads();\n  out[n] = out[0];\n",
-                "no barrier in between"),
+        refused(
+            "BlocksThatShareWhatIsReadLater",
+            "  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < rows; i += gridDim.x * blockDim.x)\n"
+            "    for (int j = 0; j < d; ++j)\n      out[i * d + j] = in[i * d + j];\n"
+            "  __syncthreads();\n  out[n] = out[0];\n",
+            "no barrier in between"),
+        refused("VolatileMemory",
+                tile("      shown[i * d + j] = in[j];\n", "", "  volatile float* shown = out;\n"),
+                "volatile"),
         refused("AnAddressThatMoves",
-                tile("      *to++ = in[i * d + j];\n", "", "  float* to = out + threadIdx.x * d;\n"), " at line"),
+                tile("      *to++ = in[i * d + j];\n", "", "  float* to = out + threadIdx.x * d;\n"),
+                " at line"),
         refused("AHelperThatStores", tile("      put(out, i * d + j, in[j]);\n", "", ""), "may change memory",
                 restricted, "__device__ void put(float* p, int i, float v) { p[i] = v; }\n")),
     [](const auto& row) { return std::string(row.param.name); });
