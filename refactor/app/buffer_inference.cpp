@@ -262,15 +262,34 @@ Result<Traced> trace_with_counts(Candidate& raw, const Dimensions& base, TracedK
 }
 
 // Whether the runs leave a buffer untouched, or write nothing.
-bool is_silent(const Candidate& raw, const Traced& traced) {
+bool is_silent(const Candidate& raw, const std::vector<std::vector<Extent>>& runs) {
   bool writes = false, touches_all = true;
   for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
     if (!raw.arguments[i].is_buffer)
       continue;
-    writes |= std::ranges::any_of(traced.runs, [&](const auto& run) { return run[i].written; });
-    touches_all &= std::ranges::any_of(traced.runs, [&](const auto& run) { return run[i].elements > 0; });
+    writes |= std::ranges::any_of(runs, [&](const auto& run) { return run[i].written; });
+    touches_all &= std::ranges::any_of(runs, [&](const auto& run) { return run[i].elements > 0; });
   }
   return !writes || !touches_all;
+}
+
+// At small sizes a kernel may have nothing to do: traces from the smallest ones at which it writes and
+// touches every buffer, or else from those at which it does more of both than `silent` does at its own.
+// Nothing where there are none.
+Result<Traced> trace_at_larger_sizes(const Candidate& raw, const Inference& inference, const Dimensions& base,
+                                     const Traced& silent) {
+  Result<Traced> best = Error{};
+  std::size_t most_uses = uses(silent.runs.front());
+  for (const Dimensions& wanted : attempts(base)) {
+    auto traced = inference.trace(inference.with_blocks(wanted));
+    if (!traced.ok() || traced->runs.size() < 2 || uses(traced->runs.front()) <= most_uses)
+      continue;
+    most_uses = uses(traced->runs.front());
+    best = std::move(traced);
+    if (!is_silent(raw, {best->runs.front()}))
+      break;
+  }
+  return best;
 }
 
 // Integers that the kernel divides by are no zeros: traces with ones in one of the integer inputs, or in all
@@ -307,9 +326,13 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
   if (!traced.ok() && traced.error().sentence().find(DIVISION_BY_ZERO) != std::string::npos)
     if (auto with_ones = trace_with_ones(raw, base, kernel, notes); with_ones.ok())
       traced = std::move(with_ones);
-  if (traced.ok() && is_silent(raw, *traced))
-    if (auto with_counts = trace_with_counts(raw, base, kernel, *traced, notes); with_counts.ok())
-      traced = std::move(with_counts);
+  if (traced.ok() && is_silent(raw, traced->runs)) {
+    auto louder = trace_with_counts(raw, base, kernel, *traced, notes);
+    if (!louder.ok())
+      louder = trace_at_larger_sizes(raw, inference, base, *traced);
+    if (louder.ok())
+      traced = std::move(louder);
+  }
   if (!traced.ok())
     return Error{
         "cannot see the buffers of " + raw.kernel, traced.error().sentence(),

@@ -110,6 +110,18 @@ __global__ void k(unsigned char* x, const int* counts, int n) {
   EXPECT_EQ(raw.arguments[1].count.text(), "n");
 }
 
+TEST(BufferInference, SmallSizesAtWhichThereIsNothingToDo) {
+  EXPECT_EQ(size_of_x(candidate(R"(
+__global__ void k(unsigned char* x, int n, int d) {
+  const int chunks = d / 64;
+  for (int i = threadIdx.x; i < chunks * 64; i += blockDim.x) x[blockIdx.x * d + i] = 1;
+}
+)",
+                                "n", "64", {"n", "d"}),
+                      {{"n", 512}, {"d", 1024}}),
+            "d * n");
+}
+
 // At one column nothing shows that columns are a stride apart.
 TEST(BufferInference, ColumnsThatAreAStrideApart) {
   const auto folder = TemporaryFolder::create("stride");
