@@ -267,8 +267,10 @@ Status Flattener::run(const std::vector<unsigned>& empty) {
     if (!initialiser.ok()) {
       found.clear();
       auto placing = place_members(i, type, found);
-      if (!placing)
-        return refused(initialiser.error().why + ", and " + placing.error().why);
+      if (!placing) {
+        const std::string &by_list = initialiser.error().why, &by_bytes = placing.error().why;
+        return refused(by_list == by_bytes ? by_list : by_list + ", and " + by_bytes);
+      }
       placed = std::move(*placing);
     }
     if (name.empty() || found.empty()) {

@@ -1,6 +1,7 @@
 #include "refactor/knobs/thread_model.h"
 
 #include "refactor/knobs/carried_values.h"
+#include "refactor/knobs/strided_loop.h"
 
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/StmtCXX.h>
@@ -470,7 +471,7 @@ private:
       if (builtin == count_ || (reference && view_.atom_of(reference->getDecl()) == count_))
         model_.count_uses.push_back(leaf);
       // Data: what a load's address is made of is looked at there.
-      if (reference && reference->getType()->isRealFloatingType())
+      if (reference && (reference->getType()->isRealFloatingType() || names_data(reference)))
         return;
       if (is_dead(leaf) || !is_of_interest(view_.evaluate(leaf)))
         return;
@@ -479,6 +480,28 @@ private:
         return;
       check(top, view_.evaluate(top));
     });
+  }
+
+  // A whole number that comes from memory or from a function, not from the thread's own number.
+  bool names_data(const DeclRefExpr* reference) const {
+    const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
+    return variable && variable->isLocalVarDecl() && variable->hasInit() && !view_.is_modified(variable) &&
+           !variable->getType()->isPointerType() && !variable->getType()->isReferenceType() &&
+           is_data(variable->getInit());
+  }
+
+  bool is_data(const Expr* value) const {
+    value = value->IgnoreParenCasts();
+    if (const auto* choice = dyn_cast<ConditionalOperator>(value)) {
+      const auto is_arm = [&](const Expr* arm) {
+        return isa<IntegerLiteral>(arm->IgnoreParenCasts()) || is_data(arm);
+      };
+      return is_arm(choice->getTrueExpr()) && is_arm(choice->getFalseExpr());
+    }
+    const auto* unary = dyn_cast<UnaryOperator>(value);
+    const auto* call = dyn_cast<CallExpr>(value);
+    return isa<ArraySubscriptExpr>(value) || (unary && unary->getOpcode() == UO_Deref) ||
+           (call && !binary_parts(call) && !view_.returned_expression(call));
   }
 
   bool is_of_interest(const Polynomial& value) const {
@@ -594,8 +617,61 @@ private:
     }
     if (against.mentions(count_) || against.mentions(thread_) || halving_.count(against.text()))
       return;
+    if (const auto guard = thread_guard(comparison)) {
+      model_.guards.push_back(*guard);
+      return;
+    }
     // A loop's own counter in a tree reduction: thread < s.
     refuse(side->getBeginLoc(), thread_ + " is compared with a number that does not follow the block size");
+  }
+
+  // thread < n, n >= thread, thread == n - 1 and the like, of the thread's own number or its group's.
+  std::optional<ThreadGuard> thread_guard(const BinaryOperator* comparison) const {
+    const Polynomial left = view_.evaluate(comparison->getLHS());
+    const bool is_left = left.mentions(thread_);
+    const Expr* number = is_left ? comparison->getLHS() : comparison->getRHS();
+    const Expr* limit = is_left ? comparison->getRHS() : comparison->getLHS();
+    const Polynomial value = view_.evaluate(number), bound = view_.evaluate(limit);
+    const std::int64_t group = group_size(value).value_or(1);
+    if (value != Polynomial::atom(group == 1 ? thread_ : group_thread(thread_, group)) ||
+        !is_stable(view_, bound) || bound.mentions("Idx.") || bound.mentions("Dim."))
+      return std::nullopt;
+    const BinaryOperatorKind operation =
+        is_left ? comparison->getOpcode() : BinaryOperator::reverseComparisonOp(comparison->getOpcode());
+    return ThreadGuard{limit, operation == BO_LT || operation == BO_GE ? 0 : 1, group};
+  }
+
+  // Of the threads a size selects at most as many as it says are here, whatever the block size is.
+  bool is_guarded(const Stmt* statement) const {
+    const Stmt* child = statement;
+    for (const Stmt* above = view_.parent(child); above; child = above, above = view_.parent(above)) {
+      const Expr* condition = nullptr;
+      if (const auto* branch = dyn_cast<IfStmt>(above); branch && child == branch->getThen())
+        condition = branch->getCond();
+      else if (const auto* choice = dyn_cast<ConditionalOperator>(above);
+               choice && child == choice->getTrueExpr())
+        condition = choice->getCond();
+      else if (const auto* both = dyn_cast<BinaryOperator>(above);
+               both && both->getOpcode() == BO_LAnd && child == both->getRHS())
+        condition = both->getLHS();
+      if (condition && holds_guard(condition))
+        return true;
+    }
+    return false;
+  }
+
+  bool holds_guard(const Expr* condition) const {
+    const auto* binary = dyn_cast<BinaryOperator>(condition->IgnoreParenImpCasts());
+    if (!binary)
+      return false;
+    if (binary->getOpcode() == BO_LAnd)
+      return holds_guard(binary->getLHS()) || holds_guard(binary->getRHS());
+    if (!binary->isComparisonOp() || !thread_guard(binary))
+      return false;
+    const bool is_left = view_.evaluate(binary->getLHS()).mentions(thread_);
+    const BinaryOperatorKind operation =
+        is_left ? binary->getOpcode() : BinaryOperator::reverseComparisonOp(binary->getOpcode());
+    return operation == BO_LT || operation == BO_LE || operation == BO_EQ;
   }
 
   std::set<std::string> halving_;
@@ -628,6 +704,8 @@ private:
       return;
     }
     const auto share = share_of(value);
+    if (!value.mentions(count_) && is_guarded(expression))
+      return;
     if (on_chip) {
       if (!share && !group_size(value))
         return refuse(location, "shared memory is addressed by " + thread_ + " in a form that is not known");
@@ -636,7 +714,7 @@ private:
       if (subscript)
         check_extent(subscript, value);
       else
-        model_.dynamic_by_thread = true;
+        note_dynamic(value);
       return;
     }
     if (share && !share->spread.is_zero()) {
@@ -664,8 +742,13 @@ private:
       model_.most.push_back(static_cast<std::int64_t>(constant->getSize().getLimitedValue()) / *factor *
                             size);
     } else if (!isa_and_nonnull<DependentSizedArrayType>(array)) {
-      model_.dynamic_by_thread = true;
+      note_dynamic(index);
     }
+  }
+
+  void note_dynamic(const Polynomial& index) {
+    model_.dynamic_by_thread = true;
+    model_.only_by_group &= group_size(index).has_value();
   }
 
   static const Expr* condition_of(const Stmt* statement) {

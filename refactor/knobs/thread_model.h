@@ -15,6 +15,14 @@ struct ThreadAxis {
   std::string count = "blockDim.x";
 };
 
+// Threads that a size of the problem selects, one for each element: thread < n. Or what every thread of a
+// group has alike, group < n.
+struct ThreadGuard {
+  const clang::Expr* limit = nullptr; // known before the launch, if at all
+  std::int64_t more = 0;              // numbers that are told apart beyond it: 1 for thread == n
+  std::int64_t group = 1;             // threads of a number
+};
+
 // What a kernel needs of the block size when every thread's work is dealt out by it.
 struct ThreadModel {
   bool strided = false;       // a loop starts at the thread's index and steps by the number of threads
@@ -29,10 +37,14 @@ struct ThreadModel {
   bool block_in_addresses = false; // addresses depend on the block size other than through the thread's index
   bool free_grid = false;          // a loop steps by the whole grid: any number of blocks covers the work
   bool dynamic_by_thread = false;  // dynamic shared memory is addressed by threads or warps
+  bool only_by_group = true;       // by warps alone: fewer of them use less of it
   std::vector<const clang::Expr*> count_uses; // reads of the number of threads, as written
   // Why another number of threads in all would run past the end: an index that no bound is held against.
   // Empty where every index has one. The same number of threads in other blocks computes the same either way.
   std::string unguarded;
+  // The threads must be enough for each, in the raw launch too: it is then the same elements that have a
+  // thread.
+  std::vector<ThreadGuard> guards;
   // What rounds cover without a bound on the index: nothing may be left over.
   std::vector<WholeRounds> whole_rounds;
   std::string evidence; // where the work is dealt out: "line 20"
@@ -51,7 +63,7 @@ struct ThreadRefusal {
 //  bound, or whose rounds are counted by a quotient (whole_rounds),
 //  - a lane or warp number (thread % G, thread / G) used on shared memory, in comparisons, or as one of the
 //  above,
-//  - a comparison that selects threads (thread == 0, warp < number of warps),
+//  - a comparison that selects threads (thread == 0, warp < number of warps, thread < n),
 // the number of threads appears in steps, bounds, reductions and on-chip addresses only, and no value that
 // one round of a stepped loop leaves to the next shows in what a round stores. `launcher_varies`: the raw
 // launcher already uses several block sizes, so that addresses may depend on it. The analysis is of the

@@ -6,6 +6,7 @@
 #include <clang/Basic/SourceManager.h>
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <set>
 
 namespace lathe::refactor {
@@ -63,7 +64,8 @@ LaunchBounds launch_bounds_of(const KernelView& view) {
 }
 
 std::optional<std::string> follow_block(const BlockKnob& block, const ThreadModel& model,
-                                        const Candidate& candidate, LaunchGeometry& launch) {
+                                        const Candidate& candidate, LaunchGeometry& launch,
+                                        std::vector<Condition>& conditions) {
   const auto axis = static_cast<std::size_t>(block.axis);
   const auto constant = constant_of(block.raw);
   launch.block[axis] = make_expression(block.text);
@@ -110,9 +112,15 @@ std::optional<std::string> follow_block(const BlockKnob& block, const ThreadMode
                                           "), " + std::to_string(*constant) + "))");
     ++in_shared;
   }
-  if (model.dynamic_by_thread && in_shared == 0 && shared_constant != 0)
+  if (model.dynamic_by_thread && in_shared == 0 && shared_constant != 0) {
+    if (model.only_by_group && constant) {
+      conditions.push_back(make_condition(block.name + " <= " + std::to_string(*constant),
+                                          "dynamic shared memory has room for the launcher's warps"));
+      return std::nullopt;
+    }
     return "dynamic shared memory is addressed by the thread, but its size " +
            candidate.launch.shared_bytes.text() + " does not show how it follows the block size";
+  }
   return std::nullopt;
 }
 
@@ -122,9 +130,11 @@ std::optional<std::string> fit_grid(const BlockKnob& block, const ThreadModel& m
   std::string reason = model.unguarded;
   if (reason.empty()) {
     LaunchGeometry followed = launch;
-    const auto refused = follow_block(block, model, candidate, followed);
+    std::vector<Condition> under;
+    const auto refused = follow_block(block, model, candidate, followed, under);
     if (!refused) {
       launch = followed;
+      conditions.insert(conditions.end(), under.begin(), under.end());
       return std::nullopt;
     }
     reason = *refused;
@@ -248,6 +258,30 @@ void add_block_conditions(const BlockKnob& block, const ThreadModel& model, bool
     if (most < 1024)
       add(block.name + " <= " + std::to_string(most), "a shared array has room for " + std::to_string(most));
   }
+}
+
+std::optional<std::string> keep_guarded_threads(const KernelView& view, const LaunchFacts& facts,
+                                                const ThreadModel& model, const BlockKnob& block,
+                                                bool zero_is_raw, std::vector<Condition>& conditions) {
+  const std::string raw = constant_of(block.raw) ? block.raw.text() : "(" + block.raw.text() + ")",
+                    unless_raw = block.name + " == " + (zero_is_raw ? "0" : raw) + " || ";
+  for (const ThreadGuard& guard : model.guards) {
+    const auto limit = launch_expression(view, guard.limit, facts);
+    if (!limit)
+      return "threads are compared at " + view.at_line(guard.limit->getBeginLoc()) +
+             " with a number that is not known before the launch";
+    std::string least = *limit;
+    if (guard.more > 0)
+      least = fmt::format("({}) + {}", least, guard.more);
+    if (guard.group > 1)
+      least = fmt::format("({}) * {}", least, guard.group);
+    least = canonical(make_expression(least));
+    conditions.push_back(
+        make_condition(unless_raw + "(" + least + " <= " + block.name + " && " + least + " <= " + raw + ")",
+                       "each of the numbers that threads are compared with at " +
+                           view.at_line(guard.limit->getBeginLoc()) + " has a thread of its own"));
+  }
+  return std::nullopt;
 }
 
 std::vector<std::int64_t> block_values(const Candidate& candidate, int axis, std::optional<std::int64_t> raw,

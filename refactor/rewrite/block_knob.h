@@ -3,6 +3,7 @@
 #pragma once
 
 #include "refactor/knobs/thread_model.h"
+#include "refactor/rewrite/launch_facts.h"
 #include "refactor/rewrite/rule_support.h"
 
 namespace lathe::refactor {
@@ -15,9 +16,10 @@ struct BlockKnob {
 };
 
 // Puts the knob into block, grid and shared memory. A reason when the grid or the shared memory would have to
-// follow and does not show how.
+// follow and does not show how; where it is enough for what warps leave there, a condition.
 std::optional<std::string> follow_block(const BlockKnob& block, const ThreadModel& model,
-                                        const Candidate& candidate, LaunchGeometry& launch);
+                                        const Candidate& candidate, LaunchGeometry& launch,
+                                        std::vector<Condition>& conditions);
 
 // follow_block() where every index is compared with a bound and the grid shows how it follows; otherwise the
 // blocks have exactly the threads of the launcher's blocks, which a condition says.
@@ -38,6 +40,12 @@ std::optional<std::string> follow_cub(const KernelView& view, const std::string&
 
 void add_block_conditions(const BlockKnob& block, const ThreadModel& model, bool zero_is_raw,
                           std::vector<Condition>& conditions);
+
+// Adds that there are threads enough for every size that they are compared with, or a reason where a size is
+// not known before the launch.
+std::optional<std::string> keep_guarded_threads(const KernelView& view, const LaunchFacts& facts,
+                                                const ThreadModel& model, const BlockKnob& block,
+                                                bool zero_is_raw, std::vector<Condition>& conditions);
 
 // Candidate sizes along an axis; 0 ("as the launcher") first when `with_zero`.
 std::vector<std::int64_t> block_values(const Candidate& candidate, int axis, std::optional<std::int64_t> raw,

@@ -109,6 +109,11 @@ std::variant<std::string, Proposal> as_block(ParsedSource& source, const KernelI
       reason = *problem;
       continue;
     }
+    if (auto problem = keep_guarded_threads(view, launch_facts_of(kernel, candidate), model, block, false,
+                                            proposal.conditions)) {
+      reason = *problem;
+      continue;
+    }
     keep_branches(view, thread_axis.count, constant, value, proposal.conditions);
     proposal.conditions.push_back(make_condition(block_threads(launch) + " <= device.max_threads_per_block",
                                                  "a block has no more threads than the device allows"));

@@ -102,6 +102,8 @@ private:
     if (auto reason =
             keep_rounds_whole(view, facts, model.whole_rounds, knob_name + " == 0 || ", proposal.conditions))
       return *reason;
+    if (auto reason = keep_guarded_threads(view, facts, model, block, true, proposal.conditions))
+      return *reason;
     proposal.knobs.push_back(make_knob(knob_name, KnobKind::block, "unsigned",
                                        block_values(candidate, axis, constant, true), "0",
                                        "blockDim." + letter + " deals the work out at " + model.evidence +

@@ -81,6 +81,9 @@ public:
       return Refusal{model.unguarded};
     if (!model.whole_rounds.empty())
       return Refusal{"a loop's rounds are counted by a quotient, so that more threads would leave some over"};
+    if (!model.guards.empty())
+      return Refusal{"threads are compared with a size at " +
+                     view.at_line(model.guards.front().limit->getBeginLoc())};
     if (!model.grid_axes.empty() || !model.strided)
       return Refusal{"the index spans blocks already: another grid does the same"};
 

@@ -58,9 +58,9 @@ __device__ __forceinline__ int warp_exclusive_scan(int value, unsigned mask = 0x
   return value - original;
 }
 
-template <typename Index, int UNROLL, int UNROLL_2, int STORE_CACHE, int MIN_BLOCKS, int32_t FIXED_BLOCK_SIZE, size_t FIXED_NUMEL>
+template <typename Index, unsigned BLOCK, int UNROLL, int UNROLL_2, int STORE_CACHE, int MIN_BLOCKS, int32_t FIXED_BLOCK_SIZE, size_t FIXED_NUMEL>
 __global__ void
-__launch_bounds__(MIN_BLOCKS == 0 ? 0 : 1024, MIN_BLOCKS) moe_align_block_size_kernel(const Index* __restrict__ topk_ids, int32_t* __restrict__ sorted_token_ids,
+__launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 1024 : BLOCK), MIN_BLOCKS) moe_align_block_size_kernel(const Index* __restrict__ topk_ids, int32_t* __restrict__ sorted_token_ids,
                             int32_t* __restrict__ expert_of_block, int32_t* __restrict__ total_slots,
                             const int32_t num_experts, const int32_t block_size, const size_t numel,
                             int32_t* __restrict__ cumsum, const bool pad_sorted_token_ids,
@@ -72,7 +72,7 @@ __launch_bounds__(MIN_BLOCKS == 0 ? 0 : 1024, MIN_BLOCKS) moe_align_block_size_k
   int32_t* warp_sums = scanned + scan_size;    // [32]
   __shared__ int32_t slots;
   const size_t thread = threadIdx.x;
-  const size_t stride = blockDim.x;
+  const size_t stride = (BLOCK == 0 ? blockDim.x : BLOCK);
 
   if (thread < num_experts)
     counts[thread] = 0;
