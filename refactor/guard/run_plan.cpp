@@ -1,5 +1,7 @@
 #include "refactor/guard/run_plan.h"
 
+#include "refactor/guard/condition_edges.h"
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -77,7 +79,8 @@ bool RunPlan::add_sampled(const Configuration& configuration) {
 // For each dimension a size at which it is as small as the configuration admits, the others as in its first
 // size, and one at which all of them are: the boundary of each tile from below. And one at which it is as
 // large as can be, with two of everything else where that is admitted, or one: what lies behind a thread's or
-// a block's first round, of one row and of the next.
+// a block's first round, of one row and of the next. And those at which a condition over knobs and sizes just
+// still holds.
 void RunPlan::add_extremes(const Configuration& configuration) {
   const auto first = std::ranges::find_if(tasks_, [&](const Task& task) {
     return task.configuration.knobs == configuration.knobs &&
@@ -102,6 +105,8 @@ void RunPlan::add_extremes(const Configuration& configuration) {
     if (wanted.size() < MOST)
       wanted.push_back({least});
   }
+  for (auto& edge : edge_shapes(subject_, configuration, *first->shape->workload, limits_, MOST))
+    wanted.push_back({std::move(edge)});
   // Many rows of the least length may take too long where one of them does not.
   if (auto shape = shape_of(subject_, configuration, ones, limits_))
     wanted.push_back({std::move(shape)});

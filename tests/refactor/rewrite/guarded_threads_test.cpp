@@ -1,5 +1,5 @@
-// Threads that a size of the problem selects: the block size becomes a knob under the condition that each element
-// has a thread, and stays as it is where what the size says is not known.
+// Threads that a size of the problem selects: the block size becomes a knob under the condition that each
+// element has a thread, and stays as it is where what the size says is not known.
 #include "tests/refactor/rewrite/kernels_for_rules.h"
 
 #include <gtest/gtest.h>
@@ -7,15 +7,17 @@
 namespace lathe::refactor::testing {
 namespace {
 
-// A histogram of a row of `d` elements over `n` bins; what stands in front of and behind the count can be exchanged.
+// A histogram of a row of `d` elements over `n` bins; what stands in front of and behind the count can be
+// exchanged.
 Facts bins(const std::string& before, const std::string& behind, const std::string& helpers = "") {
-  Facts facts = plain(kernel("  extern __shared__ int counts[];\n  const unsigned thread = threadIdx.x;\n" + before +
-                                 "  __syncthreads();\n"
-                                 "  for (int i = thread; i < d; i += blockDim.x)\n    atomicAdd(&counts[in[i]], 1);\n"
-                                 "  __syncthreads();\n" +
-                                 behind,
-                             helpers, "int* out, const int* in, int n, int d"),
-                      {"512"}, {"1"});
+  Facts facts =
+      plain(kernel("  extern __shared__ int counts[];\n  const unsigned thread = threadIdx.x;\n" + before +
+                       "  __syncthreads();\n"
+                       "  for (int i = thread; i < d; i += blockDim.x)\n    atomicAdd(&counts[in[i]], 1);\n"
+                       "  __syncthreads();\n" +
+                       behind,
+                   helpers, "int* out, const int* in, int n, int d"),
+            {"512"}, {"1"});
   facts.shared = "n * 4";
   return facts;
 }
@@ -32,9 +34,10 @@ TEST(GuardedThreads, EveryElementHasAThreadInBothLaunches) {
 }
 
 TEST(GuardedThreads, TheLastOneAndThoseBehindIt) {
-  const Outcome outcome = apply_rule(
-      "expose-block-size", bins(cleared, written + "  if (thread == n)\n    out[thread] = 1;\n"
-                                                   "  if (thread > n && thread <= n + 3)\n    out[thread] = 2;\n"));
+  const Outcome outcome =
+      apply_rule("expose-block-size",
+                 bins(cleared, written + "  if (thread == n)\n    out[thread] = 1;\n"
+                                         "  if (thread > n && thread <= n + 3)\n    out[thread] = 2;\n"));
   ASSERT_NE(outcome.knob("BLOCK"), nullptr) << outcome.report.detail;
   EXPECT_TRUE(outcome.has_condition("n + 1 <= BLOCK"));
   EXPECT_TRUE(outcome.has_condition("(n + 3) + 1 <= BLOCK"));
@@ -65,12 +68,13 @@ TEST(GuardedThreads, NumbersThatMemoryAndFunctionsGive) {
 }
 
 TEST(GuardedThreads, AConstantOfTheLauncher) {
-  Facts facts = plain("constexpr int THREADS = 512;\n" +
-                          kernel("  __shared__ int counts[1024];\n  if (threadIdx.x < n)\n"
-                                 "    counts[threadIdx.x] = 0;\n  __syncthreads();\n"
-                                 "  for (int i = threadIdx.x; i < d; i += THREADS)\n    out[i] = counts[in[i]];\n",
-                                 "", "int* out, const int* in, int n, int d"),
-                      {"THREADS"}, {"1"});
+  Facts facts =
+      plain("constexpr int THREADS = 512;\n" +
+                kernel("  __shared__ int counts[1024];\n  if (threadIdx.x < n)\n"
+                       "    counts[threadIdx.x] = 0;\n  __syncthreads();\n"
+                       "  for (int i = threadIdx.x; i < d; i += THREADS)\n    out[i] = counts[in[i]];\n",
+                       "", "int* out, const int* in, int n, int d"),
+            {"THREADS"}, {"1"});
   facts.block = {"512"};
   const Outcome outcome = apply_rule("expose-constant", facts);
   ASSERT_NE(outcome.knob("THREADS"), nullptr) << outcome.report.detail;
@@ -94,7 +98,8 @@ INSTANTIATE_TEST_SUITE_P(
         refused("AStoreInTheOtherBranch", cleared,
                 "  if (thread < n)\n    out[thread] = 1;\n  else\n    out[thread] = 2;\n", "addressed"),
         refused("EitherOfTwo", cleared, "  if (thread < n || d == 3)\n    out[thread] = 1;\n", "addressed"),
-        refused("ASizeFromMemory", cleared, "  const int last = in[0];\n  if (thread < last)\n    out[thread] = 1;\n",
+        refused("ASizeFromMemory", cleared,
+                "  const int last = in[0];\n  if (thread < last)\n    out[thread] = 1;\n",
                 "does not follow the block size"),
         refused("ASizeThatChanges", cleared,
                 "  int left = n;\n  left -= 3;\n  if (thread < left)\n    out[thread] = 1;\n",

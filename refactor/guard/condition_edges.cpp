@@ -1,0 +1,86 @@
+#include "refactor/guard/condition_edges.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+namespace lathe::refactor {
+namespace {
+
+constexpr std::int64_t LARGEST = std::int64_t{1} << 24; // of a dimension that is looked at
+
+class Edges {
+public:
+  Edges(const Configuration& configuration, const Workload& base)
+      : knobs_(configuration.knobs), spec_(*base.spec), base_(base) {}
+
+  // The largest size for which the condition holds, from the base's own on; nothing where it holds for all.
+  std::optional<std::int64_t> last(const Condition& condition, const std::string& dimension) const {
+    std::int64_t within = base_.problem.dimensions.at(dimension);
+    if (!holds(condition, dimension, within))
+      return std::nullopt;
+    std::int64_t beyond = within;
+    while (beyond <= LARGEST && holds(condition, dimension, beyond)) {
+      within = beyond;
+      beyond *= 2;
+    }
+    if (beyond > LARGEST)
+      return std::nullopt;
+    while (beyond - within > 1) {
+      const std::int64_t middle = within + (beyond - within) / 2;
+      (holds(condition, dimension, middle) ? within : beyond) = middle;
+    }
+    return within;
+  }
+
+  bool is_knob(const std::string& name) const {
+    return std::ranges::find(spec_.knobs, name, &Knob::name) != spec_.knobs.end();
+  }
+
+private:
+  const KnobValues& knobs_;
+  const TuningSpec& spec_;
+  const Workload& base_;
+
+  bool holds(const Condition& condition, const std::string& dimension, std::int64_t size) const {
+    const auto value = condition.expression.evaluate_condition([&](std::string_view name) -> std::optional<Value> {
+      if (name == dimension)
+        return Value{size};
+      for (std::size_t i = 0; i < spec_.knobs.size() && i < knobs_.size(); ++i)
+        if (spec_.knobs[i].name == name)
+          return knobs_[i];
+      return base_.lookup(name);
+    });
+    return value.ok() && *value;
+  }
+};
+
+} // namespace
+
+std::vector<std::shared_ptr<const Workload>> edge_shapes(const JudgedPair& subject,
+                                                         const Configuration& configuration,
+                                                         const Workload& base, const ShapeLimits& limits,
+                                                         std::size_t most) {
+  const Edges edges(configuration, base);
+  std::vector<std::shared_ptr<const Workload>> shapes;
+  std::set<std::pair<std::string, std::int64_t>> known;
+  for (const Condition& condition : base.spec->conditions) {
+    const std::vector<std::string>& names = condition.expression.names();
+    if (std::ranges::none_of(names, [&](const std::string& name) { return edges.is_knob(name); }))
+      continue;
+    for (const std::string& name : names) {
+      if (shapes.size() == most)
+        return shapes;
+      const auto size = base.problem.dimensions.contains(name) ? edges.last(condition, name) : std::nullopt;
+      if (!size || !known.emplace(name, *size).second)
+        continue;
+      Problem problem = base.problem;
+      problem.dimensions[name] = *size;
+      if (auto shape = shape_of(subject, configuration, problem, limits))
+        shapes.push_back(std::move(shape));
+    }
+  }
+  return shapes;
+}
+
+} // namespace lathe::refactor
