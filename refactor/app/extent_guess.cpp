@@ -114,24 +114,26 @@ public:
     return reduced(term);
   }
 
-  // A multiple of the least of two dimensions, that goes through all runs: neither alone changes it where
-  // they are equal, both together do.
-  std::optional<std::string> least() const {
+  // The least of two dimensions, or the greater, times a product of powers, that goes through all runs. Where
+  // the two are equal, neither alone changes their least; each alone does as much to the greater as both.
+  std::optional<std::string> least_or_greatest() const {
     for (std::size_t i = 0; i < names_.size(); ++i)
-      for (std::size_t j = i + 1; j < names_.size(); ++j) {
-        const auto at = [&](std::size_t run) {
-          return std::min(sizes_[run].at(names_[i]), sizes_[run].at(names_[j]));
-        };
-        const std::int64_t factor = at(0) > 0 ? touched_.front() / at(0) : 0;
-        bool fits = factor > 0, varies = false;
-        for (std::size_t run = 0; run < sizes_.size(); ++run) {
-          fits &= touched_[run] == factor * at(run);
-          varies |= touched_[run] != touched_.front();
+      for (std::size_t j = i + 1; j < names_.size(); ++j)
+        for (const bool is_least : {true, false}) {
+          std::vector<std::int64_t> rest;
+          for (std::size_t run = 0; run < sizes_.size(); ++run) {
+            const auto [least, greatest] = std::minmax(sizes_[run].at(names_[i]), sizes_[run].at(names_[j]));
+            const std::int64_t size = is_least ? least : greatest;
+            if (size > 0 && touched_[run] % size == 0)
+              rest.push_back(touched_[run] / size);
+          }
+          const auto term = rest.size() == sizes_.size() ? Fit(sizes_, rest).powers() : std::nullopt;
+          if (!term || term->numerator <= 0 || term->denominator != 1)
+            continue;
+          const bool is_alone = term->dimensions.empty() && term->numerator == 1;
+          return fmt::format("{}{}({}, {})", is_alone ? "" : term->text() + " * ", is_least ? "min" : "max",
+                             names_[i], names_[j]);
         }
-        if (fits && varies)
-          return fmt::format("{}min({}, {})", factor == 1 ? "" : std::to_string(factor) + " * ", names_[i],
-                             names_[j]);
-      }
     return std::nullopt;
   }
 
@@ -246,8 +248,8 @@ ExtentGuess guess_extent(const std::vector<Sizes>& sizes, const std::vector<std:
     }
     return {positive + negative, "seen in traced runs"};
   }
-  if (const auto least = fit.least())
-    return {*least, "seen in traced runs"};
+  if (const auto extreme = fit.least_or_greatest())
+    return {*extreme, "seen in traced runs"};
   return {fit.bound().text(), "guessed: room for all traced runs, though they do not grow evenly"};
 }
 

@@ -22,7 +22,8 @@ struct ExtentGuess {
 //  stencil
 //    touches nx * ny - 1 elements of nx * ny.
 //  - What follows the grid rather than the sizes is a multiple of the grid.
-//  - What two equal dimensions change only together is a multiple of the least of them.
+//  - What two equal dimensions change only together is a product with the least of them; what either changes
+//    as much as both, with the greater.
 //  - Anything else is bounded by the smallest product that has room for all runs.
 ExtentGuess guess_extent(const std::vector<std::map<std::string, std::int64_t>>& sizes,
                          const std::vector<std::int64_t>& touched,

@@ -53,6 +53,18 @@ TEST(ExtentGuess, TheLeastOfTwoSizes) {
             "4 * min(count, room)");
 }
 
+TEST(ExtentGuess, TheGreaterOfTwoSizes) {
+  EXPECT_EQ(guess({{"columns", 32}, {"rotated", 32}, {"rows", 8}},
+                  [](const Sizes& s) { return std::max(s.at("columns"), s.at("rotated")); })
+                .count,
+            "max(columns, rotated)");
+  EXPECT_EQ(
+      guess({{"columns", 32}, {"rotated", 32}, {"rows", 8}},
+            [](const Sizes& s) { return 2 * s.at("rows") * std::max(s.at("columns"), s.at("rotated")); })
+          .count,
+      "2 * rows * max(columns, rotated)");
+}
+
 TEST(ExtentGuess, StencilTouchesLessThanThePlane) {
   EXPECT_EQ(guess(plane, [](const Sizes& s) { return s.at("nx") * s.at("ny") - 1; }).count, "nx * ny");
   EXPECT_EQ(guess(plane, [](const Sizes& s) { return s.at("nx") * (s.at("ny") - 1) - 1; }).count, "nx * ny");
