@@ -318,6 +318,10 @@ HostValue HostReader::kept_in(const VarDecl* variable, HostValue value,
       others_ && parsed.ok() && !std::ranges::all_of(parsed->names(), is_fresh))
     return value;
   const bool is_one = fresh.size() == 1 && value.text == queries_[fresh[0]];
+  // `int ld = x.stride(0)` keeps the name that says what it is.
+  if (is_one && fresh[0].find("_stride[") != std::string::npos &&
+      StringRef(variable->getName()).lower().find("stride") == std::string::npos)
+    return value;
   const bool is_asked =
       std::ranges::any_of(fresh, [&](const std::string& key) { return asked_.contains(queries_[key]); });
   queries_ = queries;

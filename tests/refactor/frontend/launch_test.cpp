@@ -787,5 +787,21 @@ void launch(torch::Tensor x, torch::Tensor y) {
   EXPECT_EQ(given.at("y.sizes[0]"), "y_numel");
 }
 
+TEST(Launch, AStrideOfATensorIsNamedAsOne) {
+  const auto sites = launches(R"(
+#include <torch/extension.h>
+__global__ void k(const float* x, float* y, int rows, int columns, int ldx, int ldy) {}
+void launch(torch::Tensor x, torch::Tensor y) {
+  const int rows = x.size(0), columns = x.size(1);
+  const int ldx = x.stride(0), y_row_stride = y.strides()[0];
+  k<<<rows, 128>>>(x.data_ptr<float>(), y.data_ptr<float>(), rows, columns, ldx, y_row_stride);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(sites[0].arguments.at("columns"), "columns");
+  EXPECT_EQ(sites[0].arguments.at("ldx"), "x_stride_0");
+  EXPECT_EQ(sites[0].arguments.at("ldy"), "y_row_stride");
+}
+
 } // namespace
 } // namespace lathe::refactor
