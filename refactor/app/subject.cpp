@@ -4,6 +4,7 @@
 #include "refactor/app/launched_kernel.h"
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/offset_fill.h"
+#include "refactor/app/raw_candidate_strides.h"
 #include "refactor/app/runnable_problems.h"
 #include "refactor/app/usual_launch.h"
 #include "refactor/app/usual_problems.h"
@@ -188,6 +189,25 @@ Status size_buffers(Subject& subject, const ParseOptions& options) {
   return Done{};
 }
 
+// Strides of tensors that nobody gives follow from the other sizes.
+void set_strides(Subject& subject) {
+  const std::vector<Problem>& given = subject.facts.problems;
+  std::vector<std::string> strides = tensor_strides(subject.raw);
+  std::erase_if(strides, [&](const std::string& name) {
+    return subject.own_sizes.contains(name) || std::ranges::any_of(given, [&](const Problem& problem) {
+             return problem.dimensions.contains(name);
+           });
+  });
+  if (strides.empty())
+    return;
+  std::vector<std::string> said_later;
+  const std::vector<Problem> problems =
+      given.empty() ? usual_problems(without_dimensions(subject.raw, strides), subject.own_sizes,
+                                     subject.architecture, said_later)
+                    : given;
+  take_as_contiguous(subject.raw, strides, smallest_with_few(problems), subject.architecture, subject.notes);
+}
+
 Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source) {
   Subject subject;
   LATHE_TRY(KernelInfo kernel, launched_kernel(request, source, subject.notes));
@@ -239,6 +259,7 @@ Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& sou
 
 Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& source) {
   LATHE_TRY(Subject subject, extract_subject(request, source));
+  set_strides(subject);
   subject.guessed_problems = subject.facts.problems.empty();
   if (subject.guessed_problems)
     subject.facts.problems =
