@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <regex>
@@ -22,7 +23,8 @@ std::optional<Words> words_beside_stride(const std::string& name) {
   Words words{""};
   for (std::size_t i = 0; i < name.size(); ++i) {
     const auto letter = static_cast<unsigned char>(name[i]);
-    const bool is_hump = i > 0 && std::isupper(letter) && std::islower(static_cast<unsigned char>(name[i - 1]));
+    const bool is_hump =
+        i > 0 && std::isupper(letter) && std::islower(static_cast<unsigned char>(name[i - 1]));
     if (name[i] == '_' || is_hump)
       words.emplace_back();
     if (name[i] != '_')
@@ -51,9 +53,8 @@ const std::set<std::string> OF_LOOPS_AND_WINDOWS{"loop", "grid", "thread",   "th
 // Axes along which a window moves; a tensor has them too, beside others.
 const std::set<std::string> OF_IMAGES{"h", "w", "d", "x", "y", "z", "t", "height", "width", "depth"};
 // Axes that tensors have and images have not.
-const std::set<std::string> OF_TENSORS{"b",   "bs",  "bz",   "batch", "n",     "s",       "seq",
-                                       "l",   "len", "c",    "ch",    "token", "channel", "head",
-                                       "row", "col", "heads"};
+const std::set<std::string> OF_TENSORS{"b", "bs", "bz",    "batch",   "n",    "s",   "seq", "l",    "len",
+                                       "c", "ch", "token", "channel", "head", "row", "col", "heads"};
 
 // Whether the kernel's text multiplies with the name, and does not step by it: a row's length, not a loop's
 // stride.
@@ -124,36 +125,27 @@ public:
   std::map<std::string, std::string> find() {
     if (!kernel_.compile().ok())
       return {};
-    auto growth = grow();
-    if (!growth.ok() && leave_those_that_are_needed())
-      growth = grow();
-    if (!growth.ok())
-      return {};
-    see_what_follows(*growth);
-    while (growth.ok()) {
-      const std::vector<std::string> innermost = next();
-      std::map<std::string, std::string> found;
+    see_what_follows();
+    if (followers_.empty() && leave_those_that_are_needed())
+      see_what_follows();
+    for (std::vector<std::string> innermost = next(); !innermost.empty(); innermost = next()) {
+      set();
+      const auto growth = trace_growth_at(traced_, sizes_, kernel_);
+      if (!growth.ok() || !is_telling(*growth))
+        break;
       for (const std::string& stride : innermost)
         if (const auto value = step(stride, *growth))
-          found[stride] = *value;
+          known_[stride] = *value;
         else
           followers_.erase(stride);
-      if (innermost.empty())
-        break;
-      if (found.empty())
-        continue;
-      known_.insert(found.begin(), found.end());
-      growth = grow();
-      for (const auto& [stride, value] : found)
-        if (!growth.ok())
-          known_.erase(stride);
     }
-    return known_;
+    set();
+    return kernel_.run(sizes_, RUN_LIMIT_S).ok() ? known_ : std::map<std::string, std::string>();
   }
 
 private:
   static constexpr std::int64_t MOVED = 64; // whatever is read at once stays aligned
-  static constexpr double RUN_LIMIT_S = 2;
+  static constexpr double RUN_LIMIT_S = 10;
 
   // Those that are not known yet are zero, one of them maybe something else.
   void set(const std::string& other = "", const std::string& value = "") {
@@ -161,11 +153,6 @@ private:
     for (const std::string& stride : strides_)
       values.try_emplace(stride, stride == other ? value : "0");
     traced_ = with_values(raw_, values);
-  }
-
-  Result<Growth> grow() {
-    set();
-    return trace_growth(traced_, base_, kernel_);
   }
 
   // What the kernel divides or steps by cannot be zero. True where there is some.
@@ -193,15 +180,34 @@ private:
     return true;
   }
 
-  // Which buffers are reached further into with each stride. Strides without any are not looked at.
-  void see_what_follows(const Growth& growth) {
+  // Which buffers are reached further into with each stride, at sizes at which most strides show it: of an
+  // axis of one there is none. Strides that move nothing are not looked at.
+  void see_what_follows() {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    set();
+    for (const Dimensions& sizes : sizes_to_trace(traced_, base_, kernel_)) {
+      if (followers_.size() == strides_.size() || std::chrono::steady_clock::now() > end)
+        break;
+      if (see_what_follows_at(sizes, end))
+        sizes_ = sizes;
+    }
+  }
+
+  // True where the sizes show it of a stride more than those before have.
+  bool see_what_follows_at(const Dimensions& sizes, std::chrono::steady_clock::time_point end) {
+    set();
+    const auto least = kernel_.run(sizes, RUN_LIMIT_S);
+    const std::size_t before = followers_.size();
     for (const std::string& stride : strides_) {
+      if (!least.ok() || followers_.contains(stride) || std::chrono::steady_clock::now() > end)
+        continue;
       set(stride, std::to_string(MOVED));
-      const auto extents = kernel_.run(growth.sizes.front(), RUN_LIMIT_S);
+      const auto extents = kernel_.run(sizes, RUN_LIMIT_S);
       for (std::size_t i = 0; extents.ok() && i < extents->size(); ++i)
-        if ((*extents)[i].elements > growth.runs.front()[i].elements)
+        if ((*extents)[i].elements > (*least)[i].elements)
           followers_[stride].insert(i);
     }
+    return followers_.size() > before;
   }
 
   // The strides that nothing is open of behind them.
@@ -239,7 +245,7 @@ private:
         continue;
       const std::int64_t elements = value_at(*whole, growth.sizes.front()).value_or(0);
       if (elements > most_elements) {
-        most = text;
+        most = whole->names().empty() ? std::to_string(elements) : text;
         most_elements = elements;
       }
     }
@@ -263,8 +269,8 @@ private:
 
   const Candidate& raw_;
   std::vector<std::string> strides_;
-  Dimensions base_;
-  Candidate traced_; // with what is known of the strides
+  Dimensions base_, sizes_; // the latter: of the runs
+  Candidate traced_;        // with what is known of the strides
   TracedKernel kernel_;
   std::map<std::string, std::set<std::size_t>> followers_; // by stride: arguments, by index
   std::map<std::string, std::string> known_;

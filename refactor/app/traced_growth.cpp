@@ -11,35 +11,22 @@ namespace {
 constexpr double FIRST_RUN_LIMIT_S = 20, FURTHER_RUN_LIMIT_S = 10, ALL_RUNS_LIMIT_S = 20;
 constexpr std::size_t MOST_RUNS = 64;
 
-class Trace {
-public:
-  Trace(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel)
-      : raw_(raw), base_(base), kernel_(kernel) {}
-
-  Result<Growth> at(const Dimensions& base) const;
-  // The sizes, those of them larger that an empty grid follows: n / 1024 is none at small ones.
-  Dimensions with_blocks(Dimensions sizes) const;
-
-private:
-  const Candidate& raw_;
-  const Dimensions& base_;
-  const TracedKernel& kernel_;
-};
-
-Dimensions Trace::with_blocks(Dimensions sizes) const {
+// The sizes, those of them larger that an empty grid follows: n / 1024 is none at small ones.
+Dimensions with_blocks(Dimensions sizes, const Candidate& raw, const Dimensions& base,
+                       const TracedKernel& kernel) {
   const auto is_empty = [&](const Expression& size) {
-    const auto value = kernel_.evaluate(size, sizes);
+    const auto value = kernel.evaluate(size, sizes);
     const auto* number = value.ok() ? std::get_if<std::int64_t>(&*value) : nullptr;
     return number && *number <= 0;
   };
   for (bool grows = true; grows;) {
     grows = false;
-    for (const auto* axes : {&raw_.launch.grid, &raw_.launch.block})
+    for (const auto* axes : {&raw.launch.grid, &raw.launch.block})
       for (const Expression& size : *axes)
         if (is_empty(size))
           for (const std::string& name : size.names())
-            if (const auto found = sizes.find(name); found != sizes.end() && found->second < base_.at(name)) {
-              found->second = std::min(2 * found->second, base_.at(name));
+            if (const auto found = sizes.find(name); found != sizes.end() && found->second < base.at(name)) {
+              found->second = std::min(2 * found->second, base.at(name));
               grows = true;
             }
   }
@@ -73,21 +60,32 @@ std::vector<Dimensions> attempts(const Dimensions& base) {
   return tried;
 }
 
-// Runs at `base`, with each dimension doubled, with pairs of them doubled, and with all of them tripled. A
-// pair tells something only where both of its dimensions alone change the same buffer.
-Result<Growth> Trace::at(const Dimensions& base) const {
+} // namespace
+
+std::vector<Dimensions> sizes_to_trace(const Candidate& raw, const Dimensions& base,
+                                       const TracedKernel& kernel) {
+  std::vector<Dimensions> found;
+  for (const Dimensions& wanted : attempts(base))
+    if (const Dimensions sizes = with_blocks(wanted, raw, base, kernel);
+        std::ranges::find(found, sizes) == found.end())
+      found.push_back(sizes);
+  return found;
+}
+
+// A pair of doubled dimensions tells something only where both of them alone change the same buffer.
+Result<Growth> trace_growth_at(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel) {
   const auto begin = std::chrono::steady_clock::now();
   Growth traced;
   std::vector<std::string> names;
-  for (const std::string& name : raw_.dimensions)
+  for (const std::string& name : raw.dimensions)
     if (base.contains(name))
       names.push_back(name);
-  LATHE_TRY(std::vector<Extent> first, kernel_.run(base, FIRST_RUN_LIMIT_S));
+  LATHE_TRY(std::vector<Extent> first, kernel.run(base, FIRST_RUN_LIMIT_S));
   traced.sizes.push_back(base);
   traced.runs.push_back(std::move(first));
   // Sizes that the kernel does not support tell nothing.
   const auto add = [&](Dimensions sizes) -> const std::vector<Extent>* {
-    auto extents = kernel_.run(sizes, FURTHER_RUN_LIMIT_S);
+    auto extents = kernel.run(sizes, FURTHER_RUN_LIMIT_S);
     if (!extents.ok())
       return nullptr;
     traced.sizes.push_back(std::move(sizes));
@@ -154,31 +152,27 @@ Result<Growth> Trace::at(const Dimensions& base) const {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     std::vector<std::int64_t> blocks;
     for (const Dimensions& sizes : traced.sizes) {
-      LATHE_TRY(const Launch geometry, kernel_.launch(sizes));
+      LATHE_TRY(const Launch geometry, kernel.launch(sizes));
       blocks.push_back(geometry.grid[axis]);
     }
-    traced.geometry.emplace_back(raw_.launch.grid[axis].text(), std::move(blocks));
+    traced.geometry.emplace_back(raw.launch.grid[axis].text(), std::move(blocks));
   }
   return traced;
 }
 
-} // namespace
+bool is_telling(const Growth& growth) {
+  return growth.runs.size() > 1 || growth.sizes.front().empty();
+}
 
 Result<Growth> trace_growth(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel) {
-  const Trace trace(raw, base, kernel);
   Result<Growth> traced = Error{};
-  std::set<Dimensions> tried;
-  for (const Dimensions& wanted : attempts(base)) {
-    const Dimensions sizes = trace.with_blocks(wanted);
-    if (!tried.insert(sizes).second)
-      continue;
-    auto attempt = trace.at(sizes);
-    // One run alone, where larger sizes do not run, does not show how buffers grow.
-    const bool is_telling = attempt.ok() && (attempt->runs.size() > 1 || sizes.empty());
+  for (const Dimensions& sizes : sizes_to_trace(raw, base, kernel)) {
+    auto attempt = trace_growth_at(raw, sizes, kernel);
+    const bool tells = attempt.ok() && is_telling(*attempt);
     const bool is_better = !traced.ok() && (attempt.ok() || traced.error().what.empty());
-    if (is_telling || is_better)
+    if (tells || is_better)
       traced = std::move(attempt);
-    if (is_telling)
+    if (tells)
       break;
   }
   return traced;

@@ -15,9 +15,20 @@ struct Growth {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> geometry; // of the grid, in each run
 };
 
-// Runs at the first of several sizes, none above `base`, at which the raw kernel shows how its buffers grow:
-// there, with sets of dimensions doubled, and with all of them tripled. The error is the first sizes' reason:
-// larger ones fail for want of time besides. `kernel` is `raw`'s, compiled.
+// Sizes at which a kernel may show how its buffers grow, none above `base` and the best ones first: those at
+// which the grid of `raw` is not empty.
+std::vector<Dimensions> sizes_to_trace(const Candidate& raw, const Dimensions& base,
+                                       const TracedKernel& kernel);
+
+// Runs there, with sets of dimensions doubled, and with all of them tripled. Fails where the first does.
+Result<Growth> trace_growth_at(const Candidate& raw, const Dimensions& sizes, const TracedKernel& kernel);
+
+// Whether there was more than one run, where there are sizes to change: one does not show how buffers grow.
+bool is_telling(const Growth& growth);
+
+// At the first of the sizes to trace, none above `base`, at which the raw kernel shows how its buffers grow:
+// shows that. The error is the first sizes' reason: larger ones fail for want of time besides. `kernel` is
+// `raw`'s, compiled.
 Result<Growth> trace_growth(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel);
 
 } // namespace lathe::refactor

@@ -145,15 +145,15 @@ __global__ void k(float* query, float* key, int tokens, int heads, int kv_heads,
 }
 
 TEST(TensorStrides, WhatIsDividedByStaysASize) {
-  Candidate raw = candidate(R"(
+  Candidate raw =
+      candidate(R"(
 __global__ void k(float* x, float* y, int n, int batch_stride, int row_stride, int columns) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i / batch_stride] = 1;
   if (i < columns) x[blockIdx.y * row_stride + i] = 1;
 }
 )",
-                            {"(n + 31) / 32", "4"}, {"x", "y"},
-                            {"n", "batch_stride", "row_stride", "columns"});
+                {"(n + 31) / 32", "4"}, {"x", "y"}, {"n", "batch_stride", "row_stride", "columns"});
   auto values = contiguous(raw, {{"n", 256}, {"columns", 256}});
   EXPECT_EQ(values["batch_stride"], "batch_stride");
   EXPECT_NE(values["row_stride"], "row_stride");
@@ -201,7 +201,8 @@ TEST_F(StridesOfASource, FollowTheOtherSizes) {
 TEST_F(StridesOfASource, AreWhatAProblemSays) {
   const auto made = subject({"rows=8,columns=64,x_row_stride=96,y_row_stride=64"});
   ASSERT_TRUE(made.ok()) << made.error().sentence();
-  EXPECT_THAT(made->raw.dimensions, testing::UnorderedElementsAre("rows", "columns", "x_row_stride", "y_row_stride"));
+  EXPECT_THAT(made->raw.dimensions,
+              testing::UnorderedElementsAre("rows", "columns", "x_row_stride", "y_row_stride"));
   const auto one = subject({"rows=8,columns=64,x_row_stride=96"});
   ASSERT_TRUE(one.ok()) << one.error().sentence();
   EXPECT_THAT(one->raw.dimensions, testing::UnorderedElementsAre("rows", "columns", "x_row_stride"));
