@@ -79,7 +79,7 @@ Result<Growth> trace_with_counts(Candidate& raw, const Dimensions& base, TracedK
 }
 
 // Whether the runs leave a buffer untouched, or write nothing.
-bool is_silent(const Candidate& raw, const Growth& traced) {
+bool is_silent(const Candidate& raw, const std::vector<std::vector<Extent>>& runs) {
   bool writes = false, touches_all = true;
   for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
     if (!raw.arguments[i].is_buffer)
@@ -93,13 +93,13 @@ bool is_silent(const Candidate& raw, const Growth& traced) {
 // At small sizes a kernel may have nothing to do: traces from the smallest ones at which it writes and
 // touches every buffer, or else from those at which it does more of both than `silent` does at its own.
 // Nothing where there are none.
-Result<Traced> trace_at_larger_sizes(const Candidate& raw, const Inference& inference, const Dimensions& base,
-                                     const Traced& silent) {
-  Result<Traced> best = Error{};
+Result<Growth> trace_at_larger_sizes(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel,
+                                     const Growth& silent) {
+  Result<Growth> best = Error{};
   std::size_t most_uses = uses(silent.runs.front());
-  for (const Dimensions& wanted : attempts(base)) {
-    auto traced = inference.trace(inference.with_blocks(wanted));
-    if (!traced.ok() || traced->runs.size() < 2 || uses(traced->runs.front()) <= most_uses)
+  for (const Dimensions& sizes : sizes_to_trace(raw, base, kernel)) {
+    auto traced = trace_growth_at(raw, sizes, kernel);
+    if (!traced.ok() || !is_telling(*traced) || uses(traced->runs.front()) <= most_uses)
       continue;
     most_uses = uses(traced->runs.front());
     best = std::move(traced);
@@ -145,7 +145,7 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
   if (traced.ok() && is_silent(raw, traced->runs)) {
     auto louder = trace_with_counts(raw, base, kernel, *traced, notes);
     if (!louder.ok())
-      louder = trace_at_larger_sizes(raw, inference, base, *traced);
+      louder = trace_at_larger_sizes(raw, base, kernel, *traced);
     if (louder.ok())
       traced = std::move(louder);
   }

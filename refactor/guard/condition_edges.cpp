@@ -43,14 +43,15 @@ private:
   const Workload& base_;
 
   bool holds(const Condition& condition, const std::string& dimension, std::int64_t size) const {
-    const auto value = condition.expression.evaluate_condition([&](std::string_view name) -> std::optional<Value> {
-      if (name == dimension)
-        return Value{size};
-      for (std::size_t i = 0; i < spec_.knobs.size() && i < knobs_.size(); ++i)
-        if (spec_.knobs[i].name == name)
-          return knobs_[i];
-      return base_.lookup(name);
-    });
+    const auto value =
+        condition.expression.evaluate_condition([&](std::string_view name) -> std::optional<Value> {
+          if (name == dimension)
+            return Value{size};
+          for (std::size_t i = 0; i < spec_.knobs.size() && i < knobs_.size(); ++i)
+            if (spec_.knobs[i].name == name)
+              return knobs_[i];
+          return base_.lookup(name);
+        });
     return value.ok() && *value;
   }
 };
