@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace lathe::refactor {
 namespace {
@@ -189,15 +190,20 @@ Status size_buffers(Subject& subject, const ParseOptions& options) {
   return Done{};
 }
 
-// Strides of tensors that nobody gives follow from the other sizes.
-void set_strides(Subject& subject) {
-  const std::vector<Problem>& given = subject.facts.problems;
+std::vector<std::string> strides_to_guess(const Subject& subject) {
   std::vector<std::string> strides = tensor_strides(subject.raw);
   std::erase_if(strides, [&](const std::string& name) {
-    return subject.own_sizes.contains(name) || std::ranges::any_of(given, [&](const Problem& problem) {
-             return problem.dimensions.contains(name);
-           });
+    return subject.own_sizes.contains(name) ||
+           std::ranges::any_of(subject.facts.problems,
+                               [&](const Problem& problem) { return problem.dimensions.contains(name); });
   });
+  return strides;
+}
+
+// The guessed strides follow from the other sizes.
+void set_strides(Subject& subject) {
+  const std::vector<Problem>& given = subject.facts.problems;
+  const std::vector<std::string> strides = std::exchange(subject.guessed_strides, {});
   if (strides.empty())
     return;
   std::vector<std::string> said_later;
@@ -206,6 +212,21 @@ void set_strides(Subject& subject) {
                                      subject.architecture, said_later)
                     : given;
   take_as_contiguous(subject.raw, strides, smallest_with_few(problems), subject.architecture, subject.notes);
+}
+
+// The problems, where nobody gave any, and the sizes of the buffers.
+Status settle_sizes(Subject& subject, const SubjectRequest& request) {
+  subject.guessed_problems = subject.facts.problems.empty();
+  if (subject.guessed_problems)
+    subject.facts.problems =
+        usual_problems(subject.raw, subject.own_sizes, subject.architecture, subject.notes);
+  LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
+  LATHE_CHECK(size_buffers(subject, request.parse));
+  if (subject.guessed_problems) {
+    fit_to_memory(subject.raw, subject.facts.problems, subject.notes);
+    keep_runnable(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
+  }
+  return Done{};
 }
 
 Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source) {
@@ -259,17 +280,21 @@ Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& sou
 
 Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& source) {
   LATHE_TRY(Subject subject, extract_subject(request, source));
-  set_strides(subject);
-  subject.guessed_problems = subject.facts.problems.empty();
-  if (subject.guessed_problems)
-    subject.facts.problems =
-        usual_problems(subject.raw, subject.own_sizes, subject.architecture, subject.notes);
-  LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
-  LATHE_CHECK(size_buffers(subject, request.parse));
-  if (subject.guessed_problems) {
-    fit_to_memory(subject.raw, subject.facts.problems, subject.notes);
-    keep_runnable(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
+  subject.guessed_strides = strides_to_guess(subject);
+  if (request.contiguous_tensors)
+    set_strides(subject);
+  Subject contiguous = subject;
+  Status settled = settle_sizes(subject, request);
+  // Strides that are sizes of their own let a caller pass any, and are of no use where the kernel does not
+  // run so.
+  if (!settled.ok() && !contiguous.guessed_strides.empty()) {
+    set_strides(contiguous);
+    if (settle_sizes(contiguous, request).ok()) {
+      subject = std::move(contiguous);
+      settled = Done{};
+    }
   }
+  LATHE_CHECK(std::move(settled));
   LATHE_TRY(const std::string source_text, read_file(request.source));
   subject.provenance.source_file = request.source.string();
   subject.provenance.source_hash = content_hash(source_text);

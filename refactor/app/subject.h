@@ -25,6 +25,7 @@ struct SubjectRequest {
   ParseOptions parse;
   std::string architecture = "sm_90";
   std::vector<std::string> assumed_macros; // defined by open_source, in `parse` too
+  bool contiguous_tensors = false;         // strides that nobody gives follow from the other sizes
 };
 
 struct Subject {
@@ -35,6 +36,7 @@ struct Subject {
   bool guessed_problems = false;
   std::map<std::string, std::int64_t> own_sizes; // RawCandidate's
   std::vector<std::string> assumed_switches;     // likewise
+  std::vector<std::string> guessed_strides;      // of tensors: dimensions that nobody gives
   Provenance provenance;          // without the certificate; the source file as the request names it
   std::vector<std::string> notes; // what was assumed, a sentence each
 };

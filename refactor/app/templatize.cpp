@@ -64,6 +64,7 @@ CommandLine make_command_line() {
 
 struct Product : JudgedTemplate {
   OutputPaths paths;
+  bool has_guessed_strides = false; // the subject's
 };
 
 void print(const Product& outcome, bool checked) {
@@ -224,13 +225,12 @@ Result<JudgedTemplate> write_by_rules(const Request& request, const Subject& sub
   return result;
 }
 
-Result<Product> templatize(const Request& request, ParsedSource& source) {
-  if (!request.other.empty())
-    return templatize_choice(request, source);
+Result<Product> templatize_one(const Request& request, ParsedSource& source) {
   LATHE_TRY(const Subject subject, prepare_subject(request.subject, source));
   const std::string name = request.name.empty() ? subject.kernel : request.name;
   Product outcome;
   outcome.paths = OutputPaths::under(fs::absolute(request.output).lexically_normal(), name);
+  outcome.has_guessed_strides = !subject.guessed_strides.empty();
   JudgedTemplate& result = outcome;
   if (request.model) {
     outcome.notes = subject.notes;
@@ -262,6 +262,25 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
   }
   LATHE_CHECK(write_certificate(outcome));
   return outcome;
+}
+
+bool runs_nowhere(const Certificate& certificate) {
+  return std::ranges::any_of(certificate.checks, [](const CheckResult& check) {
+    return check.verdict == Verdict::undecided && check.detail.find(RUNS_NOWHERE) != std::string::npos;
+  });
+}
+
+// Where the raw kernel runs clean at none of the sizes and is told strides that nobody gave, once more with
+// strides that follow from the sizes: independent ones make rows overlap.
+Result<Product> templatize(const Request& request, ParsedSource& source) {
+  if (!request.other.empty())
+    return templatize_choice(request, source);
+  LATHE_TRY(Product product, templatize_one(request, source));
+  if (request.model || !product.has_guessed_strides || !runs_nowhere(product.certificate))
+    return product;
+  Request contiguous = request;
+  contiguous.subject.contiguous_tensors = true;
+  return templatize_one(contiguous, source);
 }
 
 // The kernel alone, and whether NVRTC takes it, for the first of its element types.

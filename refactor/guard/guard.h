@@ -28,6 +28,8 @@ std::string_view to_string(Verdict verdict);
 // Begin what is undecided of a template that may be decided of one with fewer knobs: the raw kernel runs.
 inline constexpr const char* NOT_ADMITTED = "no size at which the raw kernel runs clean is admitted at ";
 inline constexpr const char* NEVER_RAN = "code that ran at none of the sizes and configurations: ";
+// Begins what is undecided whatever the template is: the sizes do not go together.
+inline constexpr const char* RUNS_NOWHERE = "the raw kernel runs clean at none of ";
 
 struct CheckResult {
   std::string check; // "well-formed", "interface", "identity", "effects", ...

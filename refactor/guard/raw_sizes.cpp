@@ -104,7 +104,7 @@ void RawSizes::look_for(const Types& types, const std::vector<const Configuratio
   else if (tally.unclean == 0)
     findings.undecided("the time limit left no run of the raw kernel at any of " + sizes);
   else
-    findings.undecided("the raw kernel runs clean at none of " + sizes + " (" + tally.first_problem + ")");
+    findings.undecided(RUNS_NOWHERE + sizes + " (" + tally.first_problem + ")");
 }
 
 void RawSizes::leave_out_overlaps(const Types& types, Findings& findings) {

@@ -168,7 +168,7 @@ TEST(TensorStrides, WhatMovesNothingStaysASize) {
 
 class StridesOfASource : public testing::Test {
 protected:
-  Result<Subject> subject(const std::vector<std::string>& problems) {
+  Result<Subject> subject(const std::vector<std::string>& problems, bool contiguous_tensors) {
     LATHE_TRY(const TemporaryFolder folder, TemporaryFolder::create("strides"));
     LATHE_CHECK(write_file(folder.path() / "scale.cu", R"(
 __global__ void scale(const float* x, float* y, int columns, int x_row_stride, int y_row_stride) {
@@ -183,13 +183,21 @@ void launch(const float* x, float* y, int rows, int columns, int x_row_stride, i
     request.source = folder.path() / "scale.cu";
     request.kernel = "scale";
     request.problems = problems;
+    request.contiguous_tensors = contiguous_tensors;
     LATHE_TRY(const auto source, ParsedSource::parse(request.source, {}));
     return prepare_subject(request, *source);
   }
 };
 
-TEST_F(StridesOfASource, FollowTheOtherSizes) {
-  const auto made = subject({});
+TEST_F(StridesOfASource, AreSizesWhereTheKernelRunsSo) {
+  const auto made = subject({}, false);
+  ASSERT_TRUE(made.ok()) << made.error().sentence();
+  EXPECT_THAT(made->raw.dimensions, ElementsAre("rows", "columns", "x_row_stride", "y_row_stride"));
+  EXPECT_THAT(made->guessed_strides, ElementsAre("x_row_stride", "y_row_stride"));
+}
+
+TEST_F(StridesOfASource, FollowTheOtherSizesWhereThatIsAskedFor) {
+  const auto made = subject({}, true);
   ASSERT_TRUE(made.ok()) << made.error().sentence();
   EXPECT_THAT(made->raw.dimensions, ElementsAre("rows", "columns"));
   EXPECT_EQ(made->raw.arguments[0].count.text(), "columns * rows");
@@ -199,11 +207,12 @@ TEST_F(StridesOfASource, FollowTheOtherSizes) {
 }
 
 TEST_F(StridesOfASource, AreWhatAProblemSays) {
-  const auto made = subject({"rows=8,columns=64,x_row_stride=96,y_row_stride=64"});
+  const auto made = subject({"rows=8,columns=64,x_row_stride=96,y_row_stride=64"}, true);
   ASSERT_TRUE(made.ok()) << made.error().sentence();
   EXPECT_THAT(made->raw.dimensions,
               testing::UnorderedElementsAre("rows", "columns", "x_row_stride", "y_row_stride"));
-  const auto one = subject({"rows=8,columns=64,x_row_stride=96"});
+  // The other one follows: a problem has to say all that is a size.
+  const auto one = subject({"rows=8,columns=64,x_row_stride=96"}, false);
   ASSERT_TRUE(one.ok()) << one.error().sentence();
   EXPECT_THAT(one->raw.dimensions, testing::UnorderedElementsAre("rows", "columns", "x_row_stride"));
 }
