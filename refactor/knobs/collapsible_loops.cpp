@@ -3,6 +3,7 @@
 #include "refactor/knobs/called_functions.h"
 #include "refactor/knobs/round_accesses.h"
 #include "refactor/knobs/statement_effects.h"
+#include "refactor/knobs/thread_variance.h"
 #include "refactor/knobs/variables.h"
 
 #include <clang/AST/ExprCXX.h>

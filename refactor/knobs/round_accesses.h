@@ -38,8 +38,4 @@ struct PlaceUse {
 };
 PlaceUse use_of_place(const KernelView& view, const clang::Expr* place);
 
-// True when threads (for `spans_grid`, of other blocks too) may have other values of it.
-bool varies_between_threads(const KernelView& view, const clang::VarDecl* variable, bool spans_grid);
-bool varies_between_threads(const KernelView& view, const clang::Stmt* statement, bool spans_grid);
-
 } // namespace lathe::refactor

@@ -1,7 +1,6 @@
 #include "refactor/knobs/thread_model.h"
 
 #include "refactor/knobs/carried_values.h"
-#include "refactor/knobs/strided_loop.h"
 
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/StmtCXX.h>
@@ -75,19 +74,9 @@ private:
     std::string thread, count;
   };
 
-  static std::string group_thread(const std::string& thread, std::int64_t size) {
-    return "(" + thread + "/" + std::to_string(size) + ")";
-  }
-
   // Group sizes G for which "(thread/G)" occurs in the polynomial.
   std::optional<std::int64_t> group_size(const Polynomial& value) const {
-    for (const std::string& atom : value.atoms()) {
-      const std::string prefix = "(" + thread_ + "/";
-      if (atom.rfind(prefix, 0) == 0 &&
-          atom.find_first_not_of("0123456789", prefix.size()) == atom.size() - 1)
-        return std::stoll(atom.substr(prefix.size()));
-    }
-    return std::nullopt;
+    return refactor::group_size(value, thread_);
   }
 
   std::optional<Share> share_of(const Polynomial& value) {
@@ -617,61 +606,12 @@ private:
     }
     if (against.mentions(count_) || against.mentions(thread_) || halving_.count(against.text()))
       return;
-    if (const auto guard = thread_guard(comparison)) {
+    if (const auto guard = thread_guard(view_, thread_, comparison)) {
       model_.guards.push_back(*guard);
       return;
     }
     // A loop's own counter in a tree reduction: thread < s.
     refuse(side->getBeginLoc(), thread_ + " is compared with a number that does not follow the block size");
-  }
-
-  // thread < n, n >= thread, thread == n - 1 and the like, of the thread's own number or its group's.
-  std::optional<ThreadGuard> thread_guard(const BinaryOperator* comparison) const {
-    const Polynomial left = view_.evaluate(comparison->getLHS());
-    const bool is_left = left.mentions(thread_);
-    const Expr* number = is_left ? comparison->getLHS() : comparison->getRHS();
-    const Expr* limit = is_left ? comparison->getRHS() : comparison->getLHS();
-    const Polynomial value = view_.evaluate(number), bound = view_.evaluate(limit);
-    const std::int64_t group = group_size(value).value_or(1);
-    if (value != Polynomial::atom(group == 1 ? thread_ : group_thread(thread_, group)) ||
-        !is_stable(view_, bound) || bound.mentions("Idx.") || bound.mentions("Dim."))
-      return std::nullopt;
-    const BinaryOperatorKind operation =
-        is_left ? comparison->getOpcode() : BinaryOperator::reverseComparisonOp(comparison->getOpcode());
-    return ThreadGuard{limit, operation == BO_LT || operation == BO_GE ? 0 : 1, group};
-  }
-
-  // Of the threads a size selects at most as many as it says are here, whatever the block size is.
-  bool is_guarded(const Stmt* statement) const {
-    const Stmt* child = statement;
-    for (const Stmt* above = view_.parent(child); above; child = above, above = view_.parent(above)) {
-      const Expr* condition = nullptr;
-      if (const auto* branch = dyn_cast<IfStmt>(above); branch && child == branch->getThen())
-        condition = branch->getCond();
-      else if (const auto* choice = dyn_cast<ConditionalOperator>(above);
-               choice && child == choice->getTrueExpr())
-        condition = choice->getCond();
-      else if (const auto* both = dyn_cast<BinaryOperator>(above);
-               both && both->getOpcode() == BO_LAnd && child == both->getRHS())
-        condition = both->getLHS();
-      if (condition && holds_guard(condition))
-        return true;
-    }
-    return false;
-  }
-
-  bool holds_guard(const Expr* condition) const {
-    const auto* binary = dyn_cast<BinaryOperator>(condition->IgnoreParenImpCasts());
-    if (!binary)
-      return false;
-    if (binary->getOpcode() == BO_LAnd)
-      return holds_guard(binary->getLHS()) || holds_guard(binary->getRHS());
-    if (!binary->isComparisonOp() || !thread_guard(binary))
-      return false;
-    const bool is_left = view_.evaluate(binary->getLHS()).mentions(thread_);
-    const BinaryOperatorKind operation =
-        is_left ? binary->getOpcode() : BinaryOperator::reverseComparisonOp(binary->getOpcode());
-    return operation == BO_LT || operation == BO_LE || operation == BO_EQ;
   }
 
   std::set<std::string> halving_;
@@ -704,7 +644,7 @@ private:
       return;
     }
     const auto share = share_of(value);
-    if (!value.mentions(count_) && is_guarded(expression))
+    if (!value.mentions(count_) && is_guarded(view_, thread_, expression))
       return;
     if (on_chip) {
       if (!share && !group_size(value))

@@ -2,6 +2,7 @@
 // block.
 #pragma once
 
+#include "refactor/knobs/thread_guards.h"
 #include "refactor/knobs/whole_rounds.h"
 
 #include <variant>
@@ -13,14 +14,6 @@ namespace lathe::refactor {
 struct ThreadAxis {
   std::string thread = "threadIdx.x";
   std::string count = "blockDim.x";
-};
-
-// Threads that a size of the problem selects, one for each element: thread < n. Or what every thread of a
-// group has alike, group < n.
-struct ThreadGuard {
-  const clang::Expr* limit = nullptr; // known before the launch, if at all
-  std::int64_t more = 0;              // numbers that are told apart beyond it: 1 for thread == n
-  std::int64_t group = 1;             // threads of a number
 };
 
 // What a kernel needs of the block size when every thread's work is dealt out by it.
