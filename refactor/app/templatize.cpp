@@ -64,7 +64,6 @@ CommandLine make_command_line() {
 
 struct Product : JudgedTemplate {
   OutputPaths paths;
-  bool has_guessed_strides = false; // the subject's
 };
 
 void print(const Product& outcome, bool checked) {
@@ -225,12 +224,10 @@ Result<JudgedTemplate> write_by_rules(const Request& request, const Subject& sub
   return result;
 }
 
-Result<Product> templatize_one(const Request& request, ParsedSource& source) {
-  LATHE_TRY(const Subject subject, prepare_subject(request.subject, source));
+Result<Product> templatize_subject(const Request& request, const Subject& subject) {
   const std::string name = request.name.empty() ? subject.kernel : request.name;
   Product outcome;
   outcome.paths = OutputPaths::under(fs::absolute(request.output).lexically_normal(), name);
-  outcome.has_guessed_strides = !subject.guessed_strides.empty();
   JudgedTemplate& result = outcome;
   if (request.model) {
     outcome.notes = subject.notes;
@@ -275,12 +272,16 @@ bool runs_nowhere(const Certificate& certificate) {
 Result<Product> templatize(const Request& request, ParsedSource& source) {
   if (!request.other.empty())
     return templatize_choice(request, source);
-  LATHE_TRY(Product product, templatize_one(request, source));
-  if (request.model || !product.has_guessed_strides || !runs_nowhere(product.certificate))
+  LATHE_TRY(const Subject subject, prepare_subject(request.subject, source));
+  LATHE_TRY(Product product, templatize_subject(request, subject));
+  if (request.model || subject.guessed_strides.empty() || !runs_nowhere(product.certificate))
     return product;
-  Request contiguous = request;
-  contiguous.subject.contiguous_tensors = true;
-  return templatize_one(contiguous, source);
+  SubjectRequest contiguous = request.subject;
+  contiguous.contiguous_tensors = true;
+  const auto followed = prepare_subject(contiguous, source);
+  if (!followed.ok() || followed->raw.dimensions == subject.raw.dimensions)
+    return product;
+  return templatize_subject(request, *followed);
 }
 
 // The kernel alone, and whether NVRTC takes it, for the first of its element types.

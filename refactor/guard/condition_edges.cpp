@@ -22,7 +22,7 @@ public:
     std::int64_t beyond = within;
     while (beyond <= LARGEST && holds(condition, dimension, beyond)) {
       within = beyond;
-      beyond *= 2;
+      beyond = std::max<std::int64_t>(1, 2 * beyond);
     }
     if (beyond > LARGEST)
       return std::nullopt;

@@ -76,13 +76,10 @@ private:
 
   std::string at(SourceLocation location) const { return " at " + view_.at_line(location); }
 
-  // Declarations, then the inner loop and nothing else.
+  // Nothing but declarations in front of the inner loop, which is the last statement.
   std::optional<std::string> read_body(CollapsibleNest& nest) const {
     const auto* body = dyn_cast<CompoundStmt>(nest.outer.loop->getBody());
     const std::string where = at(nest.outer.loop->getBeginLoc());
-    if (body ? body->body_empty() || body->body_back() != nest.inner.statement
-             : nest.outer.loop->getBody() != nest.inner.statement)
-      return "a round of the loop" + where + " does more than its inner loop";
     std::vector<const Stmt*> before;
     if (body)
       before.assign(body->body_begin(), body->body_end() - 1);
@@ -172,15 +169,14 @@ private:
   std::optional<std::string> touches(const Stmt* statement, const Stmt* except) const {
     std::optional<std::string> reason;
     view_.visit(statement, [&](const Stmt* part) {
-      const auto* reference = dyn_cast<DeclRefExpr>(part);
-      const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+      const VarDecl* variable = named_variable(part);
       if (reason || !variable || !names_memory(variable) || (except && view_.within(except, part)))
         return;
       const MemoryBase base = memory_base(view_, variable);
-      const bool only_loads = is_only_loaded(reference);
+      const bool only_loads = is_only_loaded(cast<DeclRefExpr>(part));
       for (const RoundAccess& access : accesses_)
         if ((access.stores || !only_loads) && may_overlap(base, access.base))
-          reason = variable->getNameAsString() + " is used" + at(reference->getLocation()) +
+          reason = variable->getNameAsString() + " is used" + at(part->getBeginLoc()) +
                    " with no barrier in between";
     });
     return reason;
@@ -202,7 +198,7 @@ private:
         return use.known && !use.stores;
       }
       if (const auto* declaration = dyn_cast<DeclStmt>(above))
-        return declares_pointer_that_is_followed(declaration);
+        return declares_fixed_pointer(view_, declaration); // its own name is looked at where it is used
       const bool goes_on = isa<ParenExpr>(above) || isa<CastExpr>(above) || subscript ||
                            (parts && BinaryOperator::isAdditiveOp(parts->operation));
       if (!goes_on)
@@ -211,30 +207,20 @@ private:
     return false;
   }
 
-  // Its own name is looked at where it is used.
-  bool declares_pointer_that_is_followed(const DeclStmt* declaration) const {
-    const auto* variable =
-        declaration->isSingleDecl() ? dyn_cast<VarDecl>(declaration->getSingleDecl()) : nullptr;
-    return variable && variable->getType()->isPointerType() && !view_.is_modified(variable);
-  }
-
-  // Declaring a pointer into the memory is no access.
-  bool only_declares_pointers(const Stmt* statement) const {
+  bool only_declares_a_pointer(const Stmt* statement) const {
     const auto* declaration = dyn_cast<DeclStmt>(statement);
-    return declaration && declares_pointer_that_is_followed(declaration);
+    return declaration && declares_fixed_pointer(view_, declaration);
   }
 
   std::optional<std::string> nothing_between_barriers_touches(const CollapsibleNest& nest) const {
     const std::vector<const Stmt*> statements(nest.outer.block->body_begin(), nest.outer.block->body_end());
     const auto own = std::ranges::find(statements, nest.outer.statement);
-    if (own == statements.end())
-      return "the loop" + at(nest.outer.loop->getBeginLoc()) + " stands in no block";
     const bool is_whole_kernel = nest.outer.block == view_.kernel()->getBody();
     const auto scan = [&](auto from, const auto& to) -> std::optional<std::string> {
       for (; from != to; ++from) {
         if (is_barrier(view_, *from))
           return std::nullopt;
-        if (!only_declares_pointers(*from))
+        if (!only_declares_a_pointer(*from))
           if (auto reason = touches(*from, nullptr))
             return reason;
       }
@@ -254,7 +240,7 @@ private:
     std::optional<std::string> reason;
     const auto* body = cast<CompoundStmt>(view_.kernel()->getBody());
     for (const Stmt* statement : body->body())
-      if (!reason && !only_declares_pointers(statement))
+      if (!reason && !only_declares_a_pointer(statement))
         reason = touches(statement, nest.outer.loop);
     return reason;
   }

@@ -1,6 +1,7 @@
 #include "refactor/knobs/memory_base.h"
 
 #include "refactor/knobs/strided_loop.h"
+#include "refactor/knobs/variables.h"
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/ExprCXX.h>
@@ -12,11 +13,6 @@ using namespace clang;
 namespace {
 
 constexpr int most_steps = 64; // of pointers that are computed from pointers
-
-const VarDecl* named(const Expr* expression) {
-  const auto* reference = dyn_cast<DeclRefExpr>(expression);
-  return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-}
 
 class Follower {
 public:
@@ -48,7 +44,7 @@ public:
           return {};
         base_.offset = base_.offset + view_.evaluate(subscript->getIdx());
         address = subscript->getBase();
-      } else if (const VarDecl* variable = named(address)) {
+      } else if (const VarDecl* variable = named_variable(address)) {
         address = pass(variable);
       } else {
         return {};
@@ -65,9 +61,8 @@ private:
   const Expr* pass(const VarDecl* variable) {
     const QualType type = variable->getType();
     base_.variable = variable;
-    base_.on_chip = variable->hasAttr<CUDASharedAttr>() || variable->hasLocalStorage();
-    if (isa<ParmVarDecl>(variable))
-      base_.on_chip = false;
+    base_.on_chip =
+        !isa<ParmVarDecl>(variable) && (variable->hasAttr<CUDASharedAttr>() || variable->hasLocalStorage());
     if (isa<ParmVarDecl>(variable) || type->isArrayType() || variable->hasAttr<CUDASharedAttr>())
       return unless_moved(variable);
     if (!type->isPointerType() || !variable->hasInit() || view_.is_modified(variable)) {
@@ -100,7 +95,7 @@ private:
     const QualType type = expression->getType();
     if (type->isPointerType() || type->isArrayType())
       return true;
-    const VarDecl* variable = named(without_casts(expression));
+    const VarDecl* variable = named_variable(without_casts(expression));
     return variable && (variable->getType()->isPointerType() || variable->getType()->isArrayType());
   }
 
@@ -130,6 +125,12 @@ bool may_overlap(const MemoryBase& one, const MemoryBase& other) {
   if (one.on_chip || other.on_chip)
     return false;
   return !one.variable->getType().isRestrictQualified() && !other.variable->getType().isRestrictQualified();
+}
+
+bool declares_fixed_pointer(const KernelView& view, const DeclStmt* declaration) {
+  const auto* variable =
+      declaration->isSingleDecl() ? dyn_cast<VarDecl>(declaration->getSingleDecl()) : nullptr;
+  return variable && variable->getType()->isPointerType() && !view.is_modified(variable);
 }
 
 bool names_memory(const VarDecl* variable) {

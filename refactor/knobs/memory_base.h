@@ -21,6 +21,10 @@ MemoryBase memory_base(const KernelView& view, const clang::VarDecl* variable);
 // a parameter and another one that is __restrict__. Unknown memory may be any.
 bool may_overlap(const MemoryBase& one, const MemoryBase& other);
 
+// Declares one pointer, which is never moved: no access of what it points to, and those through it are
+// followed.
+bool declares_fixed_pointer(const KernelView& view, const clang::DeclStmt* declaration);
+
 // True for variables through which memory is reached: pointers, arrays, shared variables.
 bool names_memory(const clang::VarDecl* variable);
 

@@ -26,11 +26,6 @@ bool loads_by_name(const std::string& name) {
   return std::regex_match(name, pattern);
 }
 
-const VarDecl* named_variable(const Stmt* statement) {
-  const auto* reference = dyn_cast<DeclRefExpr>(statement);
-  return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-}
-
 class Round {
 public:
   Round(const KernelView& view, const Stmt* outer, bool spans_grid)
@@ -83,15 +78,11 @@ private:
   bool starts_a_pointer(const Stmt* name) const {
     for (const Stmt* above = view_.parent(name); above; above = view_.parent(above)) {
       if (const auto* declaration = dyn_cast<DeclStmt>(above))
-        return declaration->isSingleDecl() && declares_pointer(declaration->getSingleDecl());
+        return declares_fixed_pointer(view_, declaration);
       if (isa<CallExpr>(above) || !isa<Expr>(above))
         return false;
     }
     return false;
-  }
-  bool declares_pointer(const Decl* declared) const {
-    const auto* variable = dyn_cast<VarDecl>(declared);
-    return variable && variable->getType()->isPointerType() && !view_.is_modified(variable);
   }
 
   void note(const Stmt* statement) {

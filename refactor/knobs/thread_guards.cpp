@@ -37,8 +37,7 @@ std::string group_thread(const std::string& thread, std::int64_t size) {
 std::optional<std::int64_t> group_size(const Polynomial& value, const std::string& thread) {
   for (const std::string& atom : value.atoms()) {
     const std::string prefix = "(" + thread + "/";
-    if (atom.rfind(prefix, 0) == 0 &&
-        atom.find_first_not_of("0123456789", prefix.size()) == atom.size() - 1)
+    if (atom.rfind(prefix, 0) == 0 && atom.find_first_not_of("0123456789", prefix.size()) == atom.size() - 1)
       return std::stoll(atom.substr(prefix.size()));
   }
   return std::nullopt;

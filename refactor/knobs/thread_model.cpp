@@ -482,10 +482,11 @@ private:
   bool is_data(const Expr* value) const {
     value = value->IgnoreParenCasts();
     if (const auto* choice = dyn_cast<ConditionalOperator>(value)) {
-      const auto is_arm = [&](const Expr* arm) {
-        return isa<IntegerLiteral>(arm->IgnoreParenCasts()) || is_data(arm);
-      };
-      return is_arm(choice->getTrueExpr()) && is_arm(choice->getFalseExpr());
+      const bool first = is_data(choice->getTrueExpr()), second = is_data(choice->getFalseExpr());
+      const auto is_number = [](const Expr* arm) { return isa<IntegerLiteral>(arm->IgnoreParenCasts()); };
+      // Between two numbers it is the thread's own number that chooses.
+      return (first && (second || is_number(choice->getFalseExpr()))) ||
+             (second && is_number(choice->getTrueExpr()));
     }
     const auto* unary = dyn_cast<UnaryOperator>(value);
     const auto* call = dyn_cast<CallExpr>(value);

@@ -2,6 +2,7 @@
 
 #include "refactor/knobs/called_functions.h"
 #include "refactor/knobs/strided_loop.h"
+#include "refactor/knobs/variables.h"
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/ExprCXX.h>
@@ -21,9 +22,8 @@ bool differs_by_name(const std::string& name) {
   return std::regex_match(name, pattern);
 }
 
-const VarDecl* named_variable(const Stmt* statement) {
-  const auto* reference = dyn_cast<DeclRefExpr>(statement);
-  return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+bool is_of_a_thread_by_name(const std::string& name) {
+  return name.empty() || differs_by_name(name) || threads_meet_in(name);
 }
 
 bool is_hardware_index(const VarDecl* variable) {
@@ -70,16 +70,13 @@ public:
   bool of_call(const CallExpr* call) {
     if (binary_parts(call))
       return false;
-    const std::string name = callee_name(view_, call);
-    bool varies = name.empty() || differs_by_name(name) || threads_meet_in(name);
+    bool varies = is_of_a_thread_by_name(callee_name(view_, call));
     visit_called(view_, call, [&](const Stmt* part) {
       if (const auto* expression = dyn_cast<Expr>(part))
         varies |= is_of_a_thread(expression, spans_grid_);
       varies |= isa<AsmStmt>(part);
-      if (const auto* further = dyn_cast<CallExpr>(part); further && !binary_parts(further)) {
-        const std::string called = callee_name(view_, further);
-        varies |= called.empty() || differs_by_name(called) || threads_meet_in(called);
-      }
+      if (const auto* further = dyn_cast<CallExpr>(part); further && !binary_parts(further))
+        varies |= is_of_a_thread_by_name(callee_name(view_, further));
     });
     return varies;
   }

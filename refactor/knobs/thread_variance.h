@@ -12,8 +12,8 @@ namespace lathe::refactor {
 // threadIdx, and for `spans_grid` blockIdx.
 bool is_of_a_thread(const clang::Expr* expression, bool spans_grid);
 
-// True when threads may have other values of it: what it is computed from names their number, is not known, or
-// changes while the kernel runs other than as the counter of a loop that all run alike. What shared memory
+// True when threads may have other values of it: what it is computed from names their number, is not known,
+// or changes while the kernel runs other than as the counter of a loop that all run alike. What shared memory
 // holds is one value for a block.
 bool varies_between_threads(const KernelView& view, const clang::VarDecl* variable, bool spans_grid);
 bool varies_between_threads(const KernelView& view, const clang::Stmt* statement, bool spans_grid);

@@ -4,6 +4,11 @@ namespace lathe::refactor {
 
 using namespace clang;
 
+const VarDecl* named_variable(const Stmt* statement) {
+  const auto* reference = dyn_cast<DeclRefExpr>(statement);
+  return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+}
+
 bool declares(const KernelView& view, const Stmt* root, const VarDecl* variable) {
   bool found = false;
   view.visit(root, [&](const Stmt* statement) {

@@ -7,6 +7,9 @@
 
 namespace lathe::refactor {
 
+// The variable that the statement is the name of; null where it is something else.
+const clang::VarDecl* named_variable(const clang::Stmt* statement);
+
 // True when `root`, or a statement below it, declares the variable.
 bool declares(const KernelView& view, const clang::Stmt* root, const clang::VarDecl* variable);
 

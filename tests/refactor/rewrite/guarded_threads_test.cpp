@@ -97,6 +97,8 @@ INSTANTIATE_TEST_SUITE_P(
         refused("AStoreBehindTheSize", cleared, "  if (thread >= n)\n    out[thread] = 0;\n", "addressed"),
         refused("AStoreInTheOtherBranch", cleared,
                 "  if (thread < n)\n    out[thread] = 1;\n  else\n    out[thread] = 2;\n", "addressed"),
+        refused("AChoiceBetweenNumbers", cleared,
+                "  const int half = thread < 256 ? 0 : 1;\n  out[half] = counts[0];\n", "addressed"),
         refused("EitherOfTwo", cleared, "  if (thread < n || d == 3)\n    out[thread] = 1;\n", "addressed"),
         refused("ASizeFromMemory", cleared,
                 "  const int last = in[0];\n  if (thread < last)\n    out[thread] = 1;\n",
