@@ -2,10 +2,12 @@
 // block_size slots. counts[e] = how many of expert_ids_of_tokens are e - 1 (so that -1 may stand for an
 // expert of another rank), padded = counts rounded up to block_size; cumsum = their exclusive sums,
 // cumsum[num_experts] = *total_slots = their sum; expert_of_block[b] = the expert whose slots block b holds,
-// less one; and sorted_token_ids[s] = numel (no token) in every slot, which another kernel then fills.
+// less one; and sorted_token_ids[s] = numel (no token) in every slot that there is room for, which another
+// kernel then fills.
 //
-// One block of 1024 threads: counts by atomics in shared memory, sums by shuffles in two levels, a binary
-// search for each block of slots, 16-byte stores of the empty slots, as production launches it.
+// Two blocks of 1024 threads, as production launches it: the first counts by atomics in shared memory, sums
+// by shuffles in two levels and searches the expert of each block of slots; the second stores the empty
+// slots, 16 bytes a thread.
 #include <cstdint>
 
 __device__ __forceinline__ int warp_exclusive_scan(int value, unsigned mask = 0xffffffffu) {
@@ -25,7 +27,19 @@ moe_align_block_size_kernel(const Index* __restrict__ topk_ids, int32_t* __restr
                             int32_t* __restrict__ expert_of_block, int32_t* __restrict__ total_slots,
                             const int32_t num_experts, const int32_t block_size, const size_t numel,
                             int32_t* __restrict__ cumsum, const bool pad_sorted_token_ids,
-                            const int32_t scan_size) {
+                            const int32_t scan_size, const int32_t max_slots) {
+  if (blockIdx.x == 1) {
+    if (pad_sorted_token_ids) {
+      const int32_t empty = static_cast<int32_t>(numel);
+      const int4 four = make_int4(empty, empty, empty, empty);
+      const int32_t packs = (max_slots + 3) / 4;
+      int4* target = reinterpret_cast<int4*>(sorted_token_ids);
+      for (int32_t i = threadIdx.x; i < packs; i += blockDim.x)
+        target[i] = four;
+    }
+    return;
+  }
+
   extern __shared__ int32_t shared[];
   int32_t* counts = shared;                    // [num_experts]
   int32_t* prefix = counts + num_experts;      // [num_experts + 1]
@@ -94,24 +108,16 @@ moe_align_block_size_kernel(const Index* __restrict__ topk_ids, int32_t* __restr
     }
     expert_of_block[i] = left - 2;
   }
-
-  if (pad_sorted_token_ids) {
-    const int32_t empty = static_cast<int32_t>(numel);
-    const int4 four = make_int4(empty, empty, empty, empty);
-    const int32_t packs = (slots + 3) / 4;
-    int4* target = reinterpret_cast<int4*>(sorted_token_ids);
-    for (int32_t i = thread; i < packs; i += stride)
-      target[i] = four;
-  }
 }
 
 void moe_align_block_size(const int64_t* topk_ids, int32_t* sorted_token_ids, int32_t* expert_of_block,
                           int32_t* total_slots, int32_t num_experts, int32_t block_size, size_t numel,
-                          int32_t* cumsum, bool pad_sorted_token_ids, cudaStream_t stream) {
+                          int32_t* cumsum, bool pad_sorted_token_ids, int32_t max_slots,
+                          cudaStream_t stream) {
   const int threads = 1024;
   const int32_t scan_size = (num_experts + 31) / 32 * 32;
   const size_t shared_bytes = (num_experts + (num_experts + 1) + scan_size + 32) * sizeof(int32_t);
-  moe_align_block_size_kernel<int64_t><<<1, threads, shared_bytes, stream>>>(
+  moe_align_block_size_kernel<int64_t><<<2, threads, shared_bytes, stream>>>(
       topk_ids, sorted_token_ids, expert_of_block, total_slots, num_experts, block_size, numel, cumsum,
-      pad_sorted_token_ids, scan_size);
+      pad_sorted_token_ids, scan_size, max_slots);
 }

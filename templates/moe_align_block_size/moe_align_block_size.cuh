@@ -58,13 +58,27 @@ __device__ __forceinline__ int warp_exclusive_scan(int value, unsigned mask = 0x
   return value - original;
 }
 
-template <typename Index, unsigned BLOCK, int UNROLL, int UNROLL_2, int STORE_CACHE, int MIN_BLOCKS, int32_t FIXED_BLOCK_SIZE, size_t FIXED_NUMEL>
+template <typename Index, unsigned BLOCK, unsigned ROWS, int UNROLL, int UNROLL_2, int STORE_CACHE, int MIN_BLOCKS, int32_t FIXED_BLOCK_SIZE, size_t FIXED_NUMEL>
 __global__ void
 __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 1024 : BLOCK), MIN_BLOCKS) moe_align_block_size_kernel(const Index* __restrict__ topk_ids, int32_t* __restrict__ sorted_token_ids,
                             int32_t* __restrict__ expert_of_block, int32_t* __restrict__ total_slots,
                             const int32_t num_experts, const int32_t block_size, const size_t numel,
                             int32_t* __restrict__ cumsum, const bool pad_sorted_token_ids,
-                            const int32_t scan_size) {
+                            const int32_t scan_size, const int32_t max_slots) {
+  for (unsigned lathe_row = 0; lathe_row < ROWS; ++lathe_row) {
+  if ((blockIdx.x * ROWS + lathe_row) == 1) {
+    if (pad_sorted_token_ids) {
+      const int32_t empty = static_cast<int32_t>((FIXED_NUMEL == 0 ? numel : FIXED_NUMEL));
+      const int4 four = make_int4(empty, empty, empty, empty);
+      const int32_t packs = (max_slots + 3) / 4;
+      int4* target = reinterpret_cast<int4*>(sorted_token_ids);
+#pragma unroll UNROLL
+      for (int32_t i = threadIdx.x; i < packs; i += (BLOCK == 0 ? blockDim.x : BLOCK))
+        target[i] = four;
+    }
+    continue;
+  }
+
   extern __shared__ int32_t shared[];
   int32_t* counts = shared;                    // [num_experts]
   int32_t* prefix = counts + num_experts;      // [num_experts + 1]
@@ -77,7 +91,7 @@ __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 1024 : BLOCK), MIN_BLOCKS)
   if (thread < num_experts)
     counts[thread] = 0;
   __syncthreads();
-#pragma unroll UNROLL
+#pragma unroll UNROLL_2
   for (size_t i = thread; i < (FIXED_NUMEL == 0 ? numel : FIXED_NUMEL); i += stride) {
     const int expert = static_cast<int>(topk_ids[i]) + 1;
     atomicAdd(&counts[expert], 1);
@@ -122,7 +136,6 @@ __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 1024 : BLOCK), MIN_BLOCKS)
     lathe_store<STORE_CACHE>(prefix[thread], &cumsum[thread]);
 
   const int32_t blocks = slots / (FIXED_BLOCK_SIZE == 0 ? block_size : FIXED_BLOCK_SIZE);
-#pragma unroll UNROLL_2
   for (int32_t i = thread; i < blocks; i += stride) {
     const int32_t begin = i * (FIXED_BLOCK_SIZE == 0 ? block_size : FIXED_BLOCK_SIZE);
     int left = 0, right = num_experts;
@@ -135,13 +148,7 @@ __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 1024 : BLOCK), MIN_BLOCKS)
     }
     lathe_store<STORE_CACHE>(left - 2, &expert_of_block[i]);
   }
-
-  if (pad_sorted_token_ids) {
-    const int32_t empty = static_cast<int32_t>((FIXED_NUMEL == 0 ? numel : FIXED_NUMEL));
-    const int4 four = make_int4(empty, empty, empty, empty);
-    const int32_t packs = (slots + 3) / 4;
-    int4* target = reinterpret_cast<int4*>(sorted_token_ids);
-    for (int32_t i = thread; i < packs; i += stride)
-      target[i] = four;
+  if constexpr (ROWS > 1)
+    __syncthreads();
   }
 }

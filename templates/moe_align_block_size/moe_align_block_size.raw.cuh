@@ -19,7 +19,19 @@ moe_align_block_size_kernel(const Index* __restrict__ topk_ids, int32_t* __restr
                             int32_t* __restrict__ expert_of_block, int32_t* __restrict__ total_slots,
                             const int32_t num_experts, const int32_t block_size, const size_t numel,
                             int32_t* __restrict__ cumsum, const bool pad_sorted_token_ids,
-                            const int32_t scan_size) {
+                            const int32_t scan_size, const int32_t max_slots) {
+  if (blockIdx.x == 1) {
+    if (pad_sorted_token_ids) {
+      const int32_t empty = static_cast<int32_t>(numel);
+      const int4 four = make_int4(empty, empty, empty, empty);
+      const int32_t packs = (max_slots + 3) / 4;
+      int4* target = reinterpret_cast<int4*>(sorted_token_ids);
+      for (int32_t i = threadIdx.x; i < packs; i += blockDim.x)
+        target[i] = four;
+    }
+    return;
+  }
+
   extern __shared__ int32_t shared[];
   int32_t* counts = shared;                    // [num_experts]
   int32_t* prefix = counts + num_experts;      // [num_experts + 1]
@@ -87,14 +99,5 @@ moe_align_block_size_kernel(const Index* __restrict__ topk_ids, int32_t* __restr
         right = middle;
     }
     expert_of_block[i] = left - 2;
-  }
-
-  if (pad_sorted_token_ids) {
-    const int32_t empty = static_cast<int32_t>(numel);
-    const int4 four = make_int4(empty, empty, empty, empty);
-    const int32_t packs = (slots + 3) / 4;
-    int4* target = reinterpret_cast<int4*>(sorted_token_ids);
-    for (int32_t i = thread; i < packs; i += stride)
-      target[i] = four;
   }
 }

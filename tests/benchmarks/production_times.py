@@ -51,6 +51,9 @@ def prepare(options):
     pairs = []
     for number, entry in enumerate(listed["Kernels"]):
         repository = listed["Repositories"][entry["Repository"]]
+        if entry["Repository"] not in roots:
+            print(f"{entry['Ours']}: left out, as no --root names {entry['Repository']}", flush=True)
+            continue
         ours = problems_of_ours(entry["Ours"])
         sizes = [{name: eval(text, {"min": min, "max": max}, dict(problem)) for name, text in entry["Sizes"].items()}
                  for problem in ours]
@@ -105,6 +108,10 @@ def measure(options):
             pair[key] = everything[0][key] if everything else ""
         print(f"{pair['Name']}: {len(rows)} sizes", flush=True)
     store.unlink(missing_ok=True)
+    if options.output.exists():
+        again = {(pair["Ours"], pair["Kernel"]) for pair in pairs}
+        earlier = json.loads(options.output.read_text(encoding="utf-8"))
+        pairs = [pair for pair in earlier if (pair["Ours"], pair["Kernel"]) not in again] + pairs
     options.output.write_text(json.dumps(pairs, indent=1) + "\n", encoding="utf-8")
 
 
