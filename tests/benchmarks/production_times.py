@@ -81,10 +81,12 @@ def measured(options, spec, store):
     """What `lathe tune` stores about each problem of `spec`: its raw kernel's time, by the problem's sizes."""
     if store.exists():
         store.unlink()
-    subprocess.run([str(options.lathe.resolve()), "tune", str(spec), "--evaluations", "1", "--results", str(store)],
-                   capture_output=True, text=True, check=False)
+    tuned = subprocess.run([str(options.lathe.resolve()), "tune", str(spec), "--evaluations", "1", "--results", str(store)],
+                           capture_output=True, text=True, check=False)
     report = subprocess.run([str(options.lathe.resolve()), "report", "--json", "--results", str(store)],
-                            capture_output=True, text=True, check=True)
+                            capture_output=True, text=True, check=False)
+    if report.returncode != 0:
+        sys.exit(f"nothing of {spec} was measured: {tuned.stderr.strip()}")
     winners = json.loads(report.stdout)
     winners = winners if isinstance(winners, list) else winners["Results"]
     return winners, {frozenset(winner["Problem"].items()): winner for winner in winners}
@@ -120,10 +122,11 @@ def page(options):
     device = next(pair for pair in pairs if pair["Rows"])
     text = f"""# Production's own kernels beside the raw kernels of this repository
 
-Each kernel as it stands in its repository (extracted by `lathe templatize`, unchanged), and the raw kernel of
+Each kernel as it stands in its repository (extracted by `lathe templatize`, unchanged but for what its section says), and the raw kernel of
 `sglang_kernels/` that restates it, at the same sizes on data of the same kind, timed by the same protocol one after the
 other in one run. {device["Device"]}, driver {device["Driver"]}, {device["Toolkit"]}, {device["Timestamp"][:10]}, commit
-{options.commit}. Data: [{options.results.name}]({options.results.name}). Again:
+{options.commit}, but for kernels whose section gives another date. Data:
+[{options.results.name}]({options.results.name}). Again:
 
     python3 tests/benchmarks/production_times.py prepare --root sglang=... --root flashinfer=... --root cutlass=... --root vllm=... --output FOLDER
     python3 tests/benchmarks/production_times.py measure FOLDER --output production.json
@@ -144,7 +147,9 @@ other in one run. {device["Device"]}, driver {device["Driver"]}, {device["Toolki
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         text += f"| {title} | {len(ratios)} | {mean:.3f} | {min(ratios):.3f} | {max(ratios):.3f} |\n"
         details += (f"\n## {pair['Ours']} beside {pair['Kernel']}\n\n{pair['Repository']}, {pair['File']}, at "
-                    f"{pair['Commit']}. {pair.get('Note', '')}".rstrip() + "\n\n| sizes | production us | raw us | raw / production | noise |\n|---|---:|---:|---:|---:|\n")
+                    f"{pair['Commit']}. {pair.get('Note', '')}".rstrip()
+                    + (f" Measured {pair['Timestamp'][:10]}." if pair["Timestamp"][:10] != device["Timestamp"][:10] else "")
+                    + "\n\n| sizes | production us | raw us | raw / production | noise |\n|---|---:|---:|---:|---:|\n")
         for row, ratio in zip(pair["Rows"], ratios):
             sizes = " ".join(f"{name}={size}" for name, size in row["Problem"].items())
             details += (f"| {sizes} | {row['Production']['MedianMicroseconds']:.2f} | {row['Ours']['MedianMicroseconds']:.2f} | "
