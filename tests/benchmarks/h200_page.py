@@ -146,7 +146,7 @@ kernel's own configuration is the better one for all; the header dispatches by s
 
 ## The same search under other seeds
 
-One H200, an own store for each seed, 500 configurations a problem, without other problems' results
+One H200, an own store for each seed, 1000 configurations a problem, without other problems' results
 (`--no-transfer --no-profile`). Raw over tuned of the winners.
 
 """
