@@ -4,21 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
-#include <optional>
 
 namespace lathe::search {
 
 namespace {
-
-std::optional<double> number(const Value& value) {
-  if (const auto* truth = std::get_if<bool>(&value))
-    return *truth ? 1 : 0;
-  if (const auto* integer = std::get_if<std::int64_t>(&value))
-    return static_cast<double>(*integer);
-  if (const auto* real = std::get_if<double>(&value); real && std::isfinite(*real))
-    return *real;
-  return {};
-}
 
 // Maps to [0, 1]; false when all values coincide.
 bool normalise(std::vector<double>& values) {
@@ -51,6 +40,16 @@ std::vector<double> alignments(const std::vector<double>& numbers) {
 
 } // namespace
 
+std::optional<double> number_of(const Value& value) {
+  if (const auto* truth = std::get_if<bool>(&value))
+    return *truth ? 1 : 0;
+  if (const auto* integer = std::get_if<std::int64_t>(&value))
+    return static_cast<double>(*integer);
+  if (const auto* real = std::get_if<double>(&value); real && std::isfinite(*real))
+    return *real;
+  return {};
+}
+
 std::vector<Axis> axes_of(const std::vector<Parameter>& parameters) {
   std::vector<Axis> axes;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
@@ -59,7 +58,7 @@ std::vector<Axis> axes_of(const std::vector<Parameter>& parameters) {
       continue;
     std::vector<double> numbers;
     for (const Value& value : values)
-      if (auto n = number(value))
+      if (auto n = number_of(value))
         numbers.push_back(*n);
     Axis main{p, false, {}};
     if (numbers.size() == values.size())

@@ -3,9 +3,13 @@
 
 #include "tuner/space/space.h"
 
+#include <optional>
 #include <vector>
 
 namespace lathe::search {
+
+// The finite number that a value stands for, 0 or 1 for a truth value; nothing for text.
+std::optional<double> number_of(const Value& value);
 
 // One coordinate of a parameter: a number in [0, 1] for each of its values.
 struct Axis {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tuner/search/domain.h"
+#include "tuner/search/exchanges.h"
 #include "tuner/search/history.h"
 
 #include <span>
@@ -14,8 +15,9 @@ class CandidatePool {
 public:
   CandidatePool(const Domain& domain, std::size_t limit);
 
-  // Makes the selection anew: neighbours of the best observations and of the `promising` points, those points
-  // themselves, and random ones up to the limit. A pool that holds the whole space stays as it is.
+  // Makes the selection anew: neighbours and exchanges of the best observations that are unlike each other,
+  // neighbours of the `promising` points, those points themselves, and random ones up to the limit. A pool
+  // that holds the whole space stays as it is.
   void refresh(const History& history, const std::vector<Point>& promising, Random& random);
   // Fewer candidates from the next refresh on.
   void shrink(std::size_t limit) {
@@ -33,12 +35,13 @@ public:
   }
 
 private:
-  void add_around(const Point& centre, std::size_t most, Random& random);
+  void add_some(std::vector<Point> points, std::size_t most, Random& random);
   void add(const Point& point);
 
   const Domain& domain_;
   std::size_t limit_;
   bool whole_;
+  Exchanges exchanges_;
   std::vector<Point> points_;
   std::unordered_set<Point, PointHash> known_;
 };

@@ -2,6 +2,7 @@
 #include "synthetic.h"
 
 #include "tuner/search/domain.h"
+#include "tuner/search/exchanges.h"
 #include "tuner/search/kernel.h"
 #include "tuner/search/posterior.h"
 #include "tuner/search/prior.h"
@@ -121,6 +122,66 @@ TEST(CandidatePool, LargeSpacesAreSampledAroundTheBest) {
     EXPECT_TRUE(domain->contains(pool.point(i)));
   }
   EXPECT_EQ(distinct.size(), pool.size());
+}
+
+// A pool of neighbours alone cannot walk along a ridge.
+TEST(CandidatePool, HoldsExchangesOfTheBest) {
+  const RecordedSpace space = synthetic_space();
+  const auto domain = domain_of(space.parameters, points_of_records(space));
+  CandidatePool pool(*domain, 400);
+  History history;
+  const Point best{3, 2, 1, 1, 1}; // 64 x 4 threads, tile 2, unrolled twice
+  history.observe({best, true, 1});
+  Random random(3);
+  pool.refresh(history, {}, random);
+  std::set<Point> points;
+  for (std::size_t i = 0; i < pool.size(); ++i)
+    points.insert(pool.point(i));
+  for (const Point& exchange : Exchanges(space.parameters).of(best))
+    EXPECT_EQ(points.contains(exchange), domain->contains(exchange));
+}
+
+// Many observations that differ in a knob that hardly matters leave room for the neighbours of another basin.
+TEST(CandidatePool, TheBestAreUnlikeEachOther) {
+  RecordedSpace space;
+  space.parameters = {integers("flat", {0, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23}), integers("a", {0, 3, 5}),
+                      integers("b", {0, 3, 5}), integers("c", {0, 3, 5}),
+                      integers("flat_too", {0, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23})};
+  const auto points = points_of(space.parameters, [](const Point&) { return true; });
+  const auto domain = domain_of(space.parameters, points);
+  CandidatePool pool(*domain, 500);
+  History history;
+  for (std::uint16_t flat = 0; flat < 12; ++flat)
+    history.observe({{flat, 0, 0, 0, 0}, true, 1.0 + flat / 1000.0});
+  const Point other{0, 2, 2, 2, 0};
+  history.observe({other, true, 1.5});
+  Random random(3);
+  pool.refresh(history, {}, random);
+  std::size_t around_other = 0;
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    std::size_t changed = 0;
+    for (std::size_t p = 0; p < other.size(); ++p)
+      changed += pool.point(i)[p] != other[p];
+    around_other += changed == 1;
+  }
+  const auto neighbours = domain->neighbours(other, Neighbourhood::hamming);
+  EXPECT_GE(around_other, neighbours.size() * 3 / 4);
+}
+
+TEST(Exchanges, DoubleOneNumberAndHalveAnother) {
+  const std::vector<Parameter> parameters = {integers("block", {32, 64, 128}),
+                                             integers("tile", {1, 2, 3, 4}),
+                                             {"mode", {Value{std::string("a")}, Value{std::string("b")}}},
+                                             integers("zero", {0, 1, 2})};
+  const Exchanges exchanges(parameters);
+  const auto of = [&](const Point& point) {
+    const auto found = exchanges.of(point);
+    return std::set<Point>(found.begin(), found.end());
+  };
+  EXPECT_EQ(of({1, 1, 0, 0}), (std::set<Point>{{2, 0, 0, 0}, {0, 3, 0, 0}}));
+  EXPECT_EQ(of({1, 2, 0, 0}), (std::set<Point>{})); // 3 has no half and no double
+  EXPECT_EQ(of({2, 3, 1, 1}), (std::set<Point>{{1, 3, 1, 2}, {2, 1, 1, 2}}));
+  EXPECT_EQ(of({0, 0, 0, 0}), (std::set<Point>{}));
 }
 
 TEST(Domain, NeighboursAndRepairStayInTheSet) {
