@@ -1,9 +1,9 @@
 // `lathe bench`: the stored winners measured again beside the raw kernel, on the device at hand.
+#include "tuner/app/bench_winners.h"
 #include "tuner/app/options.h"
 #include "tuner/app/selection.h"
 #include "tuner/app/tables.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <iostream>
 
@@ -12,35 +12,32 @@ namespace {
 
 namespace po = boost::program_options;
 
-// Each winner of this device and template again, interleaved with raw; the others are counted as skipped.
-Result<std::vector<StoredWinner>> measure_again(const TuningSpec& spec, std::vector<StoredWinner> winners,
-                                                Backend& backend, const MeasureOptions& options) {
-  std::vector<StoredWinner> measured;
-  for (StoredWinner& winner : winners) {
-    if (winner.key.device != backend.device().name || winner.key.template_hash != spec.template_hash)
-      continue;
-    LATHE_TRY(const Workload workload,
-              bind_workload(spec, winner.problem, winner.types, backend.device().limits()));
-    LATHE_CHECK(backend.prepare(workload, options));
-    LATHE_TRY(winner.comparison, backend.compare(winner.knobs));
-    winner.copy_floor_us = backend.copy_floor_us();
-    winner.protocol = std::string(backend.protocol());
-    measured.push_back(std::move(winner));
-  }
-  return measured;
+// What `bench` says beside the times: whose winners these are, and which do not run here.
+void tell(const BenchedWinners& bench, const std::string& kernel, const std::string& device) {
+  if (!bench.tuned_on.empty())
+    fmt::print(stderr,
+               "lathe: {} was not tuned on {}: these are the winners of {}, which an exported header falls "
+               "back to there\n",
+               kernel, device, bench.tuned_on);
+  for (const std::string& failure : bench.failures)
+    fmt::print(stderr, "lathe: {}\n", failure);
 }
 
 } // namespace
 
 int bench_command(const Arguments& arguments) {
-  CommandLine line("lathe bench SPEC... [options]",
-                   "Measures the stored winners again, interleaved with the raw kernel in one run, with an "
-                   "A/A noise band.",
-                   "lathe bench search_spaces/silu_and_mul.json");
+  CommandLine line(
+      "lathe bench SPEC... [options]",
+      "Measures the stored winners again, interleaved with the raw kernel in one run, with an "
+      "A/A noise band. On a GPU without winners of its own: those of one of the same "
+      "architecture, which an exported header falls back to. Exit code 1 where a winner does not "
+      "run.",
+      "lathe bench search_spaces/silu_and_mul.json");
   line.options().add_options()("results", po::value<std::string>()->value_name("FILE"),
                                "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)")(
-      "device", po::value<std::string>()->default_value("auto"),
-      "auto, host, or the index of a GPU")("json", "print the results as JSON");
+      "device", po::value<std::string>()->default_value("auto"), "auto, host, or the index of a GPU")(
+      "record", "keep what was measured as this device's winners, for lathe export")(
+      "json", "print the results as JSON");
   if (const auto code = line.parse(arguments))
     return *code;
   if (line.positionals.empty())
@@ -58,6 +55,7 @@ int bench_command(const Arguments& arguments) {
   if (!backend.ok())
     return fail(backend.error());
   std::vector<StoredWinner> all;
+  bool failed = false;
   for (const std::string& file : line.positionals) {
     auto spec = read_spec(file);
     if (!spec.ok())
@@ -65,19 +63,28 @@ int bench_command(const Arguments& arguments) {
     auto winners = (*store)->winners(spec->name);
     if (!winners.ok())
       return fail(winners.error());
-    auto measured = measure_again(*spec, *winners, **backend, {});
-    if (!measured.ok())
-      return fail(measured.error());
-    if (measured->empty())
+    auto bench = bench_winners(*spec, *winners, **backend, {});
+    if (!bench.ok())
+      return fail(bench.error());
+    const DeviceInfo& device = (*backend)->device();
+    if (bench->measured.empty() && bench->failures.empty())
       return fail({"cannot bench " + spec->name,
-                   "the store holds no winner of this template for " + (*backend)->device().name,
+                   fmt::format("the store holds no winner of this template for {} or another GPU of its "
+                               "architecture",
+                               device.name),
                    "run lathe tune " + file + " first"});
-    all.insert(all.end(), measured->begin(), measured->end());
+    tell(*bench, spec->name, device.name);
+    failed |= !bench->failures.empty();
+    if (line.has("record"))
+      for (const StoredWinner& winner : bench->measured)
+        if (const Status recorded = (*store)->record_winner(winner); !recorded.ok())
+          return fail(recorded.error());
+    all.insert(all.end(), bench->measured.begin(), bench->measured.end());
   }
   std::cout << (line.has("json") ? winners_json(all) + "\n" : winners_markdown(all));
   if ((*backend)->device().is_host && !line.has("json"))
     std::cout << "\nThese are host-executor times, not GPU times.\n";
-  return 0;
+  return failed ? 1 : 0;
 }
 
 } // namespace lathe

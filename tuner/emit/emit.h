@@ -20,6 +20,10 @@ struct HeaderOptions {
 };
 Result<std::string> emit_header(const TuningSpec& spec, const std::vector<StoredWinner>& winners,
                                 const HeaderOptions& options);
+// The device whose rows that header uses on the device of this name and architecture ("sm_90"): its own, else
+// those of the first one of the same architecture, else nothing: there it runs the raw kernel.
+std::string device_used_on(const std::string& device, const std::string& architecture, const TuningSpec& spec,
+                           const std::vector<StoredWinner>& winners, bool allow_host);
 // One winner as a CUDA file that compiles alone, with NVRTC or nvcc: the template with its knobs as constants
 // and, for nvcc, a launch().
 struct CudaSource {

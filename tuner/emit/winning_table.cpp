@@ -1,4 +1,5 @@
 #include "tuner/emit/winning_table.h"
+#include "tuner/emit/emit.h"
 
 #include <algorithm>
 
@@ -59,6 +60,21 @@ Result<WinningTable> winning_table(const TuningSpec& spec, const std::vector<Sto
                  "every result in the store is a host-executor result, not a GPU's",
                  "tune on a GPU, or give --allow-host to write them all the same"};
   return table;
+}
+
+std::string device_used_on(const std::string& device, const std::string& architecture, const TuningSpec& spec,
+                           const std::vector<StoredWinner>& winners, bool allow_host) {
+  const auto table = winning_table(spec, winners, allow_host);
+  if (!table.ok())
+    return "";
+  // As current_device() of the header does it (dispatch.cpp).
+  for (const auto& [name, its_architecture] : table->devices)
+    if (name == device)
+      return name;
+  for (const auto& [name, its_architecture] : table->devices)
+    if (its_architecture == architecture)
+      return name;
+  return "";
 }
 
 } // namespace lathe

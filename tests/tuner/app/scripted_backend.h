@@ -39,6 +39,8 @@ inline TuningSpec small_spec() {
 // measures nothing and never stands in for one that does.
 class ScriptedBackend final : public Backend {
 public:
+  ScriptedBackend() = default;
+  explicit ScriptedBackend(DeviceInfo device) : device_(std::move(device)) {}
   const DeviceInfo& device() const override { return device_; }
   std::string_view protocol() const override { return "scripted"; }
   using Backend::prepare;
