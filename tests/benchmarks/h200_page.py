@@ -66,9 +66,9 @@ def seeds(files):
     lines = ["| problem | " + " | ".join(f"seed {i + 1}" for i in range(len(files))) + " | slowest over fastest |",
              "|---|" + "---:|" * (len(files) + 1)]
     for key in found[0]:
-        ratios = [rows[key]["Ratio"] for rows in found]
-        lines.append(f"| {key[0]}, {key[1]} | " + " | ".join(f"{ratio:.3f}" for ratio in ratios) +
-                     f" | {max(ratios) / min(ratios):.3f} |")
+        ratios = [rows[key]["Ratio"] for rows in found if key in rows]
+        cells = [f"{rows[key]['Ratio']:.3f}" if key in rows else "not measured" for rows in found]
+        lines.append(f"| {key[0]}, {key[1]} | {' | '.join(cells)} | {max(ratios) / min(ratios):.3f} |")
     return lines
 
 

@@ -54,9 +54,9 @@ def run(options):
         fallback, said = call(options.lathe, "bench", *specs.values(), "--results", copy, "--json")
         print(said, end="", flush=True)
         (options.folder / "fallback.json").write_text(json.dumps({"Other": rows, "Results": fallback}), encoding="utf-8")
-        plan = [("long", 1, options.evaluations, False)]
-        plan += [(kind, seed, count, with_prior) for seed in range(1, options.seeds + 1)
-                 for kind, count, with_prior in (("cold", COLD, False), ("prior", PRIOR, True))]
+        plan = [(kind, seed, count, with_prior) for seed in range(1, options.seeds + 1)
+                for kind, count, with_prior in (("prior", PRIOR, True), ("cold", COLD, False))]
+        plan.append(("long", 1, options.evaluations, False))
         with (options.folder / "runs.jsonl").open("w", encoding="utf-8") as log:
             for kind, seed, count, with_prior in plan:
                 for number, row in enumerate(rows):
@@ -105,17 +105,17 @@ def page(options):
         return [one["Result"]["Ratio"] for one in kinds[kind][problem]]
 
     lines = [f"# An {here.removeprefix('NVIDIA ')} with the results of an {there.removeprefix('NVIDIA ')}", "",
-             f"What the results of one GPU are worth on another one of its architecture. {here}, driver "
-             f"{bench['Results'][0]['Driver']}, {bench['Results'][0]['Timestamp'][:10]}, Lathe at {options.commit}; the store of the",
-             f"{there}: one search of 1000 configurations a problem without other problems' results. Data:",
+             "What the results of one GPU are worth on another one of its architecture.",
+             f"{here}, driver {bench['Results'][0]['Driver']}, {bench['Results'][0]['Timestamp'][:10]}, Lathe at {options.commit}.",
+             f"The store of the {there}: one search of each problem without other problems' results. Data:",
              f"[{options.output.with_suffix('.json').name}]({options.output.with_suffix('.json').name}). Again, on such a GPU:", "",
              "    python3 tests/benchmarks/second_device.py run STORE FOLDER", "",
-             f"- **fallback**: the {there}'s winner here, beside the raw kernel (`lathe bench`): what an exported header launches on",
-             "  a GPU that it has no rows of.",
-             f"- **cold {COLD}**: the winner of a search of {COLD} configurations without the other GPU's results; **prior {PRIOR}**: of {PRIOR}",
-             f"  with them. Geometric means of {seeds} seeds. **long**: of {max(one['Evaluations'] for one in runs)} without them, one seed.", "",
-             f"| kernel | problem | raw us here | ratio on the {there.split()[-1]} | fallback | prior {PRIOR} | cold {COLD} | long | "
-             f"fallback of long |", "|---|---|---:|---:|---:|---:|---:|---:|---:|"]
+             f"- **fallback**: the winner of the {there} here, beside the raw kernel (`lathe bench`).",
+             f"- **prior {PRIOR}**: the winner of a search of {PRIOR} configurations with the other GPU's results; **cold {COLD}**: of {COLD}",
+             f"  without them. Geometric means of {seeds} seeds. **long**: of {max(one['Evaluations'] for one in runs)} without them, one seed.",
+             "- All columns but the first are raw / tuned, each of a comparison of its own.", "",
+             f"| kernel | problem | raw us here | on the {there.split()[-1]} | fallback | prior {PRIOR} | cold {COLD} | long | "
+             "fallback / long |", "|---|---|---:|---:|---:|---:|---:|---:|---:|"]
     table = []
     for problem, row in fallback.items():
         values = (other[problem]["Ratio"], row["Ratio"], mean(ratios("prior", problem)), mean(ratios("cold", problem)),
@@ -126,8 +126,12 @@ def page(options):
     means = [mean(column) for column in zip(*table)]
     lines.append("| geometric mean | | | " + " | ".join(f"{value:.3f}" for value in means) + f" | {means[1] / means[4]:.3f} |")
     missing = len(other) - len(fallback)
-    lines += ["", f"Of {len(fallback)} fallbacks {sum(map(gains, fallback.values()))} are faster than the raw kernel beyond their noise, "
-              f"{sum(map(loses, fallback.values()))} slower" + (f"; {missing} did not run" if missing else "") + ". "
+    kept = [values[1] / values[0] for values in table]
+    lines += ["", f"Of {len(fallback)} fallbacks {sum(map(gains, fallback.values()))} are faster than the raw kernel beyond their "
+              f"noise, {sum(map(loses, fallback.values()))} slower" + (f"; {missing} did not run" if missing else "") + ".",
+              f"A configuration kept {min(kept):.2f} to {max(kept):.2f} of its raw / tuned. An exported header therefore uses another GPU's winner",
+              "only where it gained a fifth or more there (`tuner/emit/winning_table.cpp`), and the raw kernel elsewhere, until",
+              "`lathe bench --record` or `lathe tune` has measured on this GPU.", "",
               f"With the other GPU's results {PRIOR} configurations reach {means[2] / means[3]:.3f} of what {COLD} reach without them."]
     options.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
     options.output.with_suffix(".json").write_text(
@@ -143,7 +147,7 @@ def main():
     running.add_argument("--lathe", type=Path, default=Path("build/dev/bin/lathe"))
     running.add_argument("--specs", type=Path, default=Path("search_spaces"))
     running.add_argument("--seeds", type=int, default=2)
-    running.add_argument("--evaluations", type=int, default=1000)
+    running.add_argument("--evaluations", type=int, default=300)
     running.set_defaults(command=run)
     paging = commands.add_parser("page")
     paging.add_argument("folder", type=Path)

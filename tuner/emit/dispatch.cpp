@@ -77,9 +77,11 @@ std::string dispatch_tables(const TuningSpec& spec, const WinningTable& table) {
     text += fmt::format("    {{\"{}\", {}, {}}},\n", name, digits.substr(0, digits.size() - 1),
                         digits.substr(digits.size() - 1));
   }
-  text += "};\n\n// types: which choice of type parameters; configuration: -1 is the raw kernel.\n";
-  text += "struct row {\n  int device, types;\n  problem at;\n  int configuration;\n};\ninline constexpr row "
-          "table[] = {\n";
+  text += "};\n\n// types: which choice of type parameters; configuration: -1 is the raw kernel; wide: it "
+          "gained so much "
+          "that it is\n// used on another GPU of the architecture, too.\n";
+  text += "struct row {\n  int device, types;\n  problem at;\n  int configuration;\n  bool wide;\n};\ninline "
+          "constexpr row table[] = {\n";
   for (const TableRow& row : table.rows) {
     std::string dimensions;
     for (const std::string& name : spec.dimensions) {
@@ -87,8 +89,8 @@ std::string dispatch_tables(const TuningSpec& spec, const WinningTable& table) {
       dimensions += (dimensions.empty() ? "" : ", ") +
                     std::to_string(value == row.problem.dimensions.end() ? 0 : value->second);
     }
-    text +=
-        fmt::format("    {{{}, {}, {{{}}}, {}}},\n", row.device, row.types, dimensions, row.configuration);
+    text += fmt::format("    {{{}, {}, {{{}}}, {}, {}}},\n", row.device, row.types, dimensions,
+                        row.configuration, is_wide_gain(row.winner->comparison));
   }
   return text + "};\n";
 }
@@ -125,8 +127,10 @@ Result<std::string> dispatch_functions(const TuningSpec& spec, const WinningTabl
 )",
                       extent, alike, equal);
   text +=
-      R"(// The table's device for the current one: the same name, else the same architecture, else -1. Asked of the driver once a
-// device and remembered.
+      R"(inline constexpr int device_count = static_cast<int>(sizeof devices / sizeof devices[0]);
+
+// The table's device for the current one: of the same name its index; else of the same architecture its index +
+// device_count; else -1. Asked of the driver once a device and remembered.
 [[maybe_unused]] inline int current_device() {
   constexpr int remembered = 64;
   static std::atomic<int> known[remembered] = {}; // 0: not asked yet; otherwise the answer + 2
@@ -141,13 +145,12 @@ Result<std::string> dispatch_functions(const TuningSpec& spec, const WinningTabl
   cudaDeviceProp properties;
   int found = -1;
   if (cudaGetDeviceProperties(&properties, ordinal) == cudaSuccess) {
-    constexpr int count = static_cast<int>(sizeof devices / sizeof devices[0]);
-    for (int i = 0; i < count && found < 0; ++i)
+    for (int i = 0; i < device_count && found < 0; ++i)
       if (std::strcmp(devices[i].name, properties.name) == 0)
         found = i;
-    for (int i = 0; i < count && found < 0; ++i)
+    for (int i = 0; i < device_count && found < 0; ++i)
       if (devices[i].major == properties.major && devices[i].minor == properties.minor)
-        found = i;
+        found = i + device_count;
   }
   if (ordinal < remembered)
     known[ordinal].store(found + 2, std::memory_order_relaxed);
@@ -159,8 +162,12 @@ inline constexpr double trusted_beyond = 4;
 
 // The configuration for a problem on a device of the table; -1: the raw kernel. A measured problem gets what was measured
 // for it. Between two measured problems that differ from it in the amount of work alone, the nearer one's configuration is
-// taken, provided that the raw kernel was beaten at both; everywhere else the raw kernel runs.
+// taken, provided that the raw kernel was beaten at both; everywhere else the raw kernel runs. `device` as current_device()
+// gives it: a GPU that was not measured itself gets only what gained much on the one that was.
 [[maybe_unused]] inline int select(int device, int types, const problem& p) {
+  const bool is_measured = device < device_count;
+  if (!is_measured)
+    device -= device_count;
   const row* below = nullptr;
   const row* above = nullptr;
   const double wanted = extent(p);
@@ -186,6 +193,8 @@ inline constexpr double trusted_beyond = 4;
       return -1;
   }
   if (below->configuration < 0 || above->configuration < 0)
+    return -1;
+  if (!is_measured && !(below->wide && above->wide))
     return -1;
   const bool is_nearer_below = wanted * wanted <= extent(below->at) * extent(above->at);
   const row* nearer = is_nearer_below ? below : above;

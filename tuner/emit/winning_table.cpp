@@ -9,6 +9,11 @@ bool is_gain(const Comparison& comparison) {
   return comparison.ratio_low > 1 && comparison.ratio - 1 > comparison.noise_band;
 }
 
+bool is_wide_gain(const Comparison& comparison) {
+  constexpr double kept_elsewhere = 1 / 1.2; // rounded down from what was measured
+  return is_gain(comparison) && comparison.ratio_low * kept_elsewhere >= 1;
+}
+
 Result<WinningTable> winning_table(const TuningSpec& spec, const std::vector<StoredWinner>& winners,
                                    bool allow_host) {
   WinningTable table;

@@ -41,6 +41,11 @@ struct WinningTable {
 // A gain counts when its interval and its size lie beyond what the raw kernel shows against itself.
 bool is_gain(const Comparison& comparison);
 
+// A gain that counts on another GPU of the same architecture, where nothing was measured. Between an H200 and
+// an H100 the winners kept 0.84 to 1.06 of their raw / tuned (docs/results/h100.md): one that gained a fifth
+// is a gain there too, one that gained a tenth need not be.
+bool is_wide_gain(const Comparison& comparison);
+
 // Rows without a gain stand for the raw kernel. Report-only problems never choose a configuration; they may
 // only keep one from being used. Fails where nothing is left to write because all results are the host
 // executor's. The table points into `winners`.

@@ -11,8 +11,8 @@ namespace {
 TEST_F(Emit, GainInsideTheNoiseKeepsTheRawKernel) {
   auto header = emit_header(spec_, {winner(1024, 128, 1.005), winner(4096, 128, 1.5)}, {});
   ASSERT_TRUE(header.ok()) << header.error().sentence();
-  EXPECT_NE(header->find("{0, 0, {1024}, -1}"), std::string::npos) << *header;
-  EXPECT_NE(header->find("{0, 0, {4096}, 0}"), std::string::npos) << *header;
+  EXPECT_NE(header->find("{0, 0, {1024}, -1, false}"), std::string::npos) << *header;
+  EXPECT_NE(header->find("{0, 0, {4096}, 0, true}"), std::string::npos) << *header;
   EXPECT_NE(header->find("LATHE_TEMPLATE_SHA1 " + spec_.template_hash), std::string::npos);
 }
 
@@ -107,8 +107,21 @@ TEST_F(Emit, SelectionBetweenMeasuredSizes) {
                                     // Up to four times beyond what was measured.
                                     "select(0, 0, {65536 * 4}) == 0", "select(0, 0, {65536 * 5}) == -1",
                                     "select(0, 0, {256}) == 0", "select(0, 0, {128}) == -1",
-                                    "select(1, 0, {1024}) == -1", "select(-1, 0, {1024}) == -1"}),
+                                    "select(2, 0, {1024}) == -1", "select(-1, 0, {1024}) == -1"}),
             0);
+}
+
+// On another GPU of the architecture (the index behind the table's devices) only what gained a fifth is used.
+TEST_F(Emit, SelectionOnAGpuThatWasNotMeasured) {
+  auto header =
+      emit_header(spec_, {winner(1024, 128, 1.4), winner(4096, 256, 1.5), winner(65536, 128, 1.1)}, {});
+  ASSERT_TRUE(header.ok()) << header.error().sentence();
+  EXPECT_EQ(
+      first_failing(*header, {"device_count == 1", "select(0, 0, {65536}) == 0", "select(1, 0, {1024}) == 0",
+                              "select(1, 0, {4096}) == 1", "select(1, 0, {1536}) == 0",
+                              "select(1, 0, {65536}) == -1", "select(0, 0, {32768}) == 0",
+                              "select(1, 0, {32768}) == -1", "select(2, 0, {1024}) == -1"}),
+      0);
 }
 
 // A kernel that was compiled for a size runs at that size alone, whatever lies between measured ones.
