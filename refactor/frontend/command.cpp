@@ -184,13 +184,14 @@ Result<ClangCommand> clang_command(const fs::path& file, const ParseOptions& opt
     if (digit >= '0' && digit <= '9')
       number = number * 10 + (digit - '0');
   const bool known = number <= 90;
-  command.arguments = {
-      std::filesystem::exists(program) ? program.string() : "clang++-19", "-x", "cuda",
-      "--cuda-path=" + cuda.string(), "--cuda-gpu-arch=" + (known ? options.architecture : "sm_90"),
-      "--cuda-device-only", "-resource-dir=" + resources.string(), "-Wno-unknown-cuda-version",
-      // What nvcc takes, at most with a warning.
-      "-Wno-c++11-narrowing", "-Wno-reserved-user-defined-literal", "-ferror-limit=0",
-      "-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0", "-isystem" + command.stand_ins.string()};
+  command.arguments = {std::filesystem::exists(program) ? program.string() : "clang++-19", "-x", "cuda",
+                       "--cuda-path=" + cuda.string(),
+                       "--cuda-gpu-arch=" + (known ? options.architecture : "sm_90"), "--cuda-device-only",
+                       "-resource-dir=" + resources.string(), "-Wno-unknown-cuda-version",
+                       // What nvcc takes, at most with a warning.
+                       "-Wno-c++11-narrowing", "-Wno-reserved-user-defined-literal", "-ferror-limit=0",
+                       "-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0", "-D__NVCC__",
+                       "-isystem" + command.stand_ins.string()};
   if (!known) {
     command.arguments.push_back("-U__CUDA_ARCH__");
     command.arguments.push_back(fmt::format("-D__CUDA_ARCH__={}", number * 10));

@@ -47,6 +47,25 @@ bool is_fixed(const JudgedPair& subject, const FactPair& pair, int parameter) {
   return false;
 }
 
+// Whether the instance is compiled for a size of one: what multiplies indices below that size is multiplied
+// by zero there.
+bool is_compiled_for_one(const JudgedPair& subject, const FactPair& pair) {
+  const Configuration& configuration = *pair.configuration;
+  const auto& dimensions = configuration.workload->problem.dimensions;
+  for (std::size_t k = 0; k < configuration.knobs.size(); ++k) {
+    const Knob& knob = subject.spec.knobs[k];
+    if (!fixes_size(knob, configuration.knobs[k]))
+      continue;
+    const auto size = knob.size->evaluate_integer([&](std::string_view name) -> std::optional<Value> {
+      const auto found = dimensions.find(std::string(name));
+      return found == dimensions.end() ? std::nullopt : std::optional<Value>(found->second);
+    });
+    if (size.ok() && *size == 1)
+      return true;
+  }
+  return false;
+}
+
 void compare_guards(const JudgedPair& subject, const FactPair& pair, const Root& root,
                     const std::set<int>& raw, const std::set<int>& templated, const std::string& access,
                     Findings& findings) {
@@ -66,17 +85,24 @@ void compare_guards(const JudgedPair& subject, const FactPair& pair, const Root&
 // Sizes and strides that the raw kernel needs and the template no longer does: right where they happen to
 // agree, as strides do that equal the width in every problem.
 void compare_parameters(const JudgedPair& subject, const FactPair& pair, Findings& findings) {
+  const bool is_for_one = is_compiled_for_one(subject, pair);
   const auto lost = [&](int parameter, const std::string& sentence) {
     if (is_fixed(subject, pair, parameter))
       return;
     if (is_conditioned(subject, parameter))
       findings.report(sentence + "; a condition speaks of it, and runs stand in");
+    else if (is_for_one)
+      findings.report(sentence + "; it is compiled for a size of 1 there, and runs stand in");
     else
       findings.fail(sentence);
   };
   const std::string where = " at " + pair.configuration->text();
+  // A buffer whose reads are left out there: the effects check tells it.
+  const auto is_left_out = [&](int parameter) {
+    return pair.raw->memory.contains(std::to_string(parameter)) && is_compiled_for_a_size(subject, pair);
+  };
   for (const int parameter : pair.raw->used_parameters)
-    if (!pair.templated->used_parameters.contains(parameter))
+    if (!pair.templated->used_parameters.contains(parameter) && !is_left_out(parameter))
       lost(parameter, parameter_name(subject, std::to_string(parameter)) + " is no longer used" + where);
   for (const auto& [root, raw] : pair.raw->memory) {
     const auto found = pair.templated->memory.find(root);
@@ -186,12 +212,7 @@ CheckResult check_bounds(const JudgedPair& subject) {
     if (!pair.raw || !pair.templated)
       continue;
     ++judged;
-    const KnobValues& values = pair.configuration->knobs;
-    for (std::size_t k = 0; k < values.size(); ++k)
-      if (fixes_size(subject.spec.knobs[k], values[k])) {
-        ++fixed;
-        break;
-      }
+    fixed += is_compiled_for_a_size(subject, pair) ? 1 : 0;
     for (const auto& [root, raw] : pair.raw->memory) {
       const auto found = pair.templated->memory.find(root);
       if (root == "shared" || root == "local" || root == "constant" || found == pair.templated->memory.end())

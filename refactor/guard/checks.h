@@ -57,5 +57,8 @@ std::vector<FactPair> fact_pairs(const JudgedPair& subject);
 
 // The name of a kernel parameter, or of a Root.
 std::string parameter_name(const JudgedPair& subject, const Root& root);
+// Whether the instance is compiled for one value of a size. At some values the raw kernel's own result does
+// not depend on all that it reads (a softmax over one element), and a compiler leaves the reads out.
+bool is_compiled_for_a_size(const JudgedPair& subject, const FactPair& pair);
 
 } // namespace lathe::refactor

@@ -88,6 +88,15 @@ TEST(Parse, DeviceModeAndArchitecture) {
   EXPECT_TRUE(find_kernel(*source, "newest").ok());
 }
 
+// Sources that other compilers read too say __host__ __device__ under the macro that nvcc defines.
+TEST(Parse, NvccsMacroIsDefined) {
+  auto source = parse_text("#ifdef __NVCC__\n#define BOTH __host__ __device__\n#else\n#define BOTH\n#endif\n"
+                           "BOTH float twice(float x) { return 2 * x; }\n"
+                           "__global__ void k(float* x) { x[threadIdx.x] = twice(x[threadIdx.x]); }\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+}
+
 TEST(Parse, FlagsReachTheSource) {
   ParseOptions options;
   options.flags = {"-O3", "-Xcompiler", "-fPIC", "--expt-relaxed-constexpr", "-D", "WIDTH=8", "-std=c++20"};
