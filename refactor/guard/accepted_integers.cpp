@@ -59,7 +59,18 @@ int accepted_bits(const BufferQuestion& question, element::DType dtype) {
   return 0;
 }
 
-AcceptedIntegers ask(const BufferQuestion& question, const Workload& workload, std::size_t buffer) {
+IntegerFill fill_with(std::int64_t mark) {
+  return {IntegerFill::Kind::marked, 0, static_cast<std::uint64_t>(mark)};
+}
+
+// The size of the dimension as a mark, at a workload.
+std::optional<IntegerFill> fill_with_end(const Workload& workload, const std::string& dimension) {
+  const auto size = workload.problem.dimensions.find(dimension);
+  return size == workload.problem.dimensions.end() ? std::nullopt : std::optional(fill_with(size->second));
+}
+
+AcceptedIntegers ask(const BufferQuestion& question, const Workload& workload, std::size_t buffer,
+                     const std::vector<std::int64_t>& marks) {
   const Workload::Buffer& description = workload.buffers[buffer];
   const element::DType dtype = *element_type(description.dtype);
   AcceptedIntegers accepted;
@@ -68,8 +79,13 @@ AcceptedIntegers ask(const BufferQuestion& question, const Workload& workload, s
     for (const auto kind : {IntegerFill::Kind::negative, IntegerFill::Kind::minus_one})
       if (!accepted.below_zero && question.accepts(IntegerFill{kind}))
         accepted.below_zero = kind;
+  std::ranges::copy_if(marks, std::back_inserter(accepted.marks),
+                       [&](std::int64_t mark) { return question.accepts(fill_with(mark)); });
   if (accepted.bits > 0 || !is_one_number(description))
     return accepted;
+  for (const auto& [name, size] : workload.problem.dimensions)
+    if (question.accepts([&](const Workload& at) { return fill_with_end(at, name); }))
+      accepted.ends.push_back(name);
   std::vector<std::pair<std::int64_t, std::string>> largest_first;
   for (const auto& [name, size] : workload.problem.dimensions)
     largest_first.emplace_back(-size, name);
@@ -102,10 +118,19 @@ std::optional<IntegerFill> AcceptedIntegers::indices(const Workload& workload, s
   return IntegerFill{index->kind, 0, bound};
 }
 
+std::vector<IntegerFill> AcceptedIntegers::marked(const Workload& workload) const {
+  std::vector<IntegerFill> fills;
+  std::ranges::transform(marks, std::back_inserter(fills), fill_with);
+  for (const std::string& dimension : ends)
+    if (const auto fill = fill_with_end(workload, dimension))
+      fills.push_back(*fill);
+  return fills;
+}
+
 std::vector<AcceptedIntegers> accepted_integers(const HostKernels& raw,
                                                 const std::vector<const ReferenceRuns*>& sizes,
-                                                std::uint64_t seed, int jobs,
-                                                std::chrono::steady_clock::time_point deadline) {
+                                                const std::vector<std::int64_t>& marks, std::uint64_t seed,
+                                                int jobs, std::chrono::steady_clock::time_point deadline) {
   if (sizes.empty())
     return {};
   constexpr std::size_t SEEDS = 3; // signs are drawn by the seed: of one, of the other, and of both
@@ -114,7 +139,7 @@ std::vector<AcceptedIntegers> accepted_integers(const HostKernels& raw,
   std::vector<AcceptedIntegers> accepted(workload.buffers.size());
   parallel(workload.buffers.size(), jobs, deadline, [&](std::size_t buffer) {
     if (is_open(workload.buffers[buffer]))
-      accepted[buffer] = ask(BufferQuestion(question, buffer), workload, buffer);
+      accepted[buffer] = ask(BufferQuestion(question, buffer), workload, buffer, marks);
   });
   return accepted;
 }
@@ -135,6 +160,10 @@ std::string describe(const Workload& workload, const std::vector<AcceptedInteger
       add(std::string(one.index->kind == IntegerFill::Kind::permuted ? "each index below "
                                                                      : "indices below ") +
           one.index->dimension + (one.index->kind == IntegerFill::Kind::permuted ? " once" : ""));
+    for (const std::int64_t mark : one.marks)
+      add(std::to_string(mark));
+    for (const std::string& end : one.ends)
+      add(end + " itself");
     sentence += (sentence.empty() ? "the raw kernel also takes " : "; ") + what + " in '" +
                 workload.buffers[i].name + "'";
   }

@@ -22,20 +22,25 @@ struct AcceptedIntegers {
     std::string dimension;
   };
   std::optional<Index> index;
+  // Numbers that the raw kernel compares something with, and dimensions whose size stands for no index.
+  std::vector<std::int64_t> marks;
+  std::vector<std::string> ends;
 
-  bool any() const { return bits > 0 || below_zero || index; }
+  bool any() const { return bits > 0 || below_zero || index || !marks.empty() || !ends.empty(); }
   // What to fill the buffer with, at a problem; nothing where that is the specification's own.
   std::optional<IntegerFill> data(IntegerFill::Kind kind) const;
   std::optional<IntegerFill> indices(const Workload& workload, std::size_t buffer) const;
+  // The specification's own with one mark or end among them, each of them in turn.
+  std::vector<IntegerFill> marked(const Workload& workload) const;
 };
 
 // By index of the workload's buffers. `sizes`: of one choice of types, at which the raw kernel runs clean; a
-// few of them are tried. The kernel takes what it runs clean with, in two orders of threads that give the
-// same.
+// few of them are tried. `marks`: numbers that the raw kernel's text compares with. The kernel takes what it
+// runs clean with, in two orders of threads that give the same.
 std::vector<AcceptedIntegers> accepted_integers(const HostKernels& raw,
                                                 const std::vector<const ReferenceRuns*>& sizes,
-                                                std::uint64_t seed, int jobs,
-                                                std::chrono::steady_clock::time_point deadline);
+                                                const std::vector<std::int64_t>& marks, std::uint64_t seed,
+                                                int jobs, std::chrono::steady_clock::time_point deadline);
 // One sentence for the certificate, or "": which inputs hold what.
 std::string describe(const Workload& workload, const std::vector<AcceptedIntegers>& accepted);
 

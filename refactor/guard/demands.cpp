@@ -40,6 +40,40 @@ constexpr std::pair<RealScalars, const char*> SCALARS[] = {
 constexpr Data BESIDE_SCALARS[] = {Data::usual,  Data::zeros,      Data::far,
                                    Data::coarse, Data::infinities, Data::nans};
 
+// `usual` with some of what the raw kernel takes as arguments, drawn for each of them; nothing changed where
+// there are fewer than two to change.
+template <class Draw>
+TrialSettings several_arguments(const ReferenceRuns& shape, const AcceptedInputs& accepted,
+                                const TrialSettings& usual, Draw draw) {
+  constexpr RealScalars REAL_SCALARS[] = {RealScalars::zero, RealScalars::other, RealScalars::negated,
+                                          RealScalars::one};
+  TrialSettings settings = usual;
+  const auto& parameters = shape.workload->parameters;
+  std::map<std::size_t, std::vector<std::int64_t>> integers;
+  for (const AcceptedScalar& one : accepted.scalars)
+    integers[one.parameter].push_back(one.value);
+  std::size_t changeable = 0;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const bool is_switch = shape.other_switches && is_truth_value(parameters[p]);
+    const bool is_real = shape.other_scalars && is_real_scalar(parameters[p]);
+    const bool is_nullable = accepted.nullable.contains(p);
+    if (!is_switch && !is_real && !is_nullable && !integers.contains(p))
+      continue;
+    ++changeable;
+    if (draw(2) == 0)
+      continue;
+    if (is_nullable)
+      settings.null_parameters.insert(p);
+    else if (is_switch)
+      settings.switched.insert(p);
+    else if (is_real)
+      settings.real_scalars_of[p] = REAL_SCALARS[draw(std::size(REAL_SCALARS))];
+    else
+      settings.integer_scalars[p] = integers[p][draw(integers[p].size())];
+  }
+  return changeable < 2 ? usual : settings;
+}
+
 } // namespace
 
 std::vector<Demand> demands_of(const Configuration& configuration, const ReferenceRuns& shape,
@@ -190,8 +224,20 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demands.back().suffix += " ('" + name + "' of " + std::to_string(one.value) + ")";
   }
   for (const std::size_t parameter : accepted.nullable)
-    demand(nullptr, " where a pointer that the raw kernel compares with null is null").null_parameter =
-        parameter;
+    demand(nullptr, " where a pointer that the raw kernel compares with null is null")
+        .null_parameters.insert(parameter);
+  if (accepted.masks)
+    own(" on numbers with stretches of -infinity").data = Data::masked;
+  std::map<std::size_t, IntegerFill> marked;
+  for (std::size_t i = 0; i < accepted.integers.size(); ++i)
+    if (const auto fills = accepted.integers[i].marked(*shape.workload); !fills.empty())
+      marked[i] = fills[draw(fills.size())];
+  if (!marked.empty())
+    own(" on integers that the raw kernel compares with").integers = std::move(marked);
+  if (const TrialSettings together = several_arguments(shape, accepted, usual, draw); together != usual) {
+    own(" with several arguments changed together, each of which the raw kernel takes alone") = together;
+    demands.back().settings.seed = own_seed;
+  }
   TrialSettings& other_data = demand(nullptr, " on other data");
   other_data.seed = own_seed;
   other_data.poison = 1;

@@ -36,6 +36,7 @@ struct AcceptedInputs {
   std::set<std::size_t> nullable;         // parameters that may be null pointers
   std::vector<AcceptedIntegers> integers; // by buffer
   std::vector<AcceptedScalar> scalars;
+  bool masks = false; // infinities mean something to it: it compares with them, or takes exponentials
 };
 
 // `own_seed`: of the data that no other configuration sees. `serves_odd_strides`: the configuration is

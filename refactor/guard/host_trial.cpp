@@ -37,6 +37,20 @@ void strew(element::DType dtype, Data data, std::uint64_t seed, std::span<std::b
   }
 }
 
+// -infinity in the whole buffer, in every other half, third, ... or nowhere, by the seed.
+void mask(element::DType dtype, std::uint64_t seed, std::span<std::byte> bytes) {
+  const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
+  const std::uint64_t drawn = element::mix(seed ^ 0x3a5c);
+  constexpr std::uint64_t MOST_STRETCHES = 4;
+  const std::uint64_t stretches = drawn % (MOST_STRETCHES + 1);
+  if (stretches == 0)
+    return;
+  const std::uint64_t bits = element::encode(dtype, -std::numeric_limits<double>::infinity());
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (i * stretches / count % 2 == 0)
+      element::store(dtype, bytes.data(), i, bits);
+}
+
 // Whether numbers below zero are no worse in the buffer than others: the specification has some, or none on
 // either side.
 bool may_be_negative(const Workload::Buffer& buffer) {
@@ -165,11 +179,6 @@ std::optional<std::int64_t> uncovered(const std::vector<ByteRange>& inner,
   return std::nullopt;
 }
 
-bool is_real_scalar(const Workload::Parameter& parameter) {
-  const auto dtype = parameter.is_buffer ? std::nullopt : element_type(parameter.dtype);
-  return dtype && element::is_real(*dtype);
-}
-
 // The real numbers among the arguments, which data may equal.
 std::vector<double> real_scalars(const Workload& workload) {
   std::vector<double> found;
@@ -228,6 +237,11 @@ private:
       if (description.direction != Direction::out && may_hold(description, dtype, data))
         replace_all(description, dtype, data, seed, scalars, bytes);
       break;
+    case Data::masked:
+      if (description.direction != Direction::out && may_hold(description, dtype, data) &&
+          may_be_negative(description))
+        mask(dtype, seed, bytes);
+      break;
     case Data::usual:
     case Data::one_range:
     case Data::inner_ranges:
@@ -284,9 +298,13 @@ Value value_in_trial(const Workload& workload, std::size_t index, const TrialSet
   const Workload::Parameter& parameter = workload.parameters[index];
   if (const auto changed = settings.integer_scalars.find(index); changed != settings.integer_scalars.end())
     return changed->second;
-  if (is_real_scalar(parameter))
-    return changed_number(parameter.value, settings.real_scalars);
-  if (const auto is_on = switch_of(parameter); settings.other_switches && is_on)
+  if (is_real_scalar(parameter)) {
+    const auto own = settings.real_scalars_of.find(index);
+    return changed_number(parameter.value,
+                          own == settings.real_scalars_of.end() ? settings.real_scalars : own->second);
+  }
+  if (const auto is_on = switch_of(parameter);
+      is_on && (settings.other_switches || settings.switched.contains(index)))
     return !*is_on;
   return parameter.value;
 }
@@ -310,7 +328,7 @@ Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& se
   }
   for (std::size_t p = 0; p < workload.parameters.size(); ++p) {
     const Workload::Parameter& parameter = workload.parameters[p];
-    if (settings.null_parameter == p) {
+    if (settings.null_parameters.contains(p)) {
       prepared.arguments.emplace_back();
       continue;
     }
@@ -548,13 +566,21 @@ std::vector<std::pair<std::size_t, std::size_t>> shareable_buffers(const Workloa
   return pairs;
 }
 
+bool is_real_scalar(const Workload::Parameter& parameter) {
+  const auto dtype = parameter.is_buffer ? std::nullopt : element_type(parameter.dtype);
+  return dtype && element::is_real(*dtype);
+}
+
+bool is_truth_value(const Workload::Parameter& parameter) {
+  return switch_of(parameter).has_value();
+}
+
 bool has_real_scalars(const Workload& workload) {
   return std::ranges::any_of(workload.parameters, is_real_scalar);
 }
 
 bool has_switches(const Workload& workload) {
-  return std::ranges::any_of(workload.parameters,
-                             [](const auto& parameter) { return switch_of(parameter).has_value(); });
+  return std::ranges::any_of(workload.parameters, is_truth_value);
 }
 
 bool has_offsets(const Workload& workload) {

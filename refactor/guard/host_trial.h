@@ -36,6 +36,7 @@ enum class Data {
   coarse, // halves and the numbers among the arguments, with ties and zeros of both signs, all of one sign or
           // not: what rounding and comparing decide
   ties,   // single precision half way between two numbers of 16 bits
+  masked, // the specification's, with long stretches of -infinity: whole rows, or a buffer
 };
 
 // What real numbers among the arguments are.
@@ -70,7 +71,10 @@ struct TrialSettings {
   std::map<std::size_t, std::int64_t> integer_scalars; // by parameter, of those that are not the usual ones
   // Two buffers, by index, that share memory: the first's, which holds what the second's would.
   std::optional<std::pair<std::size_t, std::size_t>> shared_buffers;
-  std::optional<std::size_t> null_parameter; // of the kernel: gets no buffer but a null pointer
+  std::set<std::size_t> null_parameters; // of the kernel: get no buffer but a null pointer
+  // By parameter, before what is said of all of them:
+  std::set<std::size_t> switched; // truth values that are the other one
+  std::map<std::size_t, RealScalars> real_scalars_of;
   double time_limit_s = 20;
 
   bool operator==(const TrialSettings&) const = default;
@@ -120,6 +124,8 @@ TrialComparison compare_trials(const Workload& workload, const TrialResult& temp
 // input, where neither parameter of the raw kernel promises otherwise by __restrict__.
 std::vector<std::pair<std::size_t, std::size_t>> shareable_buffers(const Workload& workload,
                                                                    const std::vector<bool>& is_restrict);
+bool is_real_scalar(const Workload::Parameter& parameter);
+bool is_truth_value(const Workload::Parameter& parameter); // an argument that is true or false
 // Whether an argument is a real number.
 bool has_real_scalars(const Workload& workload);
 bool has_switches(const Workload& workload);

@@ -3,7 +3,7 @@
 namespace lathe::refactor {
 namespace {
 
-constexpr std::uint64_t ONE_NEGATIVE_IN = 4;
+constexpr std::uint64_t ONE_NEGATIVE_IN = 4, ONE_MARKED_IN = 3;
 
 // Of at most `bits` bits without the sign, the highest of them mostly set.
 element::u64 large_number(std::uint64_t hash, int bits, bool is_negative) {
@@ -38,6 +38,10 @@ void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t 
     case IntegerFill::Kind::minus_one:
       if (hash % ONE_NEGATIVE_IN == 0 || i == seed % count) // one at least
         put(fill.kind == IntegerFill::Kind::minus_one ? ~0ull : ~(hash >> 8 & 7));
+      break;
+    case IntegerFill::Kind::marked:
+      if (hash % ONE_MARKED_IN == 0 || i == seed % count)
+        put(fill.bound);
       break;
     case IntegerFill::Kind::below:
       put(hash % fill.bound);

@@ -24,6 +24,8 @@ struct IntegerFill {
     // Indices: any below `bound`; each below `bound` at most once (the buffer has no more elements).
     below,
     permuted,
+    // The specification's, with `bound` (its bits) among them: a number that marks what is left out.
+    marked,
   } kind = Kind::usual;
   int bits = 0;
   std::uint64_t bound = 0;

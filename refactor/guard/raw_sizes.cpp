@@ -118,13 +118,40 @@ void RawSizes::leave_out_overlaps(const Types& types, Findings& findings) {
                     " sizes at which the raw kernel's blocks write different values to one place");
 }
 
+namespace {
+
+// Numbers by which the raw kernel may mark what is left out.
+std::vector<std::int64_t> marks_of(const JudgedPair& subject) {
+  constexpr std::size_t MOST = 6; // each costs runs of every integer input
+  std::set<std::int64_t> marks;
+  for (const auto& [instance, facts] : subject.raw.source_facts)
+    marks.insert(facts.equalled_integers.begin(), facts.equalled_integers.end());
+  std::vector<std::int64_t> first(marks.begin(), marks.end());
+  first.resize(std::min(first.size(), MOST));
+  return first;
+}
+
+bool takes_infinities(const JudgedPair& subject) {
+  constexpr std::string_view SIGNS[] = {"exp", "inf", "huge_val"};
+  for (const auto& [instance, facts] : subject.raw.source_facts)
+    for (const auto& [name, count] : facts.library_calls)
+      if (std::ranges::any_of(SIGNS,
+                              [&](std::string_view sign) { return name.find(sign) != std::string::npos; }))
+        return true;
+  return false;
+}
+
+} // namespace
+
 void RawSizes::find_accepted(const Types& types, Findings& findings) {
   std::vector<const ReferenceRuns*> sizes;
   for (const auto& size : clean_.at(types))
     sizes.push_back(size.get());
   AcceptedInputs& accepted = accepted_[types];
   accepted.nullable = nullable_;
-  accepted.integers = accepted_integers(raw_, sizes, trial_seed(subject_, 0), jobs_, deadline_);
+  accepted.masks = takes_infinities(subject_);
+  accepted.integers =
+      accepted_integers(raw_, sizes, marks_of(subject_), trial_seed(subject_, 0), jobs_, deadline_);
   accepted.scalars = accepted_scalars(raw_, subject_.spec, sizes, trial_seed(subject_, 0), jobs_, deadline_);
   if (sizes.empty())
     return;

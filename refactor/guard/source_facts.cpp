@@ -155,6 +155,10 @@ public:
       const std::string relation = BinaryOperator::getOpcodeStr(operation->getOpcode()).str();
       note_bound(relation, operation->getLHS(), operation->getRHS());
       note_bound(relation, operation->getRHS(), operation->getLHS());
+      if (operation->isEqualityOp()) {
+        note_equal(operation->getLHS(), operation->getRHS());
+        note_equal(operation->getRHS(), operation->getLHS());
+      }
     }
     return true;
   }
@@ -238,6 +242,16 @@ private:
         bare = temporary->getSubExpr();
     }
     return bare;
+  }
+
+  void note_equal(const Expr* side, const Expr* other) {
+    Expr::EvalResult number, value;
+    if (side->isValueDependent() || other->isValueDependent() ||
+        !side->getType()->isIntegralOrEnumerationType() || !side->EvaluateAsInt(number, context_) ||
+        other->EvaluateAsRValue(value, context_) || is_place_in_block(other, context_))
+      return;
+    if (const auto mark = number.Val.getInt().tryExtValue(); mark && *mark != 0 && *mark != 1)
+      facts_.equalled_integers.insert(*mark);
   }
 
   void note_bound(const std::string& relation, const Expr* side, const Expr* other) {

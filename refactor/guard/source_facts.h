@@ -34,6 +34,8 @@ struct SourceFacts {
   // Integers, other than 0 and 1, that a run-time value is compared with: "== 4096"; that it is held below or
   // above: "min 4096"; and by whose power of two it is divided where only zero or not is asked: ">> 16".
   std::set<std::string> compared_integers;
+  // Whole numbers, other than 0 and 1, that a run-time value is equal to or not, named constants too.
+  std::set<std::int64_t> equalled_integers;
   // Of `variables`, those that something is added to, or taken from, again and again: "sum += x".
   std::set<std::pair<std::string, std::string>> accumulators;
   FencePlaces fences;

@@ -165,8 +165,9 @@ std::string TaskJudge::differs(const Task& task, const Workload& workload, const
   identical_ += comparison.identical;
   worst_error_ = std::max(worst_error_, comparison.error);
   if (comparison.problem.empty() && (settings.data == Data::usual || settings.data == Data::ties) &&
-      settings.real_scalars != RealScalars::negated && !task.shape->depends_on_order &&
-      comparison.small >= FEWEST_ROUNDED && !task.configuration.flag_is_set() &&
+      settings.real_scalars != RealScalars::negated && settings.real_scalars_of.empty() &&
+      !task.shape->depends_on_order && comparison.small >= FEWEST_ROUNDED &&
+      !task.configuration.flag_is_set() &&
       static_cast<double>(comparison.differing_small) >
           MOST_ROUNDED_ANEW * static_cast<double>(comparison.small))
     return "rounds another way: " + std::to_string(comparison.differing_small) + " of " +
