@@ -26,23 +26,6 @@ namespace {
 
 using namespace llvm;
 
-// Blanks, registers' numbers and comments do not distinguish assembly texts.
-std::string normal_assembly(StringRef text) {
-  std::string out;
-  for (const char c : text)
-    if (!std::isspace(static_cast<unsigned char>(c)) || (!out.empty() && out.back() != ' '))
-      out.push_back(std::isspace(static_cast<unsigned char>(c)) ? ' ' : c);
-  return out;
-}
-
-// Inline assembly of the toolkit's cache-hint loads and stores: an access, not a new effect.
-bool is_plain_access(StringRef text, bool& is_store) {
-  const StringRef code = text.ltrim(" {\t\n");
-  is_store = code.starts_with("st.");
-  const bool is_load = code.starts_with("ld.");
-  return (is_load || is_store) && code.count(';') <= 1;
-}
-
 std::string type_name(Type* type) {
   std::string text;
   raw_string_ostream stream(text);
@@ -245,7 +228,7 @@ private:
   void visit_call(CallBase& call) {
     if (const auto* assembly = dyn_cast<InlineAsm>(call.getCalledOperand())) {
       bool is_store = false;
-      const std::string text = normal_assembly(assembly->getAsmString());
+      const std::string text = normal_assembly(std::string_view(assembly->getAsmString()));
       if (is_plain_access(text, is_store))
         for (llvm::Value* operand : call.args())
           if (operand->getType()->isPointerTy() || operand->getType()->isIntegerTy(64)) {
@@ -373,6 +356,21 @@ Result<std::vector<CodeFacts>> read_facts(const std::string& text, const std::fi
 }
 
 } // namespace
+
+std::string normal_assembly(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (!std::isspace(static_cast<unsigned char>(c)) || (!out.empty() && out.back() != ' '))
+      out.push_back(std::isspace(static_cast<unsigned char>(c)) ? ' ' : c);
+  return out;
+}
+
+bool is_plain_access(std::string_view text, bool& is_store) {
+  const StringRef code = StringRef(text).ltrim(" {\t\n");
+  is_store = code.starts_with("st.");
+  const bool is_load = code.starts_with("ld.");
+  return (is_load || is_store) && code.count(';') <= 1;
+}
 
 bool is_async_copy(std::string_view text) {
   return text.starts_with("cp.async") && text.find("bulk") == std::string_view::npos &&

@@ -76,6 +76,10 @@ struct CodeFacts {
 // Whether assembly is a copy to shared memory that its thread waits for, or such a wait: cp.async without
 // barriers.
 bool is_async_copy(std::string_view text);
+// Without what does not distinguish assembly texts: how many blanks there are.
+std::string normal_assembly(std::string_view text);
+// Inline assembly of the toolkit's cache-hint loads and stores: an access, not a new effect.
+bool is_plain_access(std::string_view text, bool& is_store);
 
 // What is to be looked at: an instantiated kernel by its mangled name, and the block it is launched with.
 struct CodeRequest {

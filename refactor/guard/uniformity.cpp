@@ -1,9 +1,12 @@
 #include "refactor/guard/uniformity.h"
 
+#include "refactor/guard/code_facts.h"
+
 #include <llvm/Analysis/UniformityAnalysis.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -92,6 +95,21 @@ bool is_arithmetic(const Instruction& instruction) {
          });
 }
 
+// The address of a load that is no instruction of its own: by assembly with a cache hint, or through the
+// read-only path. Null for every other call.
+llvm::Value* address_of_load(const CallInst& call) {
+  const Function* callee = call.getCalledFunction();
+  if (callee &&
+      (callee->getName().starts_with("llvm.nvvm.ldg") || callee->getName().starts_with("llvm.nvvm.ldu")))
+    return call.getArgOperand(0);
+  const auto* assembly = dyn_cast<InlineAsm>(call.getCalledOperand());
+  bool is_store = false;
+  if (!assembly || call.arg_size() != 1 || !call.getArgOperand(0)->getType()->isPointerTy() ||
+      !is_plain_access(normal_assembly(std::string_view(assembly->getAsmString())), is_store) || is_store)
+    return nullptr;
+  return call.getArgOperand(0);
+}
+
 } // namespace
 
 std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysisManager& analyses,
@@ -101,12 +119,15 @@ std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysis
   auto* copy = cast<Function>(copies[&kernel]);
   std::vector<Instruction*> same;
   std::vector<CallBase*> calls;
+  std::vector<CallInst*> hinted_loads;
   std::vector<LoadInst*> loads;
   for (Instruction& instruction : instructions(copy)) {
     if (is_same_for_all(instruction, together, block))
       same.push_back(&instruction);
     else if (is_arithmetic(instruction))
       calls.push_back(cast<CallBase>(&instruction));
+    else if (auto* call = dyn_cast<CallInst>(&instruction); call && address_of_load(*call))
+      hinted_loads.push_back(call);
     else if (auto* load = dyn_cast<LoadInst>(&instruction);
              load && load->isSimple() && load->getPointerAddressSpace() == GENERIC &&
              !isa<AllocaInst>(getUnderlyingObject(load->getPointerOperand())))
@@ -127,6 +148,13 @@ std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysis
       if (argument->getType() == call->getType())
         sum = builder.CreateAdd(sum, argument);
     call->replaceAllUsesWith(sum);
+  }
+  for (CallInst* call : hinted_loads) {
+    IRBuilder<> builder(call);
+    LoadInst* load = builder.CreateLoad(call->getType(), address_of_load(*call));
+    call->replaceAllUsesWith(load);
+    if (load->getPointerAddressSpace() == GENERIC)
+      loads.push_back(load);
   }
   for (LoadInst* load : loads) {
     IRBuilder<> builder(load);
