@@ -79,8 +79,10 @@ AcceptedIntegers ask(const BufferQuestion& question, const Workload& workload, s
     for (const auto kind : {IntegerFill::Kind::negative, IntegerFill::Kind::minus_one})
       if (!accepted.below_zero && question.accepts(IntegerFill{kind}))
         accepted.below_zero = kind;
-  std::ranges::copy_if(marks, std::back_inserter(accepted.marks),
-                       [&](std::int64_t mark) { return question.accepts(fill_with(mark)); });
+  const bool is_zero = description.fill.kind == Fill::Kind::zero;
+  std::ranges::copy_if(marks, std::back_inserter(accepted.marks), [&](std::int64_t mark) {
+    return !(mark == 0 && is_zero) && question.accepts(fill_with(mark));
+  });
   if (accepted.bits > 0 || !is_one_number(description))
     return accepted;
   for (const auto& [name, size] : workload.problem.dimensions)

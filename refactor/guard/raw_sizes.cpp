@@ -8,6 +8,8 @@
 #include <clang/AST/Decl.h>
 
 #include <algorithm>
+#include <iterator>
+#include <ranges>
 
 namespace lathe::refactor {
 namespace {
@@ -126,8 +128,8 @@ std::vector<std::int64_t> marks_of(const JudgedPair& subject) {
   std::set<std::int64_t> marks;
   for (const auto& [instance, facts] : subject.raw.source_facts)
     marks.insert(facts.equalled_integers.begin(), facts.equalled_integers.end());
-  std::vector<std::int64_t> first(marks.begin(), marks.end());
-  first.resize(std::min(first.size(), MOST));
+  std::vector<std::int64_t> first{0}; // a length of nothing
+  std::ranges::copy(marks | std::views::take(MOST), std::back_inserter(first));
   return first;
 }
 

@@ -1,7 +1,9 @@
 #include "tuner/measure/verify.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 namespace lathe {
 namespace {
@@ -39,22 +41,52 @@ Tolerance tolerance_for(const std::map<std::string, Tolerance>& given, const std
   return tolerance;
 }
 
+namespace {
+
+// Of the numbers below a limit, by absolute value.
+struct Sizes {
+  double squares = 0, largest = 0;
+  std::uint64_t count = 0, largest_count = 0;
+
+  void add(double size) {
+    squares += size * size;
+    ++count;
+    if (size > largest)
+      largest_count = 0;
+    largest = std::max(largest, size);
+    largest_count += size == largest;
+  }
+  double root_mean_square() const { return count ? std::sqrt(squares / static_cast<double>(count)) : 0; }
+};
+
+} // namespace
+
 double magnitude(element::DType dtype, std::span<const std::byte> data,
                  std::span<const std::byte> other_run) {
   const std::uint64_t count = data.size() / static_cast<std::size_t>(element::size_of(dtype));
-  double sum = 0;
-  std::uint64_t used = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t bits = element::load(dtype, data.data(), i);
-    if (!other_run.empty() && element::load(dtype, other_run.data(), i) != bits)
-      continue;
-    const double value = element::decode(dtype, bits);
-    if (!std::isfinite(value))
-      continue;
-    sum += value * value;
-    ++used;
+  const auto below = [&](double limit) {
+    Sizes sizes;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::uint64_t bits = element::load(dtype, data.data(), i);
+      if (!other_run.empty() && element::load(dtype, other_run.data(), i) != bits)
+        continue;
+      const double size = std::abs(element::decode(dtype, bits));
+      if (std::isfinite(size) && size < limit)
+        sizes.add(size);
+    }
+    return sizes;
+  };
+  // One number again and again, far above all others, marks what is left out (-1e9 in a masked score).
+  constexpr double FAR_ABOVE = 1000;
+  constexpr int MOST_MARKS = 2;
+  Sizes sizes = below(std::numeric_limits<double>::infinity());
+  for (int mark = 0; mark < MOST_MARKS && sizes.largest_count > 1; ++mark) {
+    const Sizes rest = below(sizes.largest);
+    if (rest.root_mean_square() == 0 || rest.largest * FAR_ABOVE > sizes.largest)
+      break;
+    sizes = rest;
   }
-  return used ? std::sqrt(sum / static_cast<double>(used)) : 0;
+  return sizes.root_mean_square();
 }
 
 BufferDifference compare_buffers(const element::ErrorRule& rule, std::span<const std::byte> out,

@@ -24,7 +24,9 @@ namespace lathe {
 Tolerance tolerance_for(const std::map<std::string, Tolerance>& given, const std::string& dtype);
 
 // Root mean square of the finite elements; 0 for none. For a reference run twice, elements that differ
-// between the runs (poison that it left in place) are left out when `other_run` is given.
+// between the runs (poison that it left in place) are left out when `other_run` is given. So is a number that
+// comes again and again and lies a thousand times above all others (what masks a score): it says nothing of
+// the others' size.
 double magnitude(element::DType dtype, std::span<const std::byte> data,
                  std::span<const std::byte> other_run = {});
 

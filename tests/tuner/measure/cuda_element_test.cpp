@@ -293,6 +293,19 @@ TEST(Verify, ComparesBuffersAndDescribesTheFirstFailure) {
             "y[20] was not written where the raw kernel gives 2 (1 of 100 elements differ)");
 }
 
+// What masks scores says nothing of how large the others are; a large number that comes once, or near others, does.
+TEST(Verify, ANumberThatMarksIsNoMagnitude) {
+  const auto of = [](const std::vector<float>& values) {
+    return magnitude(element::f32, std::as_bytes(std::span(values)));
+  };
+  EXPECT_FLOAT_EQ(of({1, -1, 1, -1e9f, -1e9f}), 1);
+  EXPECT_FLOAT_EQ(of({1, -1, 1, -1e9f, 3e38f, 3e38f, -1e9f}), 1);
+  EXPECT_GT(of({1, -1, 1, 1, -1e9f}), 1e8);
+  EXPECT_GT(of({1, -1, 1, 500, 500}), 300);
+  EXPECT_FLOAT_EQ(of({0, 0, 0, 7, 7, 7}), 7 / std::sqrt(2.f));
+  EXPECT_FLOAT_EQ(of({}), 0);
+}
+
 TEST(Verify, GuardBandsShowTheFirstDamage) {
   std::vector<std::byte> band(GUARD_BYTES);
   for (std::size_t i = 0; i < band.size(); ++i)
