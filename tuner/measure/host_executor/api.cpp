@@ -89,6 +89,11 @@ const Api& BlockRunner::api() {
         if (AccessLog* log = running()->log())
           log->count_atomic(reinterpret_cast<std::uintptr_t>(address));
       },
+      [](const void* address, std::size_t bytes, bool write) {
+        access(address, bytes, write, nullptr, true);
+        if (AccessLog* log = running()->log())
+          log->count_atomic(reinterpret_cast<std::uintptr_t>(address));
+      },
       [](const char* what, const void* return_address) {
         running()->fail({std::string("undefined behaviour: ") + what,
                          reinterpret_cast<std::uintptr_t>(return_address), 0});

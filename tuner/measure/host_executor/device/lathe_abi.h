@@ -7,7 +7,7 @@
 
 namespace lathe_host {
 
-constexpr unsigned ABI_VERSION = 4;
+constexpr unsigned ABI_VERSION = 5;
 constexpr unsigned MAX_THREADS = 1024; // of a block
 constexpr unsigned WARP = 32;
 constexpr size_t SLOT_BYTES = 256u << 10; // address space of one fiber's stack
@@ -68,6 +68,7 @@ struct Api {
   void (*print)(const char* text, size_t length);
   void (*access)(const void* address, size_t bytes, bool write, const void* return_address);
   void (*atomic)(const void* address, size_t bytes);
+  void (*atomic_access)(const void* address, size_t bytes, bool write); // that only reads or only writes
   void (*undefined)(const char* what, const void* return_address);
   void (*fence)(); // of the device or the system
   // cp.async of 1 to 16 bytes, of which `read` come from `from` and the rest are zeros; its groups; a wait

@@ -214,16 +214,41 @@ template <class T> LATHE_INLINE void announce_atomic(T* address) {
   if (--thread().patience == 0)
     lathe_api->yield();
 }
+template <class T>
+using AtomicBits =
+    std::conditional_t<sizeof(T) == 8, unsigned long long,
+                       std::conditional_t<sizeof(T) == 4, unsigned,
+                                          std::conditional_t<sizeof(T) == 2, unsigned short, unsigned char>>>;
 template <class T, class F> LATHE_INLINE T atomic_update(T* address, F next) {
+  static_assert(sizeof(T) <= 8, "atomic operations on at most eight bytes");
   announce_atomic(address);
-  using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long,
-                                  std::conditional_t<sizeof(T) == 4, unsigned, unsigned short>>;
+  using Bits = AtomicBits<T>;
   Bits* bits = reinterpret_cast<Bits*>(address);
   Bits old = __atomic_load_n(bits, __ATOMIC_SEQ_CST);
   while (!__atomic_compare_exchange_n(bits, &old, bits_as<Bits>(static_cast<T>(next(bits_as<T>(old)))), false,
                                       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
   }
   return bits_as<T>(old);
+}
+template <class T> LATHE_INLINE void announce_atomic_access(T* address, bool write) {
+#ifdef LATHE_CHECKED
+  lathe_api->atomic_access(const_cast<const void*>(static_cast<const volatile void*>(address)), sizeof(T),
+                           write);
+#endif
+  if (--thread().patience == 0)
+    lathe_api->yield();
+}
+template <class T> LATHE_INLINE T atomic_load(T* address) {
+  static_assert(sizeof(T) <= 8, "atomic operations on at most eight bytes");
+  announce_atomic_access(address, false);
+  return bits_as<std::remove_cv_t<T>>(
+      __atomic_load_n(reinterpret_cast<const AtomicBits<T>*>(address), __ATOMIC_SEQ_CST));
+}
+template <class T> LATHE_INLINE void atomic_store(T* address, T value) {
+  static_assert(sizeof(T) <= 8, "atomic operations on at most eight bytes");
+  announce_atomic_access(address, true);
+  __atomic_store_n(reinterpret_cast<AtomicBits<T>*>(address), bits_as<AtomicBits<T>>(value),
+                   __ATOMIC_SEQ_CST);
 }
 } // namespace lathe_host
 #define LATHE_ATOMIC(name, type, expression)                                                                 \
