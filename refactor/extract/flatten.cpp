@@ -1,6 +1,7 @@
 #include "refactor/extract/flatten.h"
 
 #include "refactor/extract/object_image.h"
+#include "refactor/extract/record_members.h"
 #include "refactor/frontend/parsed_source.h"
 
 #include <clang/AST/ASTContext.h>
@@ -26,20 +27,6 @@ struct Member {
   std::string path;       // as the launcher names it: "params.stride"
 };
 
-std::string replace_words(const std::string& text, const std::map<std::string, std::string>& words) {
-  static const std::regex word(R"(\b[A-Za-z_]\w*\b)");
-  std::string result;
-  std::size_t end = 0;
-  for (std::sregex_iterator at(text.begin(), text.end(), word), none; at != none; ++at) {
-    const auto found = words.find(at->str());
-    if (found == words.end())
-      continue;
-    result += text.substr(end, static_cast<std::size_t>(at->position()) - end) + found->second;
-    end = static_cast<std::size_t>(at->position() + at->length());
-  }
-  return result + text.substr(end);
-}
-
 class Flattener {
 public:
   // `original`: the kernel in its own file, which knows its instances.
@@ -62,7 +49,12 @@ public:
   std::map<std::string, std::vector<Member>> members; // by parameter
 
 private:
+  // How an object is made: by a list of its members, or by setting one after the other.
+  enum class Making { by_list, by_setting };
+  Result<std::string> set_members(unsigned index, QualType type, std::vector<Member>& found);
   Result<std::string> place_members(unsigned index, QualType type, std::vector<Member>& found);
+  std::string object_in_bytes(const std::string& type, const std::string& bytes,
+                              const std::string& name) const;
   Status make_in_body(unsigned index, std::string& made);
   Result<std::string> take_apart(QualType type, const std::string& name, const std::string& path,
                                  const std::map<std::string, std::string>& bound, std::vector<Member>& found);
@@ -83,6 +75,7 @@ private:
   ASTContext& context_;
   const SourceManager& sources_;
   PrintingPolicy policy_;
+  Making making_ = Making::by_list;
 };
 
 std::optional<std::pair<std::size_t, std::size_t>> Flattener::range(SourceRange written) const {
@@ -92,42 +85,6 @@ std::optional<std::pair<std::size_t, std::size_t>> Flattener::range(SourceRange 
   return std::pair<std::size_t, std::size_t>(sources_.getFileOffset(written.getBegin()),
                                              sources_.getFileOffset(Lexer::getLocForEndOfToken(
                                                  written.getEnd(), 0, sources_, context_.getLangOpts())));
-}
-
-// Whether a structure is what the class template itself says, not one of its specialisations.
-bool is_of_primary_template(const CXXRecordDecl& record) {
-  const auto* instance = dyn_cast<ClassTemplateSpecializationDecl>(&record);
-  return instance && !instance->isExplicitSpecialization() &&
-         isa<ClassTemplateDecl*>(instance->getSpecializedTemplateOrPartial());
-}
-
-// The structure behind a type, with what its template parameters are bound to; null for numbers and pointers.
-// `as_written`: the template of an instance, so that its arguments keep their names (int64_t is another type
-// to NVRTC than to Clang).
-const CXXRecordDecl* record_of(QualType type, std::map<std::string, std::string>& bound,
-                               const PrintingPolicy& policy, bool as_written = false) {
-  if (const CXXRecordDecl* record = type->getAsCXXRecordDecl();
-      record && !type->isDependentType() && !(as_written && is_of_primary_template(*record)))
-    return record->getDefinition();
-  const auto* specialised = type->getAs<TemplateSpecializationType>();
-  while (specialised && specialised->isTypeAlias())
-    specialised = specialised->getAliasedType()->getAs<TemplateSpecializationType>();
-  const auto* described =
-      specialised ? dyn_cast_or_null<ClassTemplateDecl>(specialised->getTemplateName().getAsTemplateDecl())
-                  : nullptr;
-  if (!described)
-    return nullptr;
-  const llvm::ArrayRef<TemplateArgument> arguments = specialised->template_arguments();
-  const TemplateParameterList& parameters = *described->getTemplateParameters();
-  std::map<std::string, std::string> inner;
-  for (unsigned i = 0; i < parameters.size() && i < arguments.size(); ++i) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    arguments[i].print(policy, stream, true);
-    inner[parameters.getParam(i)->getNameAsString()] = replace_words(text, bound);
-  }
-  bound = std::move(inner);
-  return described->getTemplatedDecl()->getDefinition();
 }
 
 // The initialiser that makes the object from parameters, which are appended to `found`.
@@ -174,7 +131,10 @@ Result<std::string> Flattener::take_record_apart(const CXXRecordDecl& record, co
   // dim3 and the pairs of small numbers have constructors that take their members in order.
   const bool is_listed =
       record.getName() == "dim3" || record.getName() == "__half2" || record.getName() == "__nv_bfloat162";
-  if (record.isUnion() || (!record.isAggregate() && !is_listed))
+  const bool is_made = making_ == Making::by_setting
+                           ? can_be_set(record)
+                           : !record.isUnion() && (record.isAggregate() || is_listed);
+  if (!is_made)
     return Error{"", "'" + path + "' is a union or has constructors or private members", ""};
   std::string list;
   const auto append = [&](const std::string& part) { list += (list.empty() ? "" : ", ") + part; };
@@ -193,8 +153,32 @@ Result<std::string> Flattener::take_record_apart(const CXXRecordDecl& record, co
   return "{" + list + "}";
 }
 
-// An object that no list makes: its members are copied to where they lie in it. What that is in one instance
-// is taken for all, as far as the size says so.
+// What no list makes may still be set member by member, whatever the types are. Its constructors do not run,
+// as they do not where a launch copies it to the device.
+Result<std::string> Flattener::set_members(unsigned index, QualType type, std::vector<Member>& found) {
+  const ParmVarDecl* parameter = kernel_.getParamDecl(index);
+  const std::string name = parameter->getNameAsString(), bytes = free_name(name + "_bytes"),
+                    spelled = type.getAsString(PrintingPolicy(context_.getLangOpts()));
+  const bool is_const = parameter->getType().isConstQualified();
+  const std::string object = is_const ? free_name(name + "_object") : name;
+  making_ = Making::by_setting;
+  auto walked = take_apart(type, name, name, {}, found);
+  making_ = Making::by_list;
+  LATHE_CHECK(std::move(walked));
+  std::string made = fmt::format("\n  alignas({0}) unsigned char {1}[sizeof({0})] = {{}};", spelled, bytes) +
+                     object_in_bytes(spelled, bytes, object);
+  for (const Member& member : found)
+    made += fmt::format("\n  {}{} = {};", object, member.path.substr(name.size()), member.name);
+  return is_const ? made + fmt::format("\n  const {}& {} = {};", spelled, name, object) : made;
+}
+
+std::string Flattener::object_in_bytes(const std::string& type, const std::string& bytes,
+                                       const std::string& name) const {
+  return fmt::format("\n  {0}& {1} = *reinterpret_cast<{0}*>({2});", type, name, bytes);
+}
+
+// An object that cannot be made otherwise: its members are copied to where they lie in it. What that is in
+// one instance is taken for all, as far as the size says so.
 Result<std::string> Flattener::place_members(unsigned index, QualType type, std::vector<Member>& found) {
   LATHE_TRY(const ObjectImage image, image_of_parameter(original_, index, MOST_MEMBERS));
   const ParmVarDecl* parameter = kernel_.getParamDecl(index);
@@ -208,8 +192,8 @@ Result<std::string> Flattener::place_members(unsigned index, QualType type, std:
     found.push_back({member.type, own, member.path});
     made += fmt::format("\n  memcpy({0} + {1}, &{2}, sizeof({2}));", bytes, member.offset, own);
   }
-  return made + fmt::format("\n  {0}{1}& {2} = *reinterpret_cast<{1}*>({3});",
-                            parameter->getType().isConstQualified() ? "const " : "", spelled, name, bytes);
+  return made +
+         object_in_bytes((parameter->getType().isConstQualified() ? "const " : "") + spelled, bytes, name);
 }
 
 // The parameter is made in the body from nothing: a functor without data.
@@ -263,8 +247,13 @@ Status Flattener::run(const std::vector<unsigned>& empty) {
     const auto initialiser = is_of_instance
                                  ? Result<std::string>(Error{"", "its class is a template parameter", ""})
                                  : take_apart(type, name, name, {}, found);
-    std::optional<std::string> placed; // by its bytes
-    if (!initialiser.ok()) {
+    std::optional<std::string> placed; // in its bytes
+    if (!initialiser.ok() && !is_of_instance) {
+      found.clear();
+      if (auto set = set_members(i, type, found); set.ok())
+        placed = std::move(*set);
+    }
+    if (!initialiser.ok() && !placed) {
       found.clear();
       auto placing = place_members(i, type, found);
       if (!placing) {

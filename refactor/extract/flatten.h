@@ -9,9 +9,9 @@ namespace lathe::refactor {
 // to take their members ("params_stride" for params.stride), and makes the structure at the start of its
 // body, so that the rest of the text stays; `kernel` gets the new parameters, and its launches what is passed
 // for them as far as it is known. Returns the parameters that were taken apart, each a sentence. Structures
-// with constructors, private members or unions are made of their bytes, as they lie in the file's first
-// instance. Fails for those with virtual functions, references, bit fields or more than 96 members. Does
-// nothing where there are none.
+// with constructors whose members are public are set member by member; those with private members or unions
+// are made of their bytes, as they lie in the file's first instance. Fails for those with virtual functions,
+// references, bit fields or more than 96 members. Does nothing where there are none.
 Result<std::vector<std::string>> flatten_structures(ExtractedKernel& extracted, KernelInfo& kernel,
                                                     const ParseOptions& options);
 

@@ -206,6 +206,55 @@ template __global__ void k(View<float>, const View<const float>, int);
   expect_compiles(*flat, "k<double>");
 }
 
+// Nothing says which types the kernel is used with; constructors that take other things do not stand in the
+// way.
+TEST(Flatten, PublicMembersOfClassesWithConstructorsAreSet) {
+  const auto flat = flatten(R"(
+struct Counted { long size; __host__ __device__ explicit Counted(long n) : size(n) {} };
+template <class T> class View : public Counted {
+public:
+  long strides[2];
+  T* data;
+  __host__ __device__ View() : Counted(0), strides(), data(nullptr) {}
+  __host__ __device__ View(T* from, const long* steps) : Counted(1), strides{steps[0], steps[1]}, data(from) {}
+  View(const View&) = default;
+};
+template <class T> class Constant : public View<const T> { public: dim3 from; Constant(View<T>& other); };
+template <class T> __global__ void k(View<T> out, const View<const T> in, Constant<char> mask, int n) {
+  if (threadIdx.x < n && mask.data[mask.from.x])
+    out.data[threadIdx.x * out.strides[0]] = in.data[threadIdx.x * in.strides[1]];
+}
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel),
+              ElementsAre("out_size", "out_strides_0", "out_strides_1", "out_data", "in_size", "in_strides_0",
+                          "in_strides_1", "in_data", "mask_size", "mask_strides_0", "mask_strides_1",
+                          "mask_data", "mask_from_x", "mask_from_y", "mask_from_z", "n"));
+  EXPECT_EQ(flat->kernel.parameters[3].element, "T");
+  EXPECT_TRUE(flat->kernel.parameters[7].is_const_pointee);
+  EXPECT_THAT(flat->text, HasSubstr("out.strides[1] = out_strides_1;"));
+  EXPECT_THAT(flat->text, HasSubstr("const View<const T>& in = in_object;"));
+  EXPECT_THAT(flat->text, testing::Not(HasSubstr("static_assert")));
+  expect_compiles(*flat, "k<float>");
+  expect_compiles(*flat, "k<double>");
+}
+
+TEST(Flatten, WhatCannotBeSetIsLeftToTheInstances) {
+  const auto constant = flatten(R"(
+struct Bounds { const int most; int least; __host__ __device__ Bounds(int a, int b) : most(a), least(b) {} };
+__global__ void k(float* out, Bounds bounds) { out[0] = bounds.most; }
+)");
+  ASSERT_TRUE(constant.ok()) << constant.error().sentence();
+  EXPECT_THAT(constant->text, HasSubstr("static_assert(sizeof(Bounds) == 8"));
+  expect_compiles(*constant, "k");
+  const auto hidden = flatten(R"(
+template <class T> class Box { public: Box(T x) : value(x) {} __device__ T get() const { return value; } private: T value; };
+template <class T> __global__ void k(T* out, Box<T> box) { out[0] = box.get(); }
+)");
+  ASSERT_FALSE(hidden.ok());
+  EXPECT_THAT(hidden.error().sentence(), HasSubstr("no instance of the kernel is known"));
+}
+
 TEST(Flatten, VirtualFunctionsAreRefused) {
   const auto flat = flatten(R"(
 struct Shape { __device__ virtual float area() const { return side * side; } float side; };
