@@ -98,10 +98,14 @@ private:
     raw_.compile(raw_wanted, 1);
     for (const std::string& problem : raw_.problems())
       findings_.undecided("the raw kernel: " + problem);
+    bool runs_with_all = true; // where it does not with one choice of types, nothing makes the rest a yes
     for (const auto& types : subject_.type_choices)
-      sizes_.look_for(types, configurations, findings_);
+      if (runs_with_all) {
+        sizes_.look_for(types, configurations, findings_);
+        runs_with_all = !sizes_.clean().at(types).empty();
+      }
     building.wait();
-    if (refuse_uncompiled())
+    if (refuse_uncompiled() || !runs_with_all)
       return;
     plan();
     if (refuse_uncompiled())

@@ -93,6 +93,10 @@ void RawSizes::look_for(const Types& types, const std::vector<const Configuratio
     findings.evidence("left out: " + std::to_string(tally.unclean) +
                       " sizes at which the raw kernel itself does not run clean (" + tally.first_problem +
                       ")");
+  if (tally.unended)
+    findings.evidence("left out: " + std::to_string(tally.unended) +
+                      " sizes at which the raw kernel's run does not end in time, or that are larger than " +
+                      std::to_string(MOST_UNENDED) + " of these");
   if (const std::size_t slow = slow_[types].size())
     findings.evidence("left out: " + std::to_string(slow) + " sizes at which a run takes long");
   leave_out_overlaps(types, findings);
@@ -104,7 +108,8 @@ void RawSizes::look_for(const Types& types, const std::vector<const Configuratio
   if (tally.tried == 0)
     findings.undecided("no size is small enough to be run on the host executor");
   else if (tally.unclean == 0)
-    findings.undecided("the time limit left no run of the raw kernel at any of " + sizes);
+    findings.undecided("the time limit left no run of the raw kernel at any of " + sizes +
+                       ": smaller ones are wanted, such as lathe templatize is given with --problem");
   else
     findings.undecided(RUNS_NOWHERE + sizes + " (" + tally.first_problem + ")");
 }
@@ -171,6 +176,7 @@ void RawSizes::run(const Types& types, std::vector<std::shared_ptr<const Workloa
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (trials[i].takes_long)
       slow_[types].push_back(shapes[i]);
+    tally.unended += trials[i].is_unended ? 1 : 0;
     if (trials[i].runs) {
       keep(std::move(trials[i].runs), types);
     } else if (!trials[i].problem.empty()) {
@@ -205,7 +211,7 @@ void RawSizes::run_near_problems(const Types& types, Tally& tally) {
   constexpr int STEPS = 3;
   constexpr std::size_t ENOUGH = 4;
   std::set<std::string> tried;
-  for (int step = 0; step < STEPS && clean_[types].size() < ENOUGH; ++step) {
+  for (int step = 0; step < STEPS && clean_[types].size() < ENOUGH && tally.unended < MOST_UNENDED; ++step) {
     std::vector<std::shared_ptr<const Workload>> shapes;
     for (const Configuration& usual : subject_.defaults)
       if (usual.workload->types == types)

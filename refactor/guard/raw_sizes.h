@@ -60,7 +60,7 @@ public:
 
 private:
   struct Tally {
-    std::size_t tried = 0, unclean = 0;
+    std::size_t tried = 0, unclean = 0, unended = 0;
     std::string first_problem;
   };
   void run(const Types& types, std::vector<std::shared_ptr<const Workload>> shapes, Tally& tally);

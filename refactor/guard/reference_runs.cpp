@@ -3,6 +3,7 @@
 #include "refactor/guard/parallel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 
 namespace lathe::refactor {
@@ -212,13 +213,24 @@ struct RawCandidate {
   std::vector<TrialResult> results;
 };
 
+// What a kernel has to do grows with its sizes, however it does.
+double magnitude(const Problem& problem) {
+  double product = 1;
+  for (const auto& [name, size] : problem.dimensions)
+    product *= static_cast<double>(size);
+  return product;
+}
+
 // The run that is made first: with nothing recorded.
 constexpr std::size_t PLAIN = 1;
 
-// Runs the plain setting of each candidate, or all others.
+// Runs the plain setting of each candidate, while most of these end, or all others.
 void run_candidates(std::vector<RawCandidate*> candidates, bool plain, TrialMemory* memory, int jobs,
                     std::chrono::steady_clock::time_point deadline) {
+  std::atomic<std::size_t> unended{0};
   const auto serve = [&](std::size_t batch) {
+    if (unended >= MOST_UNENDED)
+      return;
     std::vector<Trial> trials;
     std::vector<TrialResult*> places;
     for (std::size_t c = batch * SIZES_PER_CHILD;
@@ -233,8 +245,10 @@ void run_candidates(std::vector<RawCandidate*> candidates, bool plain, TrialMemo
         }
     }
     std::vector<TrialResult> results = run_trials(trials);
-    for (std::size_t i = 0; i < results.size(); ++i)
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      unended += plain && results[i].out_of_time ? 1 : 0;
       *places[i] = std::move(results[i]);
+    }
   };
   parallel((candidates.size() + SIZES_PER_CHILD - 1) / SIZES_PER_CHILD, jobs, deadline, serve);
 }
@@ -246,10 +260,12 @@ std::vector<RawCandidate*> choose(std::vector<RawCandidate>& candidates, std::ve
   std::vector<RawCandidate*> chosen;
   for (RawCandidate& candidate : candidates) {
     const TrialResult& plain = candidate.results[PLAIN];
-    if (plain.clean)
+    if (plain.clean) {
       chosen.push_back(&candidate);
-    else
+    } else {
       trials[candidate.index].problem = plain.problem;
+      trials[candidate.index].is_unended = plain.out_of_time || plain.problem.empty();
+    }
   }
   if (all)
     return chosen;
@@ -307,6 +323,8 @@ std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const RawParam
   std::vector<RawCandidate*> all;
   for (RawCandidate& candidate : candidates)
     all.push_back(&candidate);
+  std::ranges::stable_sort(
+      all, {}, [](const RawCandidate* candidate) { return magnitude(candidate->runs->workload->problem); });
   run_candidates(all, true, raw.memory(), jobs, deadline);
   const std::vector<RawCandidate*> chosen = choose(candidates, trials, brief);
   run_candidates(chosen, false, raw.memory(), jobs, deadline);

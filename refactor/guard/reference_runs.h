@@ -62,6 +62,7 @@ struct ReferenceTrial {
   std::unique_ptr<ReferenceRuns> runs;
   std::string problem;
   bool takes_long = false; // so it was not looked at: others tell as much for less
+  bool is_unended = false; // its first run did not end in time, or was not begun
 };
 // What is known of the raw kernel's parameters.
 struct RawParameters {
@@ -71,6 +72,9 @@ struct RawParameters {
   // Its barriers are counted by arrivals (HostRunOptions::barriers_by_count): it runs clean no other way.
   bool meets_by_count = false;
 };
+
+// So many first runs may take until their time limit; larger sizes are then not tried.
+constexpr std::size_t MOST_UNENDED = 6;
 
 // Sizes at which a run executes much are left out where enough others are left: by what is executed, not by
 // the clock, lest what is looked at follows the machine. `brief`: with fewer kinds of runs.
