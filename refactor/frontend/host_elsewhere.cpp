@@ -64,6 +64,7 @@ std::optional<HostReader::Outcome> HostReader::call_elsewhere(const FunctionDecl
     reader.program_arguments_ = program_arguments_;
     reader.names_ = names_;
     reader.queries_ = queries_;
+    reader.computed_ = computed_;
     reader.asked_ = asked_;
     reader.fixed_sizes_ = fixed_sizes_;
     reader.open_arguments_ = open_arguments_;
@@ -81,6 +82,7 @@ std::optional<HostReader::Outcome> HostReader::call_elsewhere(const FunctionDecl
       value = without_closures(value);
     names_ = std::move(reader.names_);
     queries_ = std::move(reader.queries_);
+    computed_ = std::move(reader.computed_);
     asked_ = std::move(reader.asked_);
     fixed_sizes_ = std::move(reader.fixed_sizes_);
     left_by_loops_ = std::move(reader.left_by_loops_);

@@ -319,13 +319,12 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
   site.unreadable = kernel.unreadable;
   if (!kernel.concrete.empty())
     site.instances.push_back(kernel.concrete);
-  std::vector<std::string> texts;
+  std::vector<std::string> texts, told;
   const auto read = [&](const HostValue& value, const std::string& what, std::string& into) {
     auto parsed =
         value.is_integer() ? Result<Expression>(Expression::parse(value.text)) : Result<Expression>(Error{});
     if (parsed.ok()) {
       into = value.text;
-      texts.push_back(into);
       for (const std::string& condition : value.assumes) {
         if (!contains(site.conditions, condition))
           site.conditions.push_back(condition);
@@ -365,9 +364,14 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
     if (pointer && !argument.bytes.empty())
       site.buffer_bytes[parameter->getNameAsString()] = argument.bytes;
     if (argument.is_integer())
-      texts.push_back(argument.text);
+      told.push_back(argument.text);
     note_members(argument, parameter->getNameAsString(), site);
   }
+  tie_to_arguments(site, told);
+  for (const auto* sides : {&site.grid, &site.block})
+    texts.insert(texts.end(), sides->begin(), sides->end());
+  texts.push_back(site.shared_bytes);
+  texts.insert(texts.end(), told.begin(), told.end());
   std::vector<std::string> conditions = kernel.conditions;
   for (const HostValue& condition : frame_.path)
     if (condition.is_number())

@@ -173,6 +173,14 @@ private:
   std::string type_argument(clang::QualType type);
   std::string function_argument(const clang::Expr* expression);
 
+  // host_ties.cpp
+  // Puts what the kernel is told in the place of sizes of the launch that are computed from the same: `told`
+  // are the numbers among its arguments.
+  void tie_to_arguments(LaunchSite& site, const std::vector<std::string>& told) const;
+  std::optional<std::string> told_as(const std::string& key, const LaunchSite& site,
+                                     const std::vector<std::string>& told,
+                                     std::vector<std::string>& assumed) const;
+
   // launch_text.cpp
   LaunchText written_launch(const clang::CUDAKernelCallExpr* launch, const std::vector<HostValue>& arguments);
   void add_known_variables(const clang::FunctionDecl* function, const std::vector<const clang::Stmt*>& path,
@@ -183,6 +191,12 @@ private:
   std::string line(clang::SourceLocation location) const;
   static std::string callee_name(const clang::CallExpr* call);
 
+  // A number that a variable keeps, over what was asked of objects for it: dimension -> key.
+  struct Computed {
+    std::string text;
+    std::map<std::string, std::string> asked;
+  };
+
   ParsedSourceImpl& source_;
   OtherDefinitions* others_;
   clang::ASTContext& context_;
@@ -190,9 +204,10 @@ private:
   std::map<std::string, std::int64_t> fixed_sizes_; // dimension -> what the text has for it
   Frame frame_;
   std::string launcher_;
-  std::vector<const clang::FunctionDecl*> functions_;  // whose bodies are being read, the outermost first
-  std::map<std::string, std::string> queries_;         // key -> dimension
-  std::map<std::string, std::uintptr_t> names_;        // dimension -> what it stands for
+  std::vector<const clang::FunctionDecl*> functions_; // whose bodies are being read, the outermost first
+  std::map<std::string, std::string> queries_;        // key -> dimension
+  std::map<std::string, Computed> computed_;    // dimension that a variable is -> what it was computed from
+  std::map<std::string, std::uintptr_t> names_; // dimension -> what it stands for
   std::map<const clang::NamedDecl*, HostValue> bound_; // template parameters while a traits member is read
   std::map<std::string, std::vector<std::string>> open_arguments_; // LaunchSite::launcher_arguments
   std::set<const clang::LambdaExpr*> entered_;                     // closures whose body has been read

@@ -53,6 +53,7 @@ void HostReader::read_once(const FunctionDecl* launcher, bool loops_leave_sizes)
   left_by_loops_.clear();
   frame_ = Frame();
   queries_.clear();
+  computed_.clear();
   asked_.clear();
   names_.clear();
   bound_.clear();
@@ -324,11 +325,18 @@ HostValue HostReader::kept_in(const VarDecl* variable, HostValue value,
     return value;
   const bool is_asked =
       std::ranges::any_of(fresh, [&](const std::string& key) { return asked_.contains(queries_[key]); });
+  Computed computed{value.text, {}};
+  for (const std::string& key : fresh)
+    computed.asked[queries_[key]] = key;
   queries_ = queries;
   names_ = names;
   HostValue kept = dimension(variable);
   if (is_one)
     queries_[fresh[0]] = kept.text;
+  // Of a variable that is computed in two ways it is not known which of them a launch meets.
+  if (const auto [known, is_new] = computed_.try_emplace(kept.text, computed);
+      !is_new && known->second.text != computed.text)
+    known->second = {};
   if (is_asked)
     asked_.insert(kept.text);
   return kept;

@@ -803,5 +803,59 @@ void launch(torch::Tensor x, torch::Tensor y) {
   EXPECT_EQ(sites[0].arguments.at("ldy"), "y_row_stride");
 }
 
+TEST(Launch, AMemberNamedAsWhatTheKernelIsToldIsThat) {
+  const auto in_class = [](const std::string& members, const std::string& grid, const std::string& passed) {
+    const auto sites = launches(
+        "__global__ void k(float* x, int num_data, int num_class) {\n"
+        "  const int i = blockIdx.x * 256 + threadIdx.x; if (i < num_data) x[i] = num_class; }\n"
+        "struct Task { " +
+        members + "; int num_class_; void run(float* x, int num_data, int other) const; };\n" +
+        "void Task::run(float* x, int num_data, int other) const {\n  const int num_blocks = " + grid +
+        ";\n  k<<<num_blocks, 256>>>(x, " + passed + ", num_class_);\n}\n");
+    EXPECT_EQ(sites.size(), 1u);
+    return sites.empty() ? LaunchSite() : sites.front();
+  };
+  for (const std::string member : {"num_data_", "_num_data", "m_num_data"}) {
+    const LaunchSite site = in_class("int " + member, "(" + member + " + 255) / 256", "num_data");
+    EXPECT_EQ(value_of(site.grid[0], {{"num_data", 1000}}), 4) << member;
+    EXPECT_THAT(site.assumed, ElementsAre(HasSubstr(member + " of the launcher's class is num_data")))
+        << member;
+  }
+  // The number itself, by its own name: nothing is assumed.
+  const LaunchSite told = in_class("int num_data_", "(num_data_ + 255) / 256", "num_data_");
+  EXPECT_EQ(value_of(told.grid[0], {{"num_data", 1000}}), 4);
+  EXPECT_TRUE(told.assumed.empty());
+  // Another name, a real number, another object's member, what is told besides.
+  EXPECT_EQ(in_class("int total_", "(total_ + 255) / 256", "num_data").grid[0], "num_blocks");
+  EXPECT_EQ(in_class("int num_data", "(this->num_data + 255) / 256", "other").grid[0], "num_blocks");
+  EXPECT_EQ(in_class("struct { int num_data_; } of", "(of.num_data_ + 255) / 256", "num_data").grid[0],
+            "num_blocks");
+  EXPECT_EQ(in_class("int num_data_", "(num_data_ + 255) / 256", "num_blocks").grid[0], "num_blocks");
+}
+
+TEST(Launch, AGridComputedFromWhatTheKernelIsToldFollowsIt) {
+  const std::string kernel =
+      "struct Rows { int count, width; };\n"
+      "__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }\n";
+  const auto passed = launches(kernel + "void run(float* x, const Rows& rows) {\n"
+                                        "  int blocks = (rows.count * rows.width + 255) / 256;\n"
+                                        "  k<<<blocks, 256>>>(x, rows.count * rows.width);\n}\n");
+  ASSERT_EQ(passed.size(), 1u);
+  EXPECT_EQ(value_of(passed[0].grid[0], {{"rows_count", 100}, {"rows_width", 10}}), 4);
+  // Half of it is passed, and what was computed in two ways.
+  const auto half = launches(kernel + "void run(float* x, const Rows& rows) {\n"
+                                      "  int blocks = (rows.count * rows.width + 255) / 256;\n"
+                                      "  k<<<blocks, 256>>>(x, rows.count);\n}\n");
+  ASSERT_EQ(half.size(), 1u);
+  EXPECT_EQ(half[0].grid[0], "blocks");
+  const auto either = launches(kernel + "void run(float* x, const Rows& rows, bool wide) {\n"
+                                        "  int blocks = (rows.count + 255) / 256;\n"
+                                        "  if (wide) blocks = (rows.width + 255) / 256;\n"
+                                        "  k<<<blocks, 256>>>(x, rows.count);\n}\n");
+  ASSERT_EQ(either.size(), 1u);
+  EXPECT_NE(
+      value_of(either[0].grid[0], {{"rows_count", 1000}, {"blocks", 7}, {"wide", 1}, {"rows_width", 1}}), 4);
+}
+
 } // namespace
 } // namespace lathe::refactor
