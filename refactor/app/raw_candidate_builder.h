@@ -48,9 +48,11 @@ private:
   Status check_template_arguments() const;
   Status close_open_names();
   Error ask_for(const std::string& name) const;
-  // Given, or in use, or else the usual ones.
+  // Given, or in use, or all instances' where those are integers, or else the usual ones.
   const std::vector<std::string>& dtypes_of(const std::string& type) const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
+  // The types that the file's instances have for the parameter, where all of these are integers.
+  std::vector<std::string> integers_in_use(std::size_t parameter) const;
   bool is_object_in_use(const std::string& type) const;
   bool is_specialised(const std::string& type, const std::string& dtype) const;
   Status leave_out_specialised();
@@ -91,6 +93,8 @@ private:
   std::set<std::string> bound_by_launcher_;  // template parameters of the launcher
   std::vector<std::string> data_types_;      // type parameters that are element types
   std::map<std::string, std::vector<std::string>> dtypes_in_use_; // of those that the launch makes concrete
+  std::map<std::string, std::vector<std::string>>
+      integers_in_use_; // of those that all instances make integers
   RawCandidate result_;
 };
 

@@ -51,6 +51,10 @@ bool is_type_parameter(const TemplateParameter& parameter) {
   return parameter.type == "typename" || parameter.type == "class";
 }
 
+bool is_switch(const TemplateParameter& parameter) {
+  return parameter.type == "bool" || parameter.type == "const bool";
+}
+
 } // namespace
 
 Status RawCandidateBuilder::override_template_arguments() {
@@ -84,6 +88,15 @@ Status RawCandidateBuilder::override_template_arguments() {
 // first instance. Numbers are asked for: they are sizes.
 void RawCandidateBuilder::take_instance() {
   const auto parameters = kernel_.template_parameters.size();
+  // As switches among the arguments are.
+  for (std::size_t i = 0; i < parameters; ++i)
+    if (const TemplateParameter& parameter = kernel_.template_parameters[i];
+        is_switch(parameter) && kernel_.launches.empty() && site_.template_arguments[i].empty() &&
+        parameter.default_argument.empty()) {
+      site_.template_arguments[i] = "true";
+      result_.assumptions.push_back(
+          fmt::format("{0} = true (say otherwise with --template-argument {0}=false)", parameter.name));
+    }
   const auto complete = std::ranges::find_if(
       site_.instances, [&](const std::vector<std::string>& list) { return list.size() == parameters; });
   if (complete == site_.instances.end())
@@ -91,10 +104,9 @@ void RawCandidateBuilder::take_instance() {
   for (std::size_t i = 0; i < parameters; ++i) {
     const TemplateParameter& parameter = kernel_.template_parameters[i];
     std::string& argument = site_.template_arguments[i];
-    const bool is_switch = parameter.type == "bool" || parameter.type == "const bool";
     const bool is_literal = argument == "true" || argument == "false";
     if (is_type_parameter(parameter) || launch_.template_arguments.contains(parameter.name) || is_literal ||
-        !plain_word(argument) || (!is_switch && !dtype_of_type(parameter.type).empty()))
+        !plain_word(argument) || (!is_switch(parameter) && !dtype_of_type(parameter.type).empty()))
       continue;
     result_.assumptions.push_back(
         fmt::format("{} = {}, as in the first of {} instances (say otherwise with --template-argument)",
@@ -142,6 +154,12 @@ bool RawCandidateBuilder::follows_size(const std::string& text) const {
 Status RawCandidateBuilder::check_template_arguments() const {
   for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
     const TemplateParameter& parameter = kernel_.template_parameters[i];
+    if (!is_type_parameter(parameter) && kernel_.launches.empty() && site_.template_arguments[i].empty() &&
+        parameter.default_argument.empty())
+      return Error{"cannot tell which " + kernel_.name + " is meant",
+                   "nothing in sight launches it, so that its template argument " + parameter.name +
+                       " is not known",
+                   fmt::format("give it with --template-argument {}=...", parameter.name)};
     if (is_type_parameter(parameter) || site_.template_arguments[i].empty())
       continue;
     const auto value = Expression::parse(in_kernel_terms(without_sizeof(site_.template_arguments[i])));
@@ -183,6 +201,8 @@ void RawCandidateBuilder::name_types() {
       // written.
       if (argument.empty() || (plain && dtype_of_vector(argument).empty())) {
         data_types_.push_back(parameter.name);
+        if (std::vector<std::string> integers = integers_in_use(i); !integers.empty())
+          integers_in_use_[parameter.name] = std::move(integers);
         if (plain && argument != parameter.name) {
           names_[argument] = parameter.name;
           names_["sizeof_" + argument] = "sizeof_" + parameter.name;
@@ -247,8 +267,24 @@ std::string RawCandidateBuilder::type_list(const std::map<std::string, std::stri
 const std::vector<std::string>& RawCandidateBuilder::dtypes_of(const std::string& type) const {
   if (const auto given = facts_.types.find(type); given != facts_.types.end())
     return given->second;
-  const auto used = dtypes_in_use_.find(type);
-  return used != dtypes_in_use_.end() ? used->second : usual_dtypes;
+  if (const auto used = dtypes_in_use_.find(type); used != dtypes_in_use_.end())
+    return used->second;
+  const auto integers = integers_in_use_.find(type);
+  return integers != integers_in_use_.end() ? integers->second : usual_dtypes;
+}
+
+// Of real types more are tried than a file instantiates. What is an integer in all of its instances is an
+// index or a count: it compiles as a real number too, and is none.
+std::vector<std::string> RawCandidateBuilder::integers_in_use(std::size_t parameter) const {
+  std::vector<std::string> dtypes;
+  for (const std::vector<std::string>& instance : site_.instances) {
+    const std::string dtype = parameter < instance.size() ? dtype_of_type(instance[parameter]) : "";
+    if (!dtype.starts_with('i') && !dtype.starts_with('u'))
+      return {};
+    if (std::ranges::find(dtypes, dtype) == dtypes.end())
+      dtypes.push_back(dtype);
+  }
+  return dtypes;
 }
 
 Status RawCandidateBuilder::choose_dtypes() {
@@ -356,13 +392,16 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
         open_types.size() < MOST_OPEN_TYPES)
       open_types.push_back(other.name);
   const std::array kinds{&usual_dtypes, &index_dtypes, &quantised_dtypes};
+  std::vector<const std::vector<std::string>*> tried(kinds.begin(), kinds.end());
+  if (const auto integers = integers_in_use_.find(type.name); integers != integers_in_use_.end())
+    tried.insert(tried.begin(), &integers->second);
   std::size_t combinations = 1;
   for (std::size_t i = 0; i < open_types.size(); ++i)
     combinations *= kinds.size();
   for (std::size_t combination = 0; combination < combinations && compiling.empty(); ++combination)
-    for (const auto* dtypes : kinds)
+    for (const auto* dtypes : tried)
       for (const std::string& dtype : *dtypes) {
-        if (dtypes != kinds.front() && !compiling.empty())
+        if (dtypes != tried.front() && !compiling.empty())
           break;
         if (is_specialised(type.name, dtype))
           continue;

@@ -296,6 +296,53 @@ TEST(RawCandidate, DataAndIndexTypesAreToldApart) {
   EXPECT_NE(raw->candidate.arguments[1].fill.kind, Fill::Kind::zero);
 }
 
+TEST(RawCandidate, OfAKernelThatNothingLaunchesSwitchesAreOnAndNumbersAskedFor) {
+  LaunchOverride launch;
+  launch.grid = "ceil_div(n, 256)";
+  launch.block = "256";
+  const std::string text = R"(
+template <class T, bool is_same, int N> __global__ void k(T* out, const T* in, int n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) out[i] = is_same ? in[i] : in[i / N];
+}
+)";
+  const auto asked = raw_of(text, launch);
+  ASSERT_FALSE(asked.ok());
+  EXPECT_THAT(asked.error().sentence(), HasSubstr("--template-argument N="));
+  launch.template_arguments["N"] = "4";
+  const auto raw = raw_of(text, launch);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<{T}, true, 4>");
+  EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("is_same = true")));
+}
+
+// What all instances have integers for compiles as a real number too, and is an index.
+TEST(RawCandidate, IntegersOfAllInstancesAreNoRealNumbers) {
+  const auto types_of = [](const std::string& instances) {
+    const auto raw = raw_of(R"(
+template <class T, class Id> __global__ void k(T* out, const T* in, const Id* first, int n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) out[i] = in[long(first[i])];
+}
+template <class T, class Id> void launch(T* out, const T* in, const Id* first, int n) {
+  k<T, Id><<<(n + 255) / 256, 256>>>(out, in, first, n);
+}
+)" + instances);
+    EXPECT_TRUE(raw.ok()) << raw.error().sentence();
+    return raw.ok() ? raw->candidate.types : std::vector<TypeParameter>();
+  };
+  const std::string with = "template void launch<double, int>(double*, const double*, const int*, int);\n"
+                           "template void launch<float, long>(float*, const float*, const long*, int);\n";
+  const auto integers = types_of(with);
+  ASSERT_EQ(integers.size(), 2u);
+  EXPECT_THAT(integers[0].dtypes, ElementsAre("bf16", "f16", "f32"));
+  EXPECT_THAT(integers[1].dtypes, ElementsAre("i32", "i64"));
+  const auto mixed =
+      types_of(with + "template void launch<float, float>(float*, const float*, const float*, int);\n");
+  ASSERT_EQ(mixed.size(), 2u);
+  EXPECT_THAT(mixed[1].dtypes, ElementsAre("bf16", "f16", "f32"));
+}
+
 TEST(RawCandidate, FunctionsAndSwitchesOfALauncherAreThoseOfAnInstance) {
   const auto raw = raw_of(R"(
 #include <cstdint>
