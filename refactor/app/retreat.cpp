@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <set>
 #include <sstream>
 
@@ -26,8 +27,20 @@ const CheckResult* failure(const Certificate& certificate) {
   return found == certificate.checks.end() ? nullptr : &*found;
 }
 
+// Of the knobs that a check of the code names, those that fix a size: where the compiler knows that there is
+// one row, what is done for more of them vanishes.
+std::set<std::string> fixing_sizes(const CheckResult& check, const TuningSpec& spec,
+                                   const std::set<std::string>& names) {
+  std::set<std::string> fixing;
+  if (check.check == "effects" || check.check == "synchronisation" || check.check == "bounds")
+    std::ranges::copy_if(names, std::inserter(fixing, fixing.end()), [&](const std::string& name) {
+      return spec.find_knob(name)->kind == KnobKind::size;
+    });
+  return fixing;
+}
+
 // The knobs that are not at their default in the configuration that the check names ("at BLOCK=64 UNROLL=2"),
-// and those that the code that it quotes names.
+// and those that the code that it quotes names; where some of them are the likelier ones, these.
 std::set<std::string> knobs_of_failure(const CheckResult& check, const TuningSpec& spec) {
   std::set<std::string> names;
   std::istringstream words(check.detail);
@@ -46,7 +59,8 @@ std::set<std::string> knobs_of_failure(const CheckResult& check, const TuningSpe
     for (const std::string& word : identifiers(check.detail))
       if (spec.find_knob(word) != nullptr)
         names.insert(word);
-  return names;
+  std::set<std::string> likelier = fixing_sizes(check, spec, names);
+  return likelier.empty() ? names : likelier;
 }
 
 std::vector<std::string> applied_rules(const RewriteResult& rewritten) {

@@ -67,6 +67,41 @@ std::vector<std::string> applied(const JudgedTemplate& judged) {
   return rules;
 }
 
+// What the compiler leaves out at a size that it knows says nothing against the other knobs of the
+// configuration.
+TEST(Retreat, OfWhatTheCodeLacksASizeThatIsFixedIsSuspectedFirst) {
+  for (const std::string check : {"effects", "differential"}) {
+    std::vector<std::vector<std::string>> attempts;
+    const auto judge = [&](const std::vector<std::string>& rules) -> Result<JudgedTemplate> {
+      attempts.push_back(rules);
+      JudgedTemplate result;
+      bool is_wrong = false;
+      for (const std::string& rule : rules) {
+        Knob knob;
+        knob.name = "K_" + rule;
+        knob.kind = rule == "size" ? KnobKind::size : KnobKind::unroll;
+        knob.default_value = Expression(Value{std::int64_t{0}});
+        result.rewritten.reports.push_back({rule, true, "", {knob.name}});
+        result.spec.knobs.push_back(std::move(knob));
+        is_wrong |= rule == "size";
+      }
+      for (const char* known : CHECKS)
+        result.certificate.checks.push_back({known,
+                                             is_wrong && known == check ? Verdict::failed : Verdict::proved,
+                                             "the template no longer reads 'x' at K_unroll=2 K_size=1, n=1",
+                                             {},
+                                             0});
+      return result;
+    };
+    const auto refused = judge({"unroll", "size"});
+    ASSERT_TRUE(refused.ok());
+    const auto smaller = retreat(*refused, judge);
+    ASSERT_TRUE(smaller.ok() && smaller->has_value()) << check;
+    EXPECT_THAT(applied(**smaller), ElementsAre("unroll"));
+    EXPECT_EQ(attempts.size(), check == "effects" ? 2u : 3u);
+  }
+}
+
 TEST(Retreat, LeavesOutTheRuleWhoseKnobFailed) {
   FakeGuard guard({"c"});
   const auto refused = guard.judge({"a", "b", "c", "d"});
