@@ -235,8 +235,13 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   if (!marked.empty())
     own(" on integers that the raw kernel compares with").integers = std::move(marked);
   if (const TrialSettings together = several_arguments(shape, accepted, usual, draw); together != usual) {
-    own(" with several arguments changed together, each of which the raw kernel takes alone") = together;
-    demands.back().settings.seed = own_seed;
+    TrialSettings& settings =
+        own(" with several arguments changed together, each of which the raw kernel takes alone");
+    settings = together;
+    settings.seed = own_seed;
+    settings.data = BESIDE_SCALARS[draw(std::size(BESIDE_SCALARS))];
+    if (settings.data == Data::zeros && configuration.flag_is_set())
+      demands.back().otherwise = Otherwise::told;
   }
   TrialSettings& other_data = demand(nullptr, " on other data");
   other_data.seed = own_seed;
