@@ -1,4 +1,5 @@
 #include "refactor/app/buildable_values.h"
+#include "refactor/frontend/standard.h"
 
 #include "tuner/compile/compile.h"
 
@@ -74,7 +75,7 @@ Status keep_buildable_values(Candidate& candidate, const std::string& architectu
   std::vector<Trial> trials;
   CompileRequest request;
   request.source = candidate.text;
-  request.options = {"-std=c++17"};
+  request.options = {standard_option(candidate.text)};
   request.architecture = architecture;
   const Trials make(candidate);
   const std::vector<TypeParameter> none{{"", {""}}};

@@ -1,6 +1,7 @@
 // What template arguments bind a kernel's parameters to: names that mean something to the launcher only,
 // objects, types with a specialisation of their own.
 #include "refactor/app/raw_candidate_builder.h"
+#include "refactor/frontend/standard.h"
 #include "tuner/base/text.h"
 #include "tuner/compile/compile.h"
 
@@ -30,8 +31,8 @@ Status RawCandidateBuilder::close_open_names() {
       cxx[type] = dtype_cxx(dtypes_of(type).front());
     for (const auto& [name, text] : others)
       cxx[name] = text;
-    const auto compiled =
-        compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx), {"-std=c++17"}, architecture_);
+    const auto compiled = compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx),
+                                         {standard_option(extracted_.text)}, architecture_);
     const std::string message = compiled.ok() ? "" : compiled.error().sentence();
     return message.find(IN_THE_INSTANCE) == std::string::npos ? "" : message;
   };

@@ -1,4 +1,5 @@
 #include "refactor/app/raw_candidate_builder.h"
+#include "refactor/frontend/standard.h"
 #include "refactor/rewrite/template_argument.h"
 #include "tuner/base/text.h"
 #include "tuner/compile/compile.h"
@@ -366,7 +367,9 @@ bool RawCandidateBuilder::take_types_of(const std::vector<std::string>& instance
     }
   }
   const std::string list = type_list(cxx);
-  if (!compile_kernel(extracted_.text, extracted_.kernel + list, {"-std=c++17"}, architecture_).ok()) {
+  if (!compile_kernel(extracted_.text, extracted_.kernel + list, {standard_option(extracted_.text)},
+                      architecture_)
+           .ok()) {
     site_ = before;
     data_types_ = data_types;
     return false;
@@ -415,7 +418,7 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
           digits /= kinds.size();
         }
         const auto compiled = compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx),
-                                             {"-std=c++17"}, architecture_);
+                                             {standard_option(extracted_.text)}, architecture_);
         if (compiled.ok())
           compiling.push_back(dtype);
         else if (first_error.empty())

@@ -1,6 +1,7 @@
 #include "refactor/app/runnable_problems.h"
 
 #include "refactor/app/traced_kernel.h"
+#include "refactor/frontend/standard.h"
 #include "refactor/guard/sparse_run.h"
 
 #include <algorithm>
@@ -80,7 +81,7 @@ void keep_runnable(const Candidate& raw, const std::string& architecture, std::v
   const TracedKernel traced(raw, architecture);
   HostCompileOptions options;
   options.sanitize = true;
-  options.compile_options = {"-std=c++17"};
+  options.compile_options = {standard_option(raw.text)};
   auto kernel = HostKernel::compile(raw.text, traced.instance(), options);
   if (!kernel.ok() || problems.empty())
     return;

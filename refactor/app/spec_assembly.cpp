@@ -1,4 +1,5 @@
 #include "refactor/app/spec_assembly.h"
+#include "refactor/frontend/standard.h"
 
 #include "tuner/base/hash.h"
 
@@ -52,7 +53,7 @@ Result<TuningSpec> assemble_spec(const std::string& name, const Candidate& raw, 
       for (const std::string& dimension : spec.dimensions)
         if (const auto value = problem.dimensions.find(dimension); value != problem.dimensions.end())
           problem.label += fmt::format("{}{}={}", problem.label.empty() ? "" : " ", dimension, value->second);
-  const std::vector<std::string> options{"-std=c++17"};
+  const std::vector<std::string> options{standard_option(raw.text)};
   spec.kernel = {paths.template_file, tuned.instance, options, tuned.launch};
   spec.reference = {paths.raw_file, raw.instance, options, raw.launch};
   spec.cpu_reference = facts.cpu_reference;

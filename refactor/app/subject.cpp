@@ -10,6 +10,7 @@
 #include "refactor/app/usual_problems.h"
 #include "refactor/app/written_buffers.h"
 #include "refactor/extract/flatten.h"
+#include "refactor/frontend/standard.h"
 #include "tuner/app/options.h"
 #include "tuner/base/files.h"
 #include "tuner/base/hash.h"
@@ -229,6 +230,12 @@ Status settle_sizes(Subject& subject, const SubjectRequest& request) {
   return Done{};
 }
 
+bool states_standard(const ParseOptions& options) {
+  return !options.compile_database.empty() || std::ranges::any_of(options.flags, [](const std::string& flag) {
+    return flag.starts_with("-std") || flag.starts_with("--std");
+  });
+}
+
 Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source) {
   Subject subject;
   LATHE_TRY(KernelInfo kernel, launched_kernel(request, source, subject.notes));
@@ -239,6 +246,9 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
   for (const auto& [name, value] : request.launch.template_arguments)
     mentioned.push_back(value);
   LATHE_TRY(ExtractedKernel extracted, extract_kernel(source, kernel, mentioned));
+  if (standard_option(extracted.text) == "-std=c++20" && !states_standard(request.parse))
+    subject.notes.push_back("read and compiled as C++20, as the source does not compile as C++17 (say "
+                            "otherwise with -- -std=c++17)");
   LATHE_TRY(const std::vector<std::string> taken_apart, flatten_structures(extracted, kernel, request.parse));
   subject.notes.insert(subject.notes.end(), taken_apart.begin(), taken_apart.end());
   if (request.launch.grid.empty() && request.launch.block.empty())

@@ -8,6 +8,7 @@
 #include "refactor/app/model_author.h"
 #include "refactor/app/retreat.h"
 #include "refactor/app/subject_options.h"
+#include "refactor/frontend/standard.h"
 #include "refactor/rewrite/joined_kernels.h"
 #include "tuner/base/files.h"
 #include "tuner/compile/compile.h"
@@ -292,8 +293,9 @@ Status extract_only(const SubjectRequest& request, ParsedSource& source, const f
   for (const TypeParameter& type : subject.raw.types)
     for (std::size_t at; (at = instance.find("{" + type.name + "}")) != std::string::npos;)
       instance.replace(at, type.name.size() + 2, dtype_cxx(type.dtypes.front()));
-  LATHE_TRY(const CompiledKernel compiled,
-            compile_kernel(subject.raw.text, instance, {"-std=c++17"}, subject.architecture));
+  LATHE_TRY(
+      const CompiledKernel compiled,
+      compile_kernel(subject.raw.text, instance, {standard_option(subject.raw.text)}, subject.architecture));
   std::cout << fmt::format("{} of {}: {} registers, {} bytes of shared memory\n", output.string(), instance,
                            compiled.resources.registers, compiled.resources.static_shared);
   for (const std::string& note : subject.notes)

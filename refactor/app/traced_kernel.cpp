@@ -1,6 +1,7 @@
 #include "refactor/app/traced_kernel.h"
 
 #include "refactor/app/offset_fill.h"
+#include "refactor/frontend/standard.h"
 #include "tuner/device/device.h"
 
 #include <algorithm>
@@ -103,7 +104,7 @@ Result<Workload> TracedKernel::workload(const Dimensions& dimensions) const {
 Status TracedKernel::compile() {
   HostCompileOptions options;
   options.trace = true;
-  options.compile_options = {"-std=c++17"};
+  options.compile_options = {standard_option(raw_.text)};
   auto kernel = HostKernel::compile(raw_.text, instance(), options);
   if (!kernel.ok())
     return Error{"cannot run " + raw_.kernel + " to see its buffers", kernel.error().sentence(),

@@ -2,9 +2,11 @@
 
 #include "refactor/extract/declaration_graph.h"
 #include "refactor/extract/host_members.h"
+#include "refactor/extract/newer_spellings.h"
 #include "refactor/extract/reached.h"
 #include "refactor/extract/source_text.h"
 #include "refactor/extract/system_headers.h"
+#include "refactor/frontend/standard.h"
 #include "tuner/base/text.h"
 
 #include <clang/AST/ASTContext.h>
@@ -76,6 +78,7 @@ private:
   std::vector<const UsingDirectiveDecl*> directives_;
   std::vector<Piece> pieces_;
   std::set<std::string> headers_, stand_ins_, macros_, namespaces_, extra_lines_;
+  bool is_cxx20_ = false;
 };
 
 // Everything at namespace level that belongs to something else: explicit specialisations, members defined
@@ -251,6 +254,7 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
       units.insert(units.end(), companions->second.begin(), companions->second.end());
   }
   LATHE_CHECK(check_whole(units));
+  is_cxx20_ = context_.getLangOpts().CPlusPlus20 || std::ranges::any_of(units, leaves_typename_out);
   make_pieces(units);
   add_macros();
   add_using_directives();
@@ -460,6 +464,8 @@ std::string Extractor::compose() {
   std::string text;
   for (const std::string& header : headers_)
     text += fmt::format("#include {}\n", header);
+  if (is_cxx20_)
+    text += CXX20_DEMAND;
   for (const std::string& line : extra_lines_)
     text += line + "\n";
   // A using-directive needs its namespace to have been seen.

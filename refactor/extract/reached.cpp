@@ -41,6 +41,10 @@ public:
     note(reference->getDecl());
     return true;
   }
+  bool VisitConceptReference(ConceptReference* reference) {
+    note(reference->getNamedConcept());
+    return true;
+  }
   bool VisitMemberExpr(MemberExpr* member) {
     note(member->getMemberDecl());
     return true;

@@ -3,6 +3,7 @@
 #include "refactor/frontend/command.h"
 #include "refactor/frontend/fixups.h"
 #include "refactor/frontend/precompiled.h"
+#include "refactor/frontend/standard.h"
 #include "tuner/base/files.h"
 
 #include <clang/AST/ASTConsumer.h>
@@ -189,6 +190,29 @@ Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
   return result;
 }
 
+void take_cxx20(ClangCommand& command) {
+  std::ranges::replace(command.arguments, "-std=c++17", "-std=c++20");
+  command.states_standard = true;
+}
+
+// Where nobody states a standard and the text as C++17 has errors that look like a newer one's, C++20 is
+// tried.
+Status read_as_newer(const fs::path& file, const std::map<std::string, std::string>& texts,
+                     ClangCommand& command, Attempt& parsed) {
+  if (command.states_standard || std::ranges::none_of(parsed.record->errors, [](const ParseError& error) {
+        return is_of_newer_source(error.message);
+      }))
+    return Done{};
+  ClangCommand newer = command;
+  take_cxx20(newer);
+  LATHE_TRY(Attempt again, attempt(file, newer, texts));
+  if (again.record->errors.size() < parsed.record->errors.size()) {
+    command = std::move(newer);
+    parsed = std::move(again);
+  }
+  return Done{};
+}
+
 bool is_of_torch(const std::string& header) {
   static const std::vector<std::string> folders{"ATen/", "c10/", "torch/", "THC/", "caffe2/"};
   return std::ranges::any_of(folders, [&](const std::string& folder) { return header.starts_with(folder); });
@@ -252,6 +276,11 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
     LATHE_CHECK(read_file(file)); // says what is there instead
   }
   LATHE_TRY(ClangCommand command, clang_command(path, options));
+  const auto own = texts.find(path.string());
+  LATHE_TRY(const std::string own_text,
+            own == texts.end() ? read_file(path) : Result<std::string>(own->second));
+  if (!command.states_standard && standard_option(own_text) == "-std=c++20")
+    take_cxx20(command);
 
   auto source = std::make_unique<ParsedSourceImpl>();
   source->file_ = path;
@@ -264,6 +293,7 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
   if (texts.size() > known_stand_ins) {
     LATHE_TRY(parsed, attempt(path, command, texts));
   }
+  LATHE_CHECK(read_as_newer(path, texts, command, parsed));
   for (int round = 0; round < FIX_UP_ROUNDS && !parsed.record->errors.empty(); ++round) {
     std::vector<std::string> described;
     const auto fixed = fix_up(parsed.record->errors, parsed.unit->getSourceManager(), described);

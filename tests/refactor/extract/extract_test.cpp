@@ -1,4 +1,5 @@
 #include "refactor/extract/extract.h"
+#include "refactor/frontend/standard.h"
 #include "tests/refactor/extract/ptx.h"
 #include "tests/refactor/frontend/sources.h"
 
@@ -35,7 +36,7 @@ std::string extract(ParsedSource* source, const std::string& name) {
 
 // The text must compile alone, and be its own extraction's source.
 void expect_compiles(const std::string& text, const std::string& instance) {
-  const auto compiled = compile_kernel(text, instance, {"-std=c++17"}, "sm_90");
+  const auto compiled = compile_kernel(text, instance, {standard_option(text)}, "sm_90");
   EXPECT_TRUE(compiled.ok()) << compiled.error().sentence() << "\n" << text;
   auto again = parse_text(text);
   ASSERT_TRUE(again);
@@ -377,6 +378,44 @@ __global__ void k(float* x) { *x = Ops<float>::half(*x); }
   EXPECT_THAT(text, Not(HasSubstr("where")));
   EXPECT_THAT(text, HasSubstr("x / 2"));
   expect_compiles(text, "k");
+}
+
+// Clang takes it as C++17, NVRTC does not.
+TEST(Extract, TypenameThatIsLeftOutAsksForCxx20) {
+  const auto source = parse_text(R"(
+template <class T> struct Traits { using number = T; };
+template <class T> __device__ auto twice(T x) { return static_cast<Traits<T>::number>(x) * 2; }
+template <class T> __global__ void k(T* x) { x[threadIdx.x] = twice(x[threadIdx.x]); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_EQ(standard_option(text), "-std=c++20");
+  expect_compiles(text, "k<float>");
+}
+
+TEST(Extract, SourcesOfCxx17AskForNothing) {
+  const auto source = parse_text(R"(
+template <class T> struct Traits { using number = T; struct base { T one = 1; }; };
+template <class T> struct Own : Traits<T>::base { __device__ Own() : Traits<T>::base() {} };
+template <class T> __device__ auto other(T x) { return static_cast<Traits<T>::number>(x); }
+template <class T> __global__ void k(T* x) {
+  typename Traits<T>::number one = Own<T>().one;
+  x[threadIdx.x] += one;
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_EQ(standard_option(text), "-std=c++17");
+  EXPECT_THAT(text, Not(HasSubstr("__cplusplus")));
+  expect_compiles(text, "k<float>");
+}
+
+TEST(Extract, ConceptsAskForCxx20) {
+  const auto source = parse_text(R"(
+template <class T> concept Number = requires(T x) { x + x; };
+template <Number T> __global__ void k(T* x) { x[threadIdx.x] += T(1); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_EQ(standard_option(text), "-std=c++20");
+  expect_compiles(text, "k<float>");
 }
 
 } // namespace

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace lathe::refactor {
 namespace {
 
@@ -253,6 +255,45 @@ template __global__ void k<float>(float*, float);
   ASSERT_TRUE(kernel.ok());
   EXPECT_EQ(kernel->parameters[1].type, "float");
   EXPECT_TRUE(kernel->parameters[1].is_real);
+}
+
+bool is_read_as(const ParsedSource& source, const std::string& standard) {
+  const std::vector<std::string>& command = source.command();
+  return std::find(command.begin(), command.end(), "-std=" + standard) != command.end();
+}
+
+TEST(Parse, SourcesOfCxx20AreReadSo) {
+  for (const std::string text :
+       {"template <class T> concept Number = sizeof(T) > 1;\n"
+        "template <Number T> __global__ void k(T* x) { x[threadIdx.x] += T(1); }\n",
+        "template <class T> __device__ T twice(T x) requires(sizeof(T) == 4) { return x + x; }\n"
+        "__global__ void k(float* x) { x[threadIdx.x] = twice(x[threadIdx.x]); }\n",
+        "#include <type_traits>\n"
+        "template <class T> __global__ void k(T* x) { std::remove_cvref_t<T> one = 1; x[threadIdx.x] = one; "
+        "}\n",
+        "#if __cplusplus < 202002L\n#error \"C++20 is needed\"\n#endif\n__global__ void k(float* x) {}\n"}) {
+    const auto source = parse_text(text);
+    ASSERT_TRUE(source);
+    EXPECT_THAT(source->errors(), IsEmpty()) << text;
+    EXPECT_TRUE(is_read_as(*source, "c++20")) << text;
+    EXPECT_FALSE(is_read_as(*source, "c++17")) << text;
+  }
+}
+
+TEST(Parse, OtherErrorsAndStatedStandardsStayWithCxx17) {
+  const auto unknown = parse_text("__global__ void k(float* x) { x[threadIdx.x] = nowhere(1); }\n");
+  ASSERT_TRUE(unknown);
+  EXPECT_TRUE(is_read_as(*unknown, "c++17"));
+  const auto in_vain = parse_text("__global__ void k(float* x) { x[threadIdx.x] = std::nowhere(1); }\n");
+  ASSERT_TRUE(in_vain);
+  EXPECT_TRUE(is_read_as(*in_vain, "c++17"));
+  ParseOptions stated;
+  stated.flags = {"-std=c++17"};
+  const auto decided =
+      parse_text("template <class T> concept Any = true;\n__global__ void k(float* x) {}\n", stated);
+  ASSERT_TRUE(decided);
+  EXPECT_FALSE(decided->errors().empty());
+  EXPECT_TRUE(is_read_as(*decided, "c++17"));
 }
 
 } // namespace
