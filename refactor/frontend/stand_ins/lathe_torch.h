@@ -1,9 +1,10 @@
 // Stand-in for the parts of PyTorch that launchers of CUDA kernels use, so that their launches are seen where
 // PyTorch is not installed. Only declarations: nothing here is ever compiled or run, and except for the
-// number types (lathe_c10_types.h), ATen's device functions (lathe_aten_device.h) and views of tensors
-// (lathe_torch_accessors.h) nothing reaches device code.
+// number types (lathe_c10_types.h, lathe_c10_complex.h), ATen's device functions (lathe_aten_device.h) and
+// views of tensors (lathe_torch_accessors.h) nothing reaches device code.
 #pragma once
 #include "lathe_aten_device.h"
+#include "lathe_c10_complex.h"
 #include "lathe_c10_types.h"
 #include "lathe_torch_accessors.h"
 
@@ -288,6 +289,7 @@ struct Tensor {
   int64_t nbytes() const;
   int64_t storage_offset() const;
   int64_t get_device() const;
+  int64_t get_device_index() const;
   ScalarType scalar_type() const;
   TypeMeta dtype() const;
   Device device() const;
@@ -541,3 +543,45 @@ namespace py = pybind11;
 #ifndef TORCH_EXTENSION_NAME
 #define TORCH_EXTENSION_NAME extension
 #endif
+
+// PyTorch's interface that stays the same between its versions.
+namespace torch::headeronly {
+using namespace c10;
+} // namespace torch::headeronly
+namespace torch::stable {
+using at::Device;
+using at::empty_like;
+using at::Tensor;
+template <class... Args> Tensor empty(const Args&...);
+template <class... Args> Tensor new_empty(const Tensor&, const Args&...);
+template <class... Args> Tensor new_zeros(const Tensor&, const Args&...);
+template <class... Args> Tensor view(const Tensor&, const Args&...);
+template <class... Args> Tensor reshape(const Tensor&, const Args&...);
+template <class... Args> Tensor transpose(const Tensor&, const Args&...);
+template <class... Args> Tensor contiguous(const Tensor&, const Args&...);
+template <class... Args> Tensor clone(const Tensor&, const Args&...);
+template <class... Args> Tensor to(const Tensor&, const Args&...);
+template <class... Args> Tensor fill_(const Tensor&, const Args&...);
+template <class... Args> Tensor zero_(const Tensor&, const Args&...);
+template <class... Args> Tensor copy_(const Tensor&, const Args&...);
+namespace accelerator {
+using DeviceIndex = c10::DeviceIndex;
+struct DeviceGuard {
+  template <class T> explicit DeviceGuard(T) {}
+};
+struct Stream {
+  void* id() const;
+};
+DeviceIndex getCurrentDeviceIndex();
+Stream getCurrentStream(DeviceIndex);
+} // namespace accelerator
+} // namespace torch::stable
+int aoti_torch_get_current_cuda_stream(int, void**);
+#define STD_TORCH_CHECK(...) TORCH_CHECK(__VA_ARGS__)
+#define STD_CUDA_CHECK(x) lathe_check(x)
+#define STD_CUDA_KERNEL_LAUNCH_CHECK() lathe_check()
+#define TORCH_ERROR_CODE_CHECK(x) lathe_check(x)
+#define STABLE_TORCH_LIBRARY(name, m) TORCH_LIBRARY(name, m)
+#define STABLE_TORCH_LIBRARY_FRAGMENT(name, m) TORCH_LIBRARY(name, m)
+#define STABLE_TORCH_LIBRARY_IMPL(name, key, m) TORCH_LIBRARY(name, m)
+#define TORCH_BOX(x) (x)

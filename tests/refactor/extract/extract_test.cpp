@@ -418,5 +418,21 @@ template <Number T> __global__ void k(T* x) { x[threadIdx.x] += T(1); }
   expect_compiles(text, "k<float>");
 }
 
+TEST(Extract, ComplexNumbersOfPyTorchAreKept) {
+  const auto source = parse_text(R"(
+#include <c10/util/complex.h>
+using complex_t = c10::complex<float>;
+__global__ void k(complex_t* x, float by, int n) {
+  if (threadIdx.x >= n) return;
+  const complex_t y = by * x[threadIdx.x] / complex_t(2.f, 1.f);
+  x[threadIdx.x] += std::conj(y) * 2 - 1.f;
+  x[threadIdx.x].imag_ *= std::abs(y);
+}
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+  expect_compiles(extract(source.get(), "k"), "k");
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -857,5 +857,26 @@ TEST(Launch, AGridComputedFromWhatTheKernelIsToldFollowsIt) {
       value_of(either[0].grid[0], {{"rows_count", 1000}, {"blocks", 7}, {"wide", 1}, {"rows_width", 1}}), 4);
 }
 
+TEST(Launch, TensorsOfTheStableInterfaceHaveSizes) {
+  const auto found = launches(R"(
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+__global__ void k(float* out, int64_t stride) { out[blockIdx.x * stride + threadIdx.x] = 1; }
+torch::stable::Tensor run(torch::stable::Tensor input) {
+  STD_TORCH_CHECK(input.dim() == 2, "two of them");
+  torch::stable::Tensor out = torch::stable::empty_like(input);
+  const torch::stable::accelerator::DeviceGuard guard(input.get_device_index());
+  if (input.scalar_type() == torch::headeronly::ScalarType::Float)
+    k<<<input.size(0) / 64, 32>>>((float*)out.data_ptr(), out.stride(0));
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  return out;
+}
+STABLE_TORCH_LIBRARY_IMPL(own, CUDA, m) { m.impl("run", TORCH_BOX(run)); }
+)");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].unreadable, IsEmpty());
+  EXPECT_EQ(value_of(found[0].grid[0], {{"input_size_0", 640}}), 10);
+}
+
 } // namespace
 } // namespace lathe::refactor
