@@ -5,6 +5,8 @@
 #include "refactor/knobs/launch_expression.h"
 
 #include <clang/AST/Attr.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/ExprCXX.h>
 
 #include <algorithm>
 #include <set>
@@ -14,6 +16,20 @@ namespace lathe::refactor {
 using namespace clang;
 
 namespace {
+
+// What a call calls, as it is written: of a template the pattern, where the arguments depend on the caller's
+// own parameters too. Null where that is not one function.
+const FunctionDecl* written_callee(const CallExpr* call) {
+  if (const FunctionDecl* callee = call->getDirectCallee()) {
+    const FunctionDecl* pattern = callee->getTemplateInstantiationPattern();
+    return (pattern ? pattern : callee)->getCanonicalDecl();
+  }
+  const auto* overloads = dyn_cast<OverloadExpr>(call->getCallee()->IgnoreParenImpCasts());
+  if (!overloads || overloads->getNumDecls() != 1)
+    return nullptr;
+  const FunctionDecl* callee = (*overloads->decls_begin())->getUnderlyingDecl()->getAsFunction();
+  return callee ? callee->getCanonicalDecl() : nullptr;
+}
 
 class Reader {
 public:
@@ -71,9 +87,7 @@ std::optional<std::string> Reader::parameter(const std::string& name, const Stmt
   bool is_called_by_kernel = true;
   view_.visit([&](const Stmt* statement) {
     const auto* call = dyn_cast<CallExpr>(statement);
-    const FunctionDecl* callee = call ? call->getDirectCallee() : nullptr;
-    const FunctionDecl* pattern = callee ? callee->getTemplateInstantiationPattern() : nullptr;
-    if (!callee || (pattern ? pattern : callee)->getCanonicalDecl() != function->getCanonicalDecl())
+    if (!call || written_callee(call) != function->getCanonicalDecl())
       return;
     const auto* argument = index < call->getNumArgs()
                                ? dyn_cast<DeclRefExpr>(call->getArg(index)->IgnoreParenImpCasts())

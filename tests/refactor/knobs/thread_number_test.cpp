@@ -47,6 +47,26 @@ __global__ void __launch_bounds__(128) k(double* x, double value, const size_t e
             "(elements) in blocks of 128 at most");
 }
 
+// The call's function depends on the kernel's own parameter.
+TEST(IndependentThreads, AGridStrideLoopOfAHelperOfATemplate) {
+  const std::string loop =
+      "for (int i = blockIdx.x * blockDim.x + threadIdx.x, step = blockDim.x * gridDim.x; "
+      "i < (count); i += step) ";
+  const std::string fill =
+      "template <class T> __device__ void fill(const T value, const long count, T* x) {\n" + loop +
+      "{ x[i] = value; }\n}\n";
+  EXPECT_EQ(threads_of(fill + "template <class T> __global__ void k(T value, const long elements, T* x) {\n"
+                              "  fill<T>(value, elements, x);\n}\n"),
+            "(elements)");
+  // Two calls with two bounds, and a bound that is computed.
+  EXPECT_EQ(threads_of(fill + "template <class T> __global__ void k(T value, long n, long m, T* x) {\n"
+                              "  fill<T>(value, n, x);\n  fill<T>(value, m, x);\n}\n"),
+            "");
+  EXPECT_EQ(threads_of(fill + "template <class T> __global__ void k(T value, long n, T* x) {\n"
+                              "  fill<T>(value, n / 2, x);\n}\n"),
+            "");
+}
+
 TEST(IndependentThreads, AnInclusiveBound) {
   EXPECT_EQ(threads_of("__global__ void k(float* x, int last) {\n"
                        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
