@@ -102,12 +102,20 @@ private:
     return identifier && identifier->hasMacroDefinition();
   }
 
-  // A && defined(B), of alternatives the first. Comparisons and negations would need more than a definition.
+  // A && defined(B), of alternatives the first; !defined(C) holds as it is. Comparisons would need more than
+  // a definition.
   std::optional<Macros> wanted(std::string condition) const {
     if (const std::size_t comment = std::min(condition.find("//"), condition.find("/*"));
         comment != std::string::npos)
       condition.resize(comment);
     condition = condition.substr(0, condition.find("||"));
+    static const std::regex negation(R"(!\s*(?:defined\b)?\s*\(?\s*([A-Za-z_]\w*)\s*\)?)");
+    for (std::smatch term; std::regex_search(condition, term, negation);) {
+      if (is_defined(term[1].str()))
+        return std::nullopt;
+      condition.replace(static_cast<std::size_t>(term.position()), static_cast<std::size_t>(term.length()),
+                        "");
+    }
     static const std::regex conjunction(R"([\w\s()&]*)"), never(R"(\b0\b)");
     if (!std::regex_match(condition, conjunction) || std::regex_search(condition, never))
       return std::nullopt;

@@ -3,9 +3,13 @@
 
 #include "refactor/app/build_macros.h"
 #include "refactor/app/launcher_search.h"
+#include "tuner/base/files.h"
+#include "tuner/base/text.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <sstream>
 
 namespace lathe::refactor {
 namespace {
@@ -22,6 +26,47 @@ std::string what_is_missing(ParsedSource& source) {
     return "add the folder of '" + header +
            "', which was not found, with -- -I FOLDER, or the macro that it lacks";
   return "mend it, or add the include path or macro that it lacks after --";
+}
+
+// The line of the request's source in which the kernel's text begins; 0 where there is none.
+int line_of_kernel(const SubjectRequest& request) {
+  constexpr int FEW_LINES = 4; // from __global__ to the name
+  const auto text = read_file(request.source);
+  if (!text.ok())
+    return 0;
+  std::istringstream lines(*text);
+  int number = 0, global = -FEW_LINES;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.find("__global__") != std::string::npos)
+      global = number;
+    const auto words = identifiers(line);
+    if (number - global < FEW_LINES && std::ranges::find(words, request.kernel) != words.end())
+      return number;
+  }
+  return 0;
+}
+
+// A kernel that stands in the text and was not found has errors in its own declaration, or lies under a
+// condition that does not hold.
+Error not_found(const SubjectRequest& request, ParsedSource& source, Error error) {
+  const int line = line_of_kernel(request);
+  if (line == 0)
+    return error;
+  const std::string file = source.file().string(), place = fmt::format("{}:{}", file, line);
+  error.what = "cannot templatize " + request.kernel;
+  error.remedy = what_is_missing(source);
+  // The first error in its text, else the last before it.
+  std::string problem;
+  for (const std::string& each : source.errors())
+    if (each.starts_with(file + ":") &&
+        (problem.empty() || std::atoi(problem.c_str() + file.size() + 1) < line))
+      problem = each;
+  error.why = problem.empty() ? fmt::format("its text ({}) lies under a condition that does not hold", place)
+                              : fmt::format("its text ({}) is not understood: {}", place, problem);
+  if (problem.empty())
+    error.remedy = "define the macro that the condition asks for with -- -D NAME=VALUE";
+  return error;
 }
 
 // Where the kernel's own file does not launch it, another one is asked.
@@ -132,7 +177,10 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
 
 Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& source,
                                    std::vector<std::string>& notes) {
-  LATHE_TRY(KernelInfo kernel, find_kernel(source, request.kernel));
+  auto found = find_kernel(source, request.kernel);
+  if (!found.ok())
+    return not_found(request, source, found.error());
+  KernelInfo kernel = std::move(*found);
   if (!kernel.is_whole())
     return Error{"cannot templatize " + kernel.name, "its body is not whole: " + kernel.unresolved.front(),
                  what_is_missing(source)};

@@ -53,6 +53,15 @@ TEST(BuildMacros, ThoseAroundTheKernel) {
     EXPECT_THAT(macros_of_kernel(*source, kernel), IsEmpty()) << kernel;
 }
 
+TEST(BuildMacros, NegationsThatHoldAskForNothing) {
+  const auto source = parsed("#define FIXED\n#if !defined DISABLED && defined(HAVE_ALL) && !SLOW\n"
+                             "__global__ void k(float* x) {}\n#endif\n"
+                             "#if !defined(FIXED) && FAST\n__global__ void other(float* x) {}\n#endif\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(macros_of_kernel(*source, "k"), ElementsAre("HAVE_ALL"));
+  EXPECT_THAT(macros_of_kernel(*source, "other"), IsEmpty());
+}
+
 TEST(BuildMacros, ThoseAroundCudasHeaders) {
   const auto source = parsed(R"(
 #if ENABLE_BF16
@@ -147,6 +156,27 @@ TEST_F(OpenSource, LeavesWhatIsUndefinedByHand) {
   ASSERT_TRUE(source.ok()) << source.error().sentence();
   EXPECT_THAT(request_.assumed_macros, IsEmpty());
   EXPECT_FALSE(find_kernel(**source, "k").ok());
+}
+
+// What lies under a condition, and what the compiler drops because a type of its parameters is not known, is
+// not said to be absent.
+TEST_F(OpenSource, SaysWhyAKernelOfTheTextIsNotThere) {
+  const auto why = [&](const std::string& text) {
+    EXPECT_TRUE(write_file(request_.source, text).ok());
+    const auto source = open_source(request_);
+    std::vector<std::string> notes;
+    if (!source.ok())
+      return source.error().sentence();
+    const auto kernel = launched_kernel(request_, **source, notes);
+    return kernel.ok() ? "" : kernel.error().sentence();
+  };
+  EXPECT_THAT(why("#if LEVEL >= 3\n__global__ void k(float* x) { x[0] = 0; }\n#endif\n"),
+              HasSubstr("k.cu:2) lies under a condition that does not hold"));
+  const std::string lost = why("#include <no/such.h>\n\nnamespace lib = no::such;\n__global__ void\n"
+                               "k(lib::Step<float> x, int n) { x(n) = 0; }\n");
+  EXPECT_THAT(lost, HasSubstr("k.cu:5"));
+  EXPECT_THAT(lost, HasSubstr("add the folder of 'no/such.h'"));
+  EXPECT_THAT(why("void k(float* x);\nvoid other();\n"), HasSubstr("it has no function with __global__"));
 }
 
 } // namespace
