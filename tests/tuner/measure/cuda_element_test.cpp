@@ -293,7 +293,8 @@ TEST(Verify, ComparesBuffersAndDescribesTheFirstFailure) {
             "y[20] was not written where the raw kernel gives 2 (1 of 100 elements differ)");
 }
 
-// What masks scores says nothing of how large the others are; a large number that comes once, or near others, does.
+// What masks scores says nothing of how large the others are; a large number that comes once, or near others,
+// does.
 TEST(Verify, ANumberThatMarksIsNoMagnitude) {
   const auto of = [](const std::vector<float>& values) {
     return magnitude(element::f32, std::as_bytes(std::span(values)));
