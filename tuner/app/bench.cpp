@@ -28,10 +28,9 @@ void tell(const BenchedWinners& bench, const std::string& kernel, const std::str
 int bench_command(const Arguments& arguments) {
   CommandLine line(
       "lathe bench SPEC... [options]",
-      "Measures the stored winners again, interleaved with the raw kernel in one run, with an "
-      "A/A noise band. On a GPU without winners of its own: those of one of the same "
-      "architecture, which an exported header falls back to. Exit code 1 where a winner does not "
-      "run.",
+      "Measures the stored winners again, interleaved with the raw kernel in one run, with an A/A noise\n"
+      "band. On a GPU without winners of its own: those of one of the same architecture, which an exported\n"
+      "header falls back to. Exit code 1 where a winner does not run.",
       "lathe bench search_spaces/silu_and_mul.json");
   line.options().add_options()("results", po::value<std::string>()->value_name("FILE"),
                                "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)")(
