@@ -140,11 +140,11 @@ std::vector<std::int64_t> marks_of(const JudgedPair& subject) {
 
 bool takes_infinities(const JudgedPair& subject) {
   constexpr std::string_view SIGNS[] = {"exp", "inf", "huge_val"};
-  for (const auto& [instance, facts] : subject.raw.source_facts)
-    for (const auto& [name, count] : facts.library_calls)
-      if (std::ranges::any_of(SIGNS,
-                              [&](std::string_view sign) { return name.find(sign) != std::string::npos; }))
-        return true;
+  for (const auto& facts : subject.raw.source_facts)
+    for (const auto& call : facts.second.library_calls)
+      for (const std::string_view sign : SIGNS)
+        if (call.first.find(sign) != std::string::npos)
+          return true;
   return false;
 }
 

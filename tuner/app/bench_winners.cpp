@@ -49,7 +49,7 @@ Result<BenchedWinners> bench_winners(const TuningSpec& spec, const std::vector<S
       result.failures.push_back(spec.name + ", " + workload.key() + ": " + comparison.error().sentence());
       continue;
     }
-    winner.comparison = std::move(*comparison);
+    winner.comparison = *comparison;
     winner.copy_floor_us = backend.copy_floor_us();
     winner.protocol = std::string(backend.protocol());
     winner.timestamp = utc_now();
