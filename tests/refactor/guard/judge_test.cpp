@@ -113,12 +113,12 @@ TEST(Evidence, SaysWhichOtherIntegersWereRun) {
   ASSERT_TRUE(certificate.ok());
   EXPECT_THAT(
       check_of(*certificate, "differential").evidence,
-      testing::Contains("the raw kernel also takes numbers below zero in 'slots', and runs do so too"));
+      testing::Contains("the raw kernel also takes numbers below zero, 0 in 'slots', and runs do so too"));
   certificate = Judge()("totals");
   ASSERT_TRUE(certificate.ok());
   EXPECT_THAT(
       check_of(*certificate, "differential").evidence,
-      testing::Contains("the raw kernel also takes numbers of 31 bits, numbers below zero in 'values', "
+      testing::Contains("the raw kernel also takes numbers of 31 bits, numbers below zero, 0 in 'values', "
                         "and runs do so too"));
 }
 
