@@ -16,8 +16,8 @@ namespace po = boost::program_options;
 void tell(const BenchedWinners& bench, const std::string& kernel, const std::string& device) {
   if (!bench.tuned_on.empty())
     fmt::print(stderr,
-               "lathe: {} was not tuned on {}: these are the winners of {}, which an exported header falls "
-               "back to there\n",
+               "lathe: {} was not tuned on {}: these are the winners of {}, of which an exported header uses "
+               "there what gained a fifth or more\n",
                kernel, device, bench.tuned_on);
   for (const std::string& failure : bench.failures)
     fmt::print(stderr, "lathe: {}\n", failure);
@@ -29,8 +29,8 @@ int bench_command(const Arguments& arguments) {
   CommandLine line(
       "lathe bench SPEC... [options]",
       "Measures the stored winners again, interleaved with the raw kernel in one run, with an A/A noise\n"
-      "band. On a GPU without winners of its own: those of one of the same architecture, which an exported\n"
-      "header falls back to. Exit code 1 where a winner does not run.",
+      "band. On a GPU without winners of its own: those of one of the same architecture, of which an\n"
+      "exported header uses what gained a fifth or more. Exit code 1 where a winner does not run.",
       "lathe bench search_spaces/silu_and_mul.json");
   line.options().add_options()("results", po::value<std::string>()->value_name("FILE"),
                                "results store (default: $LATHE_RESULTS or ./lathe-results/results.sqlite)")(

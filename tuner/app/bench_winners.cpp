@@ -31,6 +31,7 @@ Result<BenchedWinners> bench_winners(const TuningSpec& spec, const std::vector<S
   for (const StoredWinner& winner : winners)
     if (winner.key.template_hash == spec.template_hash && winner.is_host == device.is_host)
       usable.push_back(winner);
+  // Asked of all of them: gains at report-only problems are in no header's table.
   const bool is_own = std::ranges::any_of(
       usable, [&](const StoredWinner& winner) { return winner.key.device == device.name; });
   const std::string source =

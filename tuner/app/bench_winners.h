@@ -11,8 +11,8 @@ namespace lathe {
 
 struct BenchedWinners {
   std::vector<StoredWinner> measured; // under the key of the device at hand, with its times
-  // The other GPU whose winners these are: an exported header falls back to them here. Empty: the device's
-  // own.
+  // The other GPU whose winners these are: an exported header uses those here that gained much. Empty: the
+  // device's own.
   std::string tuned_on;
   std::vector<std::string> failures; // a sentence for each winner that does not run here
 };
