@@ -47,6 +47,7 @@ private:
   bool follows_size(const std::string& text) const;
   Status check_template_arguments() const;
   Status close_open_names();
+  bool is_number_of_launcher(const std::string& name) const;
   Error ask_for(const std::string& name) const;
   // Given, or in use, or all instances' where those are integers, or else the usual ones.
   const std::vector<std::string>& dtypes_of(const std::string& type) const;

@@ -55,6 +55,8 @@ Status RawCandidateBuilder::close_open_names() {
       return Done{};
     if (!tried.insert(name).second)
       return ask_for(name);
+    if (is_number_of_launcher(name))
+      return ask_for(name);
     const std::size_t colons = extracted_.kernel.rfind("::");
     if (names(extracted_.text, name) && colons != std::string::npos) {
       for (std::string& argument : site_.template_arguments)
@@ -64,6 +66,17 @@ Status RawCandidateBuilder::close_open_names() {
       assumed.push_back(name);
     }
   }
+}
+
+// Whether it is handed on, alone, as a parameter that is no type.
+bool RawCandidateBuilder::is_number_of_launcher(const std::string& name) const {
+  for (std::size_t i = 0; i < kernel_.template_parameters.size() && i < site_.template_arguments.size(); ++i) {
+    const std::string& type = kernel_.template_parameters[i].type;
+    if ((site_.template_arguments[i] == name || site_.template_arguments[i] == "(" + name + ")") &&
+        type != "typename" && type != "class" && type.find("template") == std::string::npos)
+      return true;
+  }
+  return false;
 }
 
 Error RawCandidateBuilder::ask_for(const std::string& name) const {

@@ -40,6 +40,18 @@ struct Piece {
   bool is_macro = false;
 };
 
+// static constexpr int threads = 128; in a class with methods that run on the host.
+bool is_constant_of_launcher(const NamedDecl& named) {
+  const auto* constant = dyn_cast<VarDecl>(&named);
+  const auto* record = constant && constant->isStaticDataMember()
+                           ? dyn_cast<CXXRecordDecl>(constant->getDeclContext())
+                           : nullptr;
+  return record && std::ranges::any_of(record->decls(), [](const Decl* member) {
+           const FunctionDecl* function = member->isImplicit() ? nullptr : member->getAsFunction();
+           return function && !function->isConstexpr() && !function->hasAttr<CUDADeviceAttr>();
+         });
+}
+
 class Extractor {
 public:
   Extractor(ParsedSourceImpl& source, const KernelInfo& kernel)
@@ -194,6 +206,9 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
   // Functors, functions and traits that launches pass as template arguments; what PyTorch's dispatch binds is
   // left to the specification's types.
   const std::function<void(const NamedDecl*)> argument = [&](const NamedDecl* named) {
+    // Parameters and constants of the class that launches are bound there, and bring nothing of it along.
+    if (named->isTemplateParameter() || is_constant_of_launcher(*named))
+      return;
     if (named->getParentFunctionOrMethod()) {
       if (isa<TypedefNameDecl>(named))
         for_each_reference(named, argument);

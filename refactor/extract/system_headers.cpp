@@ -75,6 +75,7 @@ const std::vector<std::pair<const char*, const char*>>& standard_headers() {
       {"/cfloat", "cfloat"},
       {"/float.h", "cfloat"},
       {"/array", "array"},
+      {"/bits/range_access.h", "array"},
       {"/tuple", "tuple"},
       {"/bits/types.h", "cstdint"},
       {"/bits/types/", "cstdint"},
@@ -130,6 +131,9 @@ std::string nvrtc_header(const std::string& path) {
     return quoted("limits");
   if (path.ends_with("/limits.h"))
     return quoted("climits");
+  for (const std::string header : {"bit", "concepts", "numbers"})
+    if (path.ends_with("/" + header))
+      return quoted(header);
   for (const auto& [part, header] : standard_headers())
     if (contains(path, part))
       return quoted(header);

@@ -168,7 +168,7 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
     return name_operator(text, error.offset);
   if (says("'register' storage class"))
     return drop_register(text, error.offset);
-  if (says("an attribute list cannot appear here"))
+  if (says("an attribute list cannot appear here") || says("'alignas' attribute cannot be applied to types"))
     return name_alignment(text, error.offset);
   if (says("expected expression"))
     return close_brackets(text, error.offset);

@@ -163,6 +163,9 @@ HostValue HostReader::call_named(const CallExpr* called) {
 
   if (const auto* overloaded = dyn_cast<CXXOperatorCallExpr>(called)) {
     if (overloaded->getOperator() == OO_Call) {
+      if (const auto launched = call_launch_object(
+              written[0], llvm::ArrayRef(written).drop_front(), /*is_operator=*/true, called->getBeginLoc()))
+        return *launched;
       const HostValue object = evaluate(written[0]);
       std::vector<HostValue> arguments;
       for (std::size_t i = 1; i < written.size(); ++i)
@@ -187,6 +190,12 @@ HostValue HostReader::call_named(const CallExpr* called) {
       evaluate(argument);
     return HostValue::unknown("", object_name(called));
   }
+  if (const Expr* object = callee_object(callee))
+    if (const auto launched = call_launch_object(object, written, /*is_operator=*/false, called->getBeginLoc()))
+      return *launched;
+  if (function.empty())
+    if (const auto launched = call_launch_object(callee, written, /*is_operator=*/true, called->getBeginLoc()))
+      return *launched;
   // threads.push_back(std::thread([&] { ... })): somebody calls it.
   if (isa<MemberExpr>(callee))
     for (const Expr* argument : written)

@@ -469,6 +469,8 @@ HostValue HostReader::construct(QualType type, llvm::ArrayRef<const Expr*> argum
   }
   if (arguments.size() == 1 && (type->isScalarType() || type->isDependentType()))
     return convert(arguments[0], arguments[0], type);
+  if (auto launcher = launch_object(type, arguments))
+    return *launcher;
   for (const Expr* argument : arguments)
     evaluate(argument);
   if (arguments.empty() && type->isRecordType()) {

@@ -78,7 +78,6 @@ private:
   HostValue instance_member(const clang::ClassTemplateDecl& described,
                             const std::map<const clang::NamedDecl*, HostValue>& arguments,
                             const std::string& member_name);
-  HostValue kernel_reference(const clang::Expr* expression);
   // A number that only the running program knows, as a dimension named after what it is asked of.
   HostValue query(const std::string& key, const std::string& name);
   std::string object_name(const clang::Expr* expression);
@@ -168,10 +167,23 @@ private:
   void record(const KernelReference& kernel, const HostValue& grid, const HostValue& block,
               const HostValue& shared, const std::vector<HostValue>& arguments, LaunchText text,
               clang::SourceLocation location);
+
+  // kernel_references.cpp
+  HostValue kernel_reference(const clang::Expr* expression);
+  HostValue variable_template(const clang::VarTemplateDecl& described,
+                              llvm::ArrayRef<clang::TemplateArgumentLoc> written);
   std::vector<std::string> template_arguments(llvm::ArrayRef<clang::TemplateArgumentLoc> written,
                                               std::vector<std::string>& unreadable);
   std::string type_argument(clang::QualType type);
   std::string function_argument(const clang::Expr* expression);
+
+  // launch_objects.cpp
+  // What an object knows that takes a grid and a block to launch kernels later.
+  std::optional<HostValue> launch_object(clang::QualType type, llvm::ArrayRef<const clang::Expr*> arguments);
+  // A call of such an object, or of one of its methods; nothing where the object is another.
+  std::optional<HostValue> call_launch_object(const clang::Expr* object,
+                                              llvm::ArrayRef<const clang::Expr*> written, bool is_operator,
+                                              clang::SourceLocation location);
 
   // host_ties.cpp
   // Puts what the kernel is told in the place of sizes of the launch that are computed from the same: `told`

@@ -13,3 +13,16 @@
 #define __asm__ asm
 #define __volatile__ volatile
 #define __extension__
+
+// Programmatic dependent launch, as cuda_device_runtime_api.h has it; without it in the architecture there is
+// nothing to wait for.
+__device__ inline void cudaGridDependencySynchronize() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ inline void cudaTriggerProgrammaticLaunchCompletion() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}

@@ -1,0 +1,117 @@
+// Objects that launch: made from a grid and a block, and then called with a kernel and its arguments.
+#include "refactor/frontend/host_reader.h"
+#include "refactor/frontend/host_syntax.h"
+
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclTemplate.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace lathe::refactor {
+
+using namespace clang;
+using namespace host_syntax;
+
+namespace {
+
+// Where a constructor takes what a launch takes.
+struct Settings {
+  unsigned grid = 0, block = 0;
+  std::optional<unsigned> shared;
+};
+
+bool is_named_after(const ParmVarDecl& parameter, std::initializer_list<const char*> words) {
+  std::string name;
+  for (const char letter : parameter.getName())
+    if (letter != '_')
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return std::ranges::any_of(words,
+                             [&](const char* word) { return name.find(word) != std::string::npos; });
+}
+
+// Two parameters of type dim3 are a launch's, and their names say which is which; dynamic shared memory is a
+// number that is named so.
+std::optional<Settings> settings_of(const FunctionDecl& constructor) {
+  std::optional<unsigned> grid, block, shared;
+  for (unsigned i = 0; i < constructor.getNumParams(); ++i) {
+    const ParmVarDecl& parameter = *constructor.getParamDecl(i);
+    const bool is_dimensions = is_dim3(parameter.getType());
+    if (is_dimensions && !grid && is_named_after(parameter, {"grid", "blocks"}))
+      grid = i;
+    else if (is_dimensions && !block && is_named_after(parameter, {"block", "thread", "cta"}))
+      block = i;
+    else if (is_size(parameter.getType()) && !shared &&
+             is_named_after(parameter, {"shared", "smem", "shmem", "bytes"}))
+      shared = i;
+  }
+  if (!grid || !block)
+    return std::nullopt;
+  return Settings{*grid, *block, shared};
+}
+
+// The class's constructor that so many arguments may be meant for.
+std::optional<Settings> settings_of(QualType type, std::size_t arguments) {
+  const CXXRecordDecl* record = type.isNull() ? nullptr : type.getNonReferenceType()->getAsCXXRecordDecl();
+  if (!record || !record->hasDefinition() || arguments < 2)
+    return std::nullopt;
+  for (const Decl* member : record->getDefinition()->decls()) {
+    if (const auto* described = dyn_cast<FunctionTemplateDecl>(member))
+      member = described->getTemplatedDecl();
+    const auto* constructor = dyn_cast<CXXConstructorDecl>(member);
+    if (constructor && constructor->getMinRequiredArguments() <= arguments &&
+        arguments <= constructor->getNumParams())
+      if (const auto settings = settings_of(*constructor))
+        return settings;
+  }
+  return std::nullopt;
+}
+
+// The members are called as cudaLaunchConfig_t's.
+constexpr const char *GRID = "gridDim", *BLOCK = "blockDim", *SHARED = "dynamicSmemBytes";
+
+bool launches_when_called(const HostValue& object) {
+  return object.kind == HostValue::Kind::structure && object.members.contains(GRID) &&
+         object.members.contains(BLOCK);
+}
+
+} // namespace
+
+std::optional<HostValue> HostReader::launch_object(QualType type, llvm::ArrayRef<const Expr*> arguments) {
+  const auto settings = settings_of(type, arguments.size());
+  if (!settings || std::max(settings->grid, settings->block) >= arguments.size())
+    return std::nullopt;
+  HostValue object;
+  object.kind = HostValue::Kind::structure;
+  object.members[GRID] = evaluate(arguments[settings->grid]);
+  object.members[BLOCK] = evaluate(arguments[settings->block]);
+  const bool is_given = settings->shared && *settings->shared < arguments.size() &&
+                        !isa<CXXDefaultArgExpr>(arguments[*settings->shared]);
+  object.members[SHARED] = is_given ? evaluate(arguments[*settings->shared]) : HostValue::integer("0");
+  return object;
+}
+
+// launcher(kernel, arguments...) and launcher.launch(kernel, arguments...); other methods set attributes, and
+// give the launcher back.
+std::optional<HostValue> HostReader::call_launch_object(const Expr* object,
+                                                        llvm::ArrayRef<const Expr*> written,
+                                                        bool is_operator, SourceLocation location) {
+  const HostValue launcher = evaluate(object);
+  if (!launches_when_called(launcher))
+    return std::nullopt;
+  const HostValue callee = written.empty() ? HostValue() : evaluate(written[0]);
+  if (callee.kind != HostValue::Kind::kernel)
+    return is_operator ? std::nullopt : std::optional(launcher);
+  std::vector<HostValue> arguments;
+  for (const Expr* argument : written.drop_front())
+    arguments.push_back(evaluate(argument));
+  LaunchText text;
+  text.fixed = "it goes through an object that launches";
+  for (const KernelReference& kernel : callee.kernels)
+    record(kernel, launcher.members.at(GRID), launcher.members.at(BLOCK), launcher.members.at(SHARED),
+           arguments, text, location);
+  return HostValue::unknown("");
+}
+
+} // namespace lathe::refactor
