@@ -124,6 +124,15 @@ std::vector<std::string> macros_to_define(const SubjectRequest& request, ParsedS
   return macros.empty() ? open_ones(macros_of_errors(source)) : macros;
 }
 
+// What __CUDA_ARCH__ is, for a macro that is named after it; empty for any other.
+std::string number_of_architecture(const std::string& macro, const std::string& architecture) {
+  std::string number;
+  for (const char letter : architecture)
+    if (letter >= '0' && letter <= '9')
+      number += letter;
+  return macro.ends_with("CUDA_ARCH") && !number.empty() ? number + "0" : "";
+}
+
 // Whether another parse of the source has the kernel where this one has not, or has it whole, or the same
 // with fewer errors.
 bool is_better(const SubjectRequest& request, ParsedSource& before, ParsedSource& after) {
@@ -153,14 +162,18 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
     if (macros.empty() || round == MOST_ROUNDS)
       break;
     ParseOptions with = request.parse;
-    for (const std::string& macro : macros)
-      with.flags.push_back("-D" + macro + "=1");
+    std::vector<std::string> defined;
+    for (const std::string& macro : macros) {
+      const std::string number = number_of_architecture(macro, request.parse.architecture);
+      with.flags.push_back("-D" + macro + "=" + (number.empty() ? "1" : number));
+      defined.push_back(number.empty() ? macro : macro + "=" + number);
+    }
     auto again = ParsedSource::parse(request.source, with);
     if (!again.ok() || !is_better(request, *source, **again))
       break;
     source = std::move(*again);
     request.parse = std::move(with);
-    request.assumed_macros.insert(request.assumed_macros.end(), macros.begin(), macros.end());
+    request.assumed_macros.insert(request.assumed_macros.end(), defined.begin(), defined.end());
   }
   if (request.kernel.empty() || !find_kernel(*source, request.kernel).ok())
     return source;

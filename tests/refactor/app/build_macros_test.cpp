@@ -139,6 +139,24 @@ TEST_F(OpenSource, DefinesWhatTheKernelStandsUnder) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("WITH_GPU, USE_HALF are defined")));
 }
 
+TEST_F(OpenSource, AMacroNamedAfterTheArchitectureIsItsNumber) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+#if !defined(MY_CUDA_ARCH)
+#error "the build defines MY_CUDA_ARCH"
+#endif
+constexpr int width = MY_CUDA_ARCH >= 900 ? 8 : 4;
+__global__ void k(float* x, int n) {
+  const int i = blockIdx.x * 128 + threadIdx.x;
+  if (i * width < n) x[i * width] = 2;
+}
+void launch(float* x, int n) { k<<<(n + 127) / 128, 128>>>(x, n); }
+)")
+                  .ok());
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_THAT(request_.assumed_macros, ElementsAre("MY_CUDA_ARCH=900"));
+}
+
 // Of a file that has no kernel otherwise, so that the answer names those that there are.
 TEST_F(OpenSource, DefinesWhatAnyKernelStandsUnderWhereTheNameIsWrong) {
   request_.kernel = "kk";

@@ -74,8 +74,55 @@ extern "C" __global__ void k(float* out, const float* in, const __nv_bfloat16* h
 }
 )";
 
-TEST(StandIns, MeanWhatTheRealHeadersMean) {
-  const auto ours = compile_kernel(ALL, "k", {}, "sm_90");
+constexpr const char* ALL_OF_CXX20 = R"(
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <numbers>
+#include <type_traits>
+
+static_assert(std::has_single_bit(64u) && !std::has_single_bit(0u) && std::popcount(uint64_t(255)) == 8);
+static_assert(std::countl_zero(1u) == 31 && std::countr_zero(uint64_t(8)) == 3 && std::countr_zero(uint16_t(0)) == 16);
+static_assert(std::countr_one(7u) == 3 && std::countl_one(uint8_t(0xf0)) == 4 && std::bit_width(9u) == 4);
+static_assert(std::bit_ceil(9u) == 16 && std::bit_ceil(0u) == 1 && std::bit_floor(9u) == 8 && std::bit_floor(0u) == 0);
+static_assert(std::rotl(uint8_t(0x81), 1) == 0x03 && std::rotr(0x1u, 1) == 0x80000000u);
+static_assert(std::endian::native == std::endian::little);
+template <std::integral T> constexpr int kind(T) { return 1; }
+template <std::floating_point T> constexpr int kind(T) { return 2; }
+static_assert(kind(3u) == 1 && kind(3.f) == 2 && std::unsigned_integral<uint8_t> && std::signed_integral<int>);
+struct base {};
+struct derived : base {};
+static_assert(std::derived_from<derived, base> && !std::derived_from<base, derived>);
+static_assert(std::convertible_to<float, double> && !std::convertible_to<base, int> && std::same_as<int, int32_t>);
+static_assert(std::invocable<int (*)(float), float> && !std::invocable<int (*)(float), base>);
+static_assert(std::constructible_from<double, float> && std::totally_ordered<int> && !std::totally_ordered<base>);
+static_assert(std::is_same_v<std::type_identity_t<int>, int> && std::is_standard_layout_v<base>);
+static_assert(std::is_invocable_v<int (*)(float), float> && std::is_aggregate_v<base> && std::is_trivial_v<derived>);
+constexpr int seven[7] = {};
+static_assert(std::size(seven) == 7 && std::end(seven) - std::begin(seven) == 7);
+
+template <std::integral T> __device__ T half(T value, std::type_identity_t<T> by) { return value >> std::bit_width(by); }
+extern "C" __global__ void k(float* out, const float* in, unsigned n) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    out[i] = std::bit_cast<float>(half(std::bit_cast<uint32_t>(in[i]), 1u)) * std::numbers::pi_v<float>;
+}
+)";
+
+struct Dialect {
+  std::string standard, text;
+};
+
+class StandIns : public testing::TestWithParam<Dialect> {};
+
+INSTANTIATE_TEST_SUITE_P(Dialects, StandIns,
+                         testing::Values(Dialect{"-std=c++17", ALL}, Dialect{"-std=c++20", ALL_OF_CXX20}),
+                         [](const auto& dialect) { return "cxx" + dialect.param.standard.substr(8); });
+
+TEST_P(StandIns, MeanWhatTheRealHeadersMean) {
+  const auto& [standard, text] = GetParam();
+  const auto ours = compile_kernel(text, "k", {standard}, "sm_90");
   ASSERT_TRUE(ours.ok()) << ours.error().sentence();
 
   const auto toolkit = find_cuda_toolkit();
@@ -88,10 +135,10 @@ TEST(StandIns, MeanWhatTheRealHeadersMean) {
     GTEST_SKIP() << "this toolkit has no nvcc";
   auto folder = TemporaryFolder::create("nvcc");
   ASSERT_TRUE(folder.ok());
-  ASSERT_TRUE(write_file(folder->path() / "k.cu", ALL).ok());
+  ASSERT_TRUE(write_file(folder->path() / "k.cu", text).ok());
   SubprocessOptions options;
   options.timeout = std::chrono::seconds(120);
-  const auto run = run_subprocess({program.string(), "-cubin", "-arch=sm_90", "-std=c++17", "-O3",
+  const auto run = run_subprocess({program.string(), "-cubin", "-arch=sm_90", standard, "-O3",
                                    "--expt-relaxed-constexpr", "-o", (folder->path() / "k.cubin").string(),
                                    (folder->path() / "k.cu").string()},
                                   options);
@@ -104,7 +151,21 @@ TEST(StandIns, MeanWhatTheRealHeadersMean) {
       << mine.text.size() << " bytes against nvcc's " << theirs->text.size();
 }
 
-TEST(StandIns, TheCHeadersAreThereToo) {
+TEST(StandInHeaders, AKernelMayWaitForTheOneBefore) {
+  const auto compiled = compile_kernel(R"(
+__global__ void k(int* p) {
+  cudaGridDependencySynchronize();
+  p[0] = 1;
+  cudaTriggerProgrammaticLaunchCompletion();
+})",
+                                       "k", {}, "sm_90");
+  EXPECT_TRUE(compiled.ok()) << compiled.error().sentence();
+  EXPECT_TRUE(compile_kernel("__global__ void k(int* p) { cudaGridDependencySynchronize(); p[0] = 1; }", "k", {},
+                             "sm_80")
+                  .ok());
+}
+
+TEST(StandInHeaders, TheCHeadersAreThereToo) {
   const auto compiled = compile_kernel(R"(
 #include <assert.h>
 #include <float.h>

@@ -1,0 +1,113 @@
+// Launches through objects that are made from a grid and a block, and kernels that constants stand for.
+#include "refactor/frontend/frontend.h"
+#include "tests/refactor/frontend/sources.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lathe::refactor {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const std::string LAUNCHER = R"(
+struct Launcher {
+  explicit Launcher(dim3 grid_dim, dim3 block_dim, cudaStream_t stream, unsigned long shared_bytes = 0)
+      : config{grid_dim, block_dim, shared_bytes, stream, nullptr, 0} {}
+  Launcher& overlapping(bool) { return *this; }
+  template <class K, class... A> void operator()(K kernel, A... arguments) const {
+    cudaLaunchKernelEx(&config, kernel, arguments...);
+  }
+  template <class K, class... A> void launch(K kernel, A... arguments) const { (*this)(kernel, arguments...); }
+  cudaLaunchConfig_t config;
+};
+struct Params {
+  const float* in;
+  float* out;
+  int n;
+};
+template <class T, int width, bool half> __global__ void k(const Params p) {}
+)";
+
+TEST(LaunchObject, ATemporaryLaunches) {
+  const auto sites = launches(LAUNCHER + R"(
+void run(const float* in, float* out, int rows, int n, cudaStream_t stream) {
+  const auto params = Params{.in = in, .out = out, .n = n};
+  Launcher(rows, 128, stream)(k<float, 4, true>, params);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(sites[0].grid[0], "rows");
+  EXPECT_EQ(sites[0].block[0], "128");
+  EXPECT_EQ(sites[0].shared_bytes, "0");
+  EXPECT_EQ(sites[0].arguments.at("p.n"), "n");
+}
+
+TEST(LaunchObject, MethodsGiveTheLauncherBackOrLaunch) {
+  const auto sites = launches(LAUNCHER + R"(
+void run(Params params, int rows, cudaStream_t stream) {
+  Launcher launcher(dim3(rows, 2), dim3(32, 4), stream, rows * 8);
+  launcher.overlapping(true).launch(k<float, 4, true>, params);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(sites[0].grid[1], "2");
+  EXPECT_EQ(sites[0].block[1], "4");
+  EXPECT_EQ(sites[0].shared_bytes, "rows * 8");
+}
+
+TEST(LaunchObject, ConstantsOfAClassTemplateStandForKernels) {
+  const auto sites = launches(LAUNCHER + R"(
+template <class T, bool half> struct Operator {
+  template <int width> static constexpr auto kernel = k<T, width, half>;
+  static constexpr int threads = 64 * sizeof(T);
+  static void run(Params params, int rows, cudaStream_t stream) {
+    const auto kernel_of_width = params.n % 4 == 0 ? kernel<4> : kernel<1>;
+    Launcher(rows, threads, stream).overlapping(half)(kernel_of_width, params);
+  }
+};
+)");
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_THAT(sites[0].template_arguments, ElementsAre("T", "4", "half"));
+  EXPECT_THAT(sites[1].template_arguments, ElementsAre("T", "1", "half"));
+  EXPECT_EQ(sites[0].block[0], "64 * sizeof_T");
+}
+
+TEST(LaunchObject, AScopedEnumeratorIsCast) {
+  const auto sites = launches(LAUNCHER + R"(
+enum class Kind { plain, gated };
+template <class T, Kind kind> __global__ void act(const Params p) {}
+template <class T> struct Operator {
+  template <Kind kind> static constexpr auto kernel = act<T, kind>;
+  static void run(Params params, int rows, cudaStream_t stream) {
+    Launcher(rows, 64, stream)(kernel<Kind::gated>, params);
+  }
+};
+)",
+                              "act");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].template_arguments, ElementsAre("T", "static_cast<Kind>(1)"));
+}
+
+// An object that only keeps a grid and a block launches nothing, and one whose dimensions have no names that
+// tell them apart is not guessed at.
+TEST(LaunchObject, OtherObjectsDoNotLaunch) {
+  EXPECT_THAT(launches(LAUNCHER + R"(
+struct Pair {
+  Pair(dim3 first, dim3 second);
+  template <class... A> void operator()(A...) const;
+};
+void run(Params params, int rows, cudaStream_t stream) {
+  Pair(rows, 128)(k<float, 4, true>, params);
+  Launcher launcher(rows, 128, stream);
+  launcher.overlapping(true);
+}
+)"),
+              IsEmpty());
+}
+
+} // namespace
+} // namespace lathe::refactor
