@@ -36,6 +36,7 @@ struct Branch {
   std::optional<Macros> wanted;      // what would have to be defined; nothing: that would not do
   std::optional<Macros> alternative; // the same of the first condition of the chain that does not hold
   bool was_taken = false;            // an earlier branch's condition holds as it is
+  std::string lacking;               // the one macro that must not be defined: #ifndef, #if !defined
 };
 
 class Conditions {
@@ -57,6 +58,7 @@ public:
       if (branches_.empty())
         return;
       Branch& branch = branches_.back();
+      branch.lacking.clear();
       branch.was_taken |= branch.wanted && branch.wanted->empty();
       branch.wanted = branch.was_taken ? std::nullopt
                       : word == "else" ? std::optional<Macros>(Macros{})
@@ -65,12 +67,15 @@ public:
         branch.alternative = branch.wanted;
       return;
     }
+    static const std::regex undefined(R"(^\s*!\s*defined\s*\(?\s*(\w+)\s*\)?\s*$)"), name(R"(^\s*(\w+))");
+    const bool has_name = std::regex_search(rest, match, word == "ifndef" ? name : undefined);
+    const std::string lacking = has_name ? match[1].str() : "";
     if (word == "ifndef") { // a header's guard is defined at the end, and not where it begins
-      branches_.push_back({Macros{}, std::nullopt});
+      branches_.push_back({Macros{}, std::nullopt, false, lacking});
       return;
     }
     auto own = word == "ifdef" ? wanted("defined(" + rest + ")") : wanted(rest);
-    branches_.push_back({own, own});
+    branches_.push_back({own, own, false, word == "if" ? lacking : ""});
   }
 
   // Where the line that was read last is not left out: what the innermost #if wants that is an alternative to
@@ -78,6 +83,12 @@ public:
   std::optional<Macros> instead() const {
     const auto around = all();
     return around && around->empty() && !branches_.empty() ? branches_.back().alternative : std::nullopt;
+  }
+
+  // Of a macro that is not defined where the line that was read last asks for it: its name.
+  std::string demanded() const {
+    const auto around = all();
+    return around && around->empty() && !branches_.empty() ? branches_.back().lacking : "";
   }
 
   // What all conditions around the line that was read last want defined.
@@ -179,6 +190,10 @@ std::string plain_name(const std::string& kernel) {
 
 } // namespace
 
+bool is_named_after_architecture(const std::string& macro) {
+  return macro.ends_with("CUDA_ARCH") && !macro.starts_with("_");
+}
+
 std::vector<std::string> macros_of_kernel(ParsedSource& source, const std::string& kernel) {
   const std::string name = plain_name(kernel);
   bool is_near = false; // a line or two below __global__
@@ -208,8 +223,11 @@ std::vector<std::string> macros_of_errors(ParsedSource& source) {
   static const std::regex demand(R"(^\s*#\s*error\b)");
   return macros_of_lines(
       source, [&](const std::string& line, const Conditions& around) -> std::optional<Macros> {
-        if (std::regex_search(line, demand))
-          return around.instead();
+        if (std::regex_search(line, demand)) {
+          // What any other macro's value should be, nobody can know.
+          const std::string demanded = around.demanded();
+          return is_named_after_architecture(demanded) ? Macros{demanded} : around.instead();
+        }
         const auto words = identifiers(line);
         const bool names_one =
             std::ranges::any_of(words, [&](const std::string& w) { return names.contains(w); });

@@ -103,9 +103,9 @@ bool is_whole(ParsedSource& source, const KernelInfo& kernel) {
 }
 
 // What the source leaves out because its build's macros are not defined: the kernel, or else the headers that
-// it needs, or what the errors name.
-std::vector<std::string> macros_to_define(const SubjectRequest& request, ParsedSource& source,
-                                          bool is_missing) {
+// it needs, or what the errors name. Each group is worth a try, the first that helps is the one.
+std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& request, ParsedSource& source,
+                                                       bool is_missing) {
   // Who undefines a macro, or gave it a value, has decided.
   const auto open_ones = [&](std::vector<std::string> macros) {
     std::erase_if(macros, [&](const std::string& macro) {
@@ -115,13 +115,17 @@ std::vector<std::string> macros_to_define(const SubjectRequest& request, ParsedS
     });
     return macros;
   };
+  std::vector<std::vector<std::string>> groups;
   if (is_missing) {
-    auto macros = open_ones(macros_of_kernel(source, request.kernel));
+    groups = {open_ones(macros_of_kernel(source, request.kernel))};
     // A name that no kernel has is answered with the names that there are.
-    return macros.empty() && find_kernels(source).empty() ? open_ones(macros_of_kernel(source, "")) : macros;
+    if (groups.front().empty() && find_kernels(source).empty())
+      groups = {open_ones(macros_of_kernel(source, ""))};
+  } else {
+    groups = {open_ones(macros_of_cuda_headers(source)), open_ones(macros_of_errors(source))};
   }
-  auto macros = open_ones(macros_of_cuda_headers(source));
-  return macros.empty() ? open_ones(macros_of_errors(source)) : macros;
+  std::erase_if(groups, [](const std::vector<std::string>& macros) { return macros.empty(); });
+  return groups;
 }
 
 // What __CUDA_ARCH__ is, for a macro that is named after it; empty for any other.
@@ -130,7 +134,7 @@ std::string number_of_architecture(const std::string& macro, const std::string& 
   for (const char letter : architecture)
     if (letter >= '0' && letter <= '9')
       number += letter;
-  return macro.ends_with("CUDA_ARCH") && !number.empty() ? number + "0" : "";
+  return is_named_after_architecture(macro) && !number.empty() ? number + "0" : "";
 }
 
 // Whether another parse of the source has the kernel where this one has not, or has it whole, or the same
@@ -143,6 +147,25 @@ bool is_better(const SubjectRequest& request, ParsedSource& before, ParsedSource
             (request.kernel.empty() && after.errors().size() < before.errors().size()));
   return (!find_kernel(before, request.kernel).ok() || is_whole(after, *own) ||
           after.errors().size() < before.errors().size());
+}
+
+// Whether the source is better understood with the macros: then it is what was parsed with them.
+bool parse_with(const std::vector<std::string>& macros, SubjectRequest& request,
+                std::unique_ptr<ParsedSource>& source) {
+  ParseOptions with = request.parse;
+  std::vector<std::string> defined;
+  for (const std::string& macro : macros) {
+    const std::string number = number_of_architecture(macro, request.parse.architecture);
+    with.flags.push_back("-D" + macro + "=" + (number.empty() ? "1" : number));
+    defined.push_back(number.empty() ? macro : macro + "=" + number);
+  }
+  auto again = ParsedSource::parse(request.source, with);
+  if (!again.ok() || !is_better(request, *source, **again))
+    return false;
+  source = std::move(*again);
+  request.parse = std::move(with);
+  request.assumed_macros.insert(request.assumed_macros.end(), defined.begin(), defined.end());
+  return true;
 }
 
 } // namespace
@@ -158,22 +181,15 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
     const bool is_missing = request.kernel.empty() ? find_kernels(*source).empty() : !own.ok();
     if (!is_missing && (request.kernel.empty() || is_whole(*source, *own)))
       return source;
-    const std::vector<std::string> macros = macros_to_define(request, *source, is_missing);
-    if (macros.empty() || round == MOST_ROUNDS)
-      break;
-    ParseOptions with = request.parse;
-    std::vector<std::string> defined;
-    for (const std::string& macro : macros) {
-      const std::string number = number_of_architecture(macro, request.parse.architecture);
-      with.flags.push_back("-D" + macro + "=" + (number.empty() ? "1" : number));
-      defined.push_back(number.empty() ? macro : macro + "=" + number);
+    bool is_found = false;
+    for (const auto& macros : round == MOST_ROUNDS ? std::vector<std::vector<std::string>>()
+                                                   : macros_to_define(request, *source, is_missing)) {
+      is_found = parse_with(macros, request, source);
+      if (is_found)
+        break;
     }
-    auto again = ParsedSource::parse(request.source, with);
-    if (!again.ok() || !is_better(request, *source, **again))
+    if (!is_found)
       break;
-    source = std::move(*again);
-    request.parse = std::move(with);
-    request.assumed_macros.insert(request.assumed_macros.end(), defined.begin(), defined.end());
   }
   if (request.kernel.empty() || !find_kernel(*source, request.kernel).ok())
     return source;
@@ -206,6 +222,15 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
         "otherwise with -- -D NAME=VALUE or -U NAME)",
         fmt::join(request.assumed_macros, ", "), request.assumed_macros.size() == 1 ? "is" : "are"));
   LATHE_CHECK(find_launches(request, source, kernel, notes));
+  const bool is_given = !request.launch.grid.empty() && !request.launch.block.empty();
+  const std::string file = source.file().string();
+  const auto own_error = std::ranges::find_if(
+      source.errors(), [&](const std::string& error) { return error.starts_with(file + ":"); });
+  if (kernel.launches.empty() && !is_given && own_error != source.errors().end())
+    return Error{"cannot read how " + kernel.name + " is launched",
+                 "nothing in this file that is understood launches it, and something is not: " + *own_error,
+                 "define or include what that lacks after --, name the file that launches it with --launcher, "
+                 "or give the launch with --grid and --block (and --shared)"};
   return kernel;
 }
 

@@ -434,5 +434,30 @@ __global__ void k(complex_t* x, float by, int n) {
   expect_compiles(extract(source.get(), "k"), "k");
 }
 
+// Nor do headers of DLPack and TVM FFI, of which only the launcher speaks.
+TEST(Extract, TheClassThatLaunchesStaysBehind) {
+  const auto source = parse_text(R"(
+#include <tvm/ffi/container/tensor.h>
+#include <bit>
+#include <concepts>
+template <std::integral N> __device__ N up(N n, int by) { return (n + by - 1) / by; }
+template <class T, int bits, bool wait> __global__ void k(T* x, int n) {
+  if (threadIdx.x < up(n, std::has_single_bit(unsigned(bits)) ? 1 << bits : bits)) x[threadIdx.x] += T(1);
+}
+template <class T, int page, bool wait> struct Operator {
+  static constexpr int bits = std::countr_zero(unsigned(page));
+  static void run(const tvm::ffi::TensorView x) {
+    k<T, bits, wait><<<1, 64>>>(static_cast<T*>(x.data_ptr()), x.size(0));
+  }
+};
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("Operator")));
+  EXPECT_THAT(text, Not(HasSubstr("TensorView")));
+  expect_compiles(text, "k<float, 4, true>");
+}
+
 } // namespace
 } // namespace lathe::refactor
