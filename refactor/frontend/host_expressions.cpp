@@ -229,10 +229,7 @@ HostValue HostReader::evaluate_plain(const Expr* e) {
       }
       return value;
     }
-    value.kind = HostValue::Kind::list;
-    for (const Expr* element : list->inits())
-      value.elements.push_back(evaluate(element));
-    return value;
+    return listed(list->inits());
   }
   if (const auto* defaulted = dyn_cast<CXXDefaultArgExpr>(e))
     return evaluate(defaulted->getExpr());
@@ -265,6 +262,31 @@ HostValue HostReader::evaluate_plain(const Expr* e) {
       return HostValue::unknown("");
   visit_children(e);
   return HostValue::unknown("", object_name(e));
+}
+
+// {a, b}, {[1] = b, [0] = a} and {.first = a}, as they are written.
+HostValue HostReader::listed(llvm::ArrayRef<Expr*> elements) {
+  constexpr std::size_t MOST_ELEMENTS = 256;
+  HostValue value;
+  value.kind = HostValue::Kind::list;
+  std::size_t position = 0;
+  for (const Expr* element : elements) {
+    const auto* designated = dyn_cast<DesignatedInitExpr>(element);
+    const auto* designator = designated && designated->size() == 1 ? designated->getDesignator(0) : nullptr;
+    const Expr* initialiser = designated ? designated->getInit() : element;
+    if (designator && designator->isFieldDesignator()) {
+      value.kind = HostValue::Kind::structure;
+      value.members[designator->getFieldName()->getName().str()] = evaluate(initialiser);
+      continue;
+    }
+    if (designator && designator->isArrayDesignator())
+      position = std::strtoull(evaluate(designated->getArrayIndex(*designator)).text.c_str(), nullptr, 10);
+    if (position >= MOST_ELEMENTS)
+      return HostValue::unknown("");
+    value.elements.resize(std::max(value.elements.size(), position + 1));
+    value.elements[position++] = evaluate(initialiser);
+  }
+  return value;
 }
 
 HostValue HostReader::name(const DeclRefExpr* reference) {

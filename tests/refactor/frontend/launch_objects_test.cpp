@@ -76,6 +76,23 @@ template <class T, bool half> struct Operator {
   EXPECT_EQ(sites[0].block[0], "64 * sizeof_T");
 }
 
+TEST(LaunchObject, ATableOfKernelsNamesEachAtItsIndex) {
+  const auto sites = launches(LAUNCHER + R"(
+template <class T, bool half> struct Operator {
+  template <int width> static constexpr auto kernel = k<T, width, half>;
+  static void run(Params params, int rows, int mode, cudaStream_t stream) {
+    using Kernel = std::decay_t<decltype(k<T, 1, half>)>;
+    static constexpr Kernel table[2] = {[1] = kernel<4>, [0] = kernel<2>};
+    Launcher(rows, 64, stream)(table[static_cast<int>(mode)], params);
+  }
+};
+)");
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_THAT(sites[0].template_arguments, ElementsAre("T", "2", "half"));
+  EXPECT_THAT(sites[0].conditions, ElementsAre("mode == 0"));
+  EXPECT_THAT(sites[1].template_arguments, ElementsAre("T", "4", "half"));
+}
+
 TEST(LaunchObject, AScopedEnumeratorIsCast) {
   const auto sites = launches(LAUNCHER + R"(
 enum class Kind { plain, gated };
