@@ -16,8 +16,8 @@ std::vector<std::string> macros_of_kernel(ParsedSource& source, const std::strin
 std::vector<std::string> macros_of_cuda_headers(ParsedSource& source);
 
 // Those under whose conditions the parsed files name what the source's errors say is unknown, and of choices
-// of which one has to be made (`#if A ... #elif B ... #else #error`) the first, and what `#ifndef A #error` asks
-// for where it is the architecture.
+// of which one has to be made (`#if A ... #elif B ... #else #error`) the first, and what `#ifndef A #error`
+// asks for where it is the architecture.
 std::vector<std::string> macros_of_errors(ParsedSource& source);
 
 // MY_CUDA_ARCH, but not the compiler's own.

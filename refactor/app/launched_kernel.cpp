@@ -227,10 +227,11 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
   const auto own_error = std::ranges::find_if(
       source.errors(), [&](const std::string& error) { return error.starts_with(file + ":"); });
   if (kernel.launches.empty() && !is_given && own_error != source.errors().end())
-    return Error{"cannot read how " + kernel.name + " is launched",
-                 "nothing in this file that is understood launches it, and something is not: " + *own_error,
-                 "define or include what that lacks after --, name the file that launches it with --launcher, "
-                 "or give the launch with --grid and --block (and --shared)"};
+    return Error{
+        "cannot read how " + kernel.name + " is launched",
+        "nothing in this file that is understood launches it, and something is not: " + *own_error,
+        "define or include what that lacks after --, name the file that launches it with --launcher, "
+        "or give the launch with --grid and --block (and --shared)"};
   return kernel;
 }
 

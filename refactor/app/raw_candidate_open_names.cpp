@@ -70,7 +70,8 @@ Status RawCandidateBuilder::close_open_names() {
 
 // Whether it is handed on, alone, as a parameter that is no type.
 bool RawCandidateBuilder::is_number_of_launcher(const std::string& name) const {
-  for (std::size_t i = 0; i < kernel_.template_parameters.size() && i < site_.template_arguments.size(); ++i) {
+  for (std::size_t i = 0; i < kernel_.template_parameters.size() && i < site_.template_arguments.size();
+       ++i) {
     const std::string& type = kernel_.template_parameters[i].type;
     if ((site_.template_arguments[i] == name || site_.template_arguments[i] == "(" + name + ")") &&
         type != "typename" && type != "class" && type.find("template") == std::string::npos)

@@ -63,6 +63,7 @@ private:
                                         const std::map<std::string, std::string>& bound,
                                         std::vector<Member>& found);
   std::optional<std::pair<std::size_t, std::size_t>> range(SourceRange written) const;
+  std::string shown(QualType type) const;
   std::string free_name(std::string name) const {
     while (std::regex_search(text_, std::regex("\\b" + name + "\\b")))
       name += "_";
@@ -87,6 +88,19 @@ std::optional<std::pair<std::size_t, std::size_t>> Flattener::range(SourceRange 
                                                  written.getEnd(), 0, sources_, context_.getLangOpts())));
 }
 
+// Names that the file gives mean nothing elsewhere; those of 64-bit integers stay where a pointer is to them,
+// as they stand for other types of C++ under NVRTC than here.
+std::string Flattener::shown(QualType type) const {
+  if (type->isDependentType())
+    return type.getAsString(policy_);
+  if (const QualType target = type->getPointeeType(); type->isPointerType())
+    for (const auto* name = target->getAs<TypedefType>(); name; name = name->desugar()->getAs<TypedefType>())
+      if (const StringRef text = name->getDecl()->getName();
+          text == "int64_t" || text == "uint64_t" || text == "intptr_t" || text == "uintptr_t")
+        return fmt::format("{}{} *", target.isConstQualified() ? "const " : "", text.str());
+  return type.getCanonicalType().getAsString(policy_);
+}
+
 // The initialiser that makes the object from parameters, which are appended to `found`.
 Result<std::string> Flattener::take_apart(QualType type, const std::string& name, const std::string& path,
                                           const std::map<std::string, std::string>& bound,
@@ -96,9 +110,8 @@ Result<std::string> Flattener::take_apart(QualType type, const std::string& name
   const QualType plain = type.getUnqualifiedType();
   if (is_number_or_pointer(plain) ||
       isa<TemplateTypeParmType>(plain.getTypePtr()->getUnqualifiedDesugaredType())) {
-    const QualType shown = plain->isDependentType() ? plain : plain.getCanonicalType();
     const std::string parameter = free_name(name);
-    found.push_back({replace_words(shown.getAsString(policy_), bound), parameter, path});
+    found.push_back({replace_words(shown(plain), bound), parameter, path});
     return parameter;
   }
   if (const auto* array = context_.getAsConstantArrayType(plain)) {

@@ -163,8 +163,8 @@ HostValue HostReader::call_named(const CallExpr* called) {
 
   if (const auto* overloaded = dyn_cast<CXXOperatorCallExpr>(called)) {
     if (overloaded->getOperator() == OO_Call) {
-      if (const auto launched = call_launch_object(
-              written[0], llvm::ArrayRef(written).drop_front(), /*is_operator=*/true, called->getBeginLoc()))
+      if (const auto launched = call_launch_object(written[0], llvm::ArrayRef(written).drop_front(),
+                                                   /*is_operator=*/true, called->getBeginLoc()))
         return *launched;
       const HostValue object = evaluate(written[0]);
       std::vector<HostValue> arguments;
@@ -191,10 +191,12 @@ HostValue HostReader::call_named(const CallExpr* called) {
     return HostValue::unknown("", object_name(called));
   }
   if (const Expr* object = callee_object(callee))
-    if (const auto launched = call_launch_object(object, written, /*is_operator=*/false, called->getBeginLoc()))
+    if (const auto launched =
+            call_launch_object(object, written, /*is_operator=*/false, called->getBeginLoc()))
       return *launched;
   if (function.empty())
-    if (const auto launched = call_launch_object(callee, written, /*is_operator=*/true, called->getBeginLoc()))
+    if (const auto launched =
+            call_launch_object(callee, written, /*is_operator=*/true, called->getBeginLoc()))
       return *launched;
   // threads.push_back(std::thread([&] { ... })): somebody calls it.
   if (isa<MemberExpr>(callee))

@@ -27,8 +27,7 @@ bool is_named_after(const ParmVarDecl& parameter, std::initializer_list<const ch
   for (const char letter : parameter.getName())
     if (letter != '_')
       name += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return std::ranges::any_of(words,
-                             [&](const char* word) { return name.find(word) != std::string::npos; });
+  return std::ranges::any_of(words, [&](const char* word) { return name.find(word) != std::string::npos; });
 }
 
 // Two parameters of type dim3 are a launch's, and their names say which is which; dynamic shared memory is a
@@ -95,8 +94,8 @@ std::optional<HostValue> HostReader::launch_object(QualType type, llvm::ArrayRef
 // launcher(kernel, arguments...) and launcher.launch(kernel, arguments...); other methods set attributes, and
 // give the launcher back.
 std::optional<HostValue> HostReader::call_launch_object(const Expr* object,
-                                                        llvm::ArrayRef<const Expr*> written,
-                                                        bool is_operator, SourceLocation location) {
+                                                        llvm::ArrayRef<const Expr*> written, bool is_operator,
+                                                        SourceLocation location) {
   const HostValue launcher = evaluate(object);
   if (!launches_when_called(launcher))
     return std::nullopt;

@@ -1,12 +1,17 @@
 #include "refactor/frontend/pointer_casts.h"
 
+#include "refactor/frontend/element_types.h"
+
 #include <clang/AST/ASTContext.h>
+#include <clang/AST/DeclCXX.h>
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/RecursiveASTVisitor.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <vector>
 
 namespace lathe::refactor {
 namespace {
@@ -16,15 +21,49 @@ using namespace clang;
 // Functions that pass a pointer on to each other.
 constexpr int MOST_CALLS = 4;
 
+// Where a structure in the kernel keeps the pointer: `const Params p{in, out}`.
+struct Kept {
+  const VarDecl* object = nullptr;
+  const FieldDecl* field = nullptr;
+};
+
+class KeptIn : public RecursiveASTVisitor<KeptIn> {
+public:
+  explicit KeptIn(const ParmVarDecl& parameter) : parameter_(parameter) {}
+  bool VisitVarDecl(VarDecl* object) {
+    const Expr* initialiser = object->getInit();
+    const auto* list = initialiser ? dyn_cast<InitListExpr>(initialiser->IgnoreParenImpCasts()) : nullptr;
+    const RecordDecl* record = list ? object->getType()->getAsRecordDecl() : nullptr;
+    unsigned position = 0;
+    if (record)
+      for (const FieldDecl* field : record->fields())
+        if (position < list->getNumInits() && refers_to(list->getInit(position++), parameter_))
+          kept_.push_back({object, field});
+    return true;
+  }
+  static bool refers_to(const Expr* expression, const ValueDecl& declaration) {
+    const auto* reference = dyn_cast<DeclRefExpr>(expression->IgnoreParenImpCasts());
+    return reference && reference->getDecl() == &declaration;
+  }
+  const std::vector<Kept>& kept() const { return kept_; }
+
+private:
+  const ParmVarDecl& parameter_;
+  std::vector<Kept> kept_;
+};
+
 class Casts : public RecursiveASTVisitor<Casts> {
 public:
-  Casts(const ParmVarDecl& parameter, ASTContext& context, int calls)
-      : parameter_(parameter), context_(context), calls_(calls) {}
+  Casts(const ParmVarDecl& parameter, const Stmt& body, int calls) : parameter_(parameter), calls_(calls) {
+    KeptIn finder(parameter);
+    finder.TraverseStmt(const_cast<Stmt*>(&body)); // the visitor only looks
+    kept_ = finder.kept();
+  }
 
   bool VisitExplicitCastExpr(ExplicitCastExpr* cast) {
     if (const QualType type = cast->getTypeAsWritten();
         type->isPointerType() && is_parameter(cast->getSubExpr()))
-      elements_.insert(type->getPointeeType().getUnqualifiedType().getAsString(context_.getPrintingPolicy()));
+      add(type->getPointeeType().getUnqualifiedType());
     return true;
   }
   bool VisitCallExpr(CallExpr* call) {
@@ -33,29 +72,54 @@ public:
         pass_on(*call, i);
     return true;
   }
-  const std::set<std::string>& elements() const { return elements_; }
+  const std::vector<QualType>& elements() const { return elements_; }
 
 private:
+  // The parameter itself, the member of a structure that keeps it, or a name for that.
   bool is_parameter(const Expr* expression) const {
-    const auto* reference = dyn_cast<DeclRefExpr>(expression->IgnoreParenImpCasts());
-    return reference && reference->getDecl() == &parameter_;
+    if (KeptIn::refers_to(expression, parameter_))
+      return true;
+    const Expr* plain = expression->IgnoreParenImpCasts();
+    if (const auto* reference = dyn_cast<DeclRefExpr>(plain))
+      if (const auto* binding = dyn_cast<BindingDecl>(reference->getDecl()))
+        return binding->getBinding() && is_member(binding->getBinding()->IgnoreParenImpCasts());
+    return is_member(plain);
+  }
+  bool is_member(const Expr* plain) const {
+    const auto* access = dyn_cast<MemberExpr>(plain);
+    if (!access)
+      return false;
+    const auto* base = dyn_cast<DeclRefExpr>(access->getBase()->IgnoreParenImpCasts());
+    const ValueDecl* object = base ? base->getDecl() : nullptr;
+    // auto& [a, b] = p: the members are of what p is bound to.
+    if (const auto* decomposed = dyn_cast_or_null<DecompositionDecl>(object);
+        decomposed && decomposed->getInit())
+      if (const auto* bound = dyn_cast<DeclRefExpr>(decomposed->getInit()->IgnoreParenImpCasts()))
+        object = bound->getDecl();
+    return object && std::ranges::any_of(kept_, [&](const Kept& kept) {
+             return kept.object == object && kept.field == access->getMemberDecl();
+           });
+  }
+  void add(QualType type) {
+    if (std::ranges::find(elements_, type) == elements_.end())
+      elements_.push_back(type);
   }
 
   void pass_on(const CallExpr& call, unsigned index) {
     const FunctionDecl* callee = call.getDirectCallee();
-    std::map<std::string, std::string> names; // the callee's template parameters, as they are written here
+    // The callee's template parameters, by depth and index, as they are written here.
+    std::map<std::pair<unsigned, unsigned>, QualType> types;
     const auto name = [&](const FunctionTemplateDecl& described, ArrayRef<TemplateArgumentLoc> arguments) {
-      for (unsigned i = 0; i < arguments.size() && i < described.getTemplateParameters()->size(); ++i) {
-        std::string text;
-        llvm::raw_string_ostream stream(text);
-        arguments[i].getArgument().print(context_.getPrintingPolicy(), stream, true);
-        names[described.getTemplateParameters()->getParam(i)->getNameAsString()] = text;
-      }
+      for (unsigned i = 0; i < arguments.size() && i < described.getTemplateParameters()->size(); ++i)
+        if (const auto* parameter =
+                dyn_cast<TemplateTypeParmDecl>(described.getTemplateParameters()->getParam(i));
+            parameter && arguments[i].getArgument().getKind() == TemplateArgument::Type)
+          types[{parameter->getDepth(), parameter->getIndex()}] = arguments[i].getArgument().getAsType();
     };
     const Expr* named = call.getCallee()->IgnoreParenImpCasts();
     if (const auto* lookup = dyn_cast<UnresolvedLookupExpr>(named)) {
       const NamedDecl* only = lookup->getNumDecls() == 1 ? *lookup->decls_begin() : nullptr;
-      const auto* described = dyn_cast_or_null<FunctionTemplateDecl>(only);
+      const auto* described = only ? dyn_cast<FunctionTemplateDecl>(only->getUnderlyingDecl()) : nullptr;
       callee = described ? described->getTemplatedDecl() : dyn_cast_or_null<FunctionDecl>(only);
       if (described && lookup->hasExplicitTemplateArgs())
         name(*described, lookup->template_arguments());
@@ -67,18 +131,19 @@ private:
     }
     if (!callee || !callee->isDefined(callee) || index >= callee->getNumParams() || calls_ == 0)
       return;
-    Casts further(*callee->getParamDecl(index), context_, calls_ - 1);
+    Casts further(*callee->getParamDecl(index), *callee->getBody(), calls_ - 1);
     further.TraverseStmt(callee->getBody());
-    for (const std::string& element : further.elements()) {
-      const auto found = names.find(element);
-      elements_.insert(found == names.end() ? element : found->second);
+    for (const QualType element : further.elements()) {
+      const auto* parameter = element->getAs<TemplateTypeParmType>();
+      const auto found = parameter ? types.find({parameter->getDepth(), parameter->getIndex()}) : types.end();
+      add(found == types.end() ? element : found->second.getUnqualifiedType());
     }
   }
 
   const ParmVarDecl& parameter_;
-  ASTContext& context_;
   int calls_;
-  std::set<std::string> elements_;
+  std::vector<Kept> kept_;
+  std::vector<QualType> elements_;
 };
 
 } // namespace
@@ -87,9 +152,17 @@ std::string element_by_casts(const FunctionDecl& function, unsigned parameter, A
   const FunctionDecl* definition = nullptr;
   if (!function.isDefined(definition) || parameter >= definition->getNumParams())
     return "";
-  Casts casts(*definition->getParamDecl(parameter), context, MOST_CALLS);
+  Casts casts(*definition->getParamDecl(parameter), *definition->getBody(), MOST_CALLS);
   casts.TraverseStmt(definition->getBody());
-  return casts.elements().size() == 1 ? *casts.elements().begin() : "";
+  // A vector is read as its numbers.
+  std::set<std::string> names;
+  for (const QualType element : casts.elements()) {
+    const QualType number =
+        element->isRecordType() || element->isDependentType() ? number_of(element) : element;
+    names.insert(
+        (number.isNull() ? element : number).getUnqualifiedType().getAsString(context.getPrintingPolicy()));
+  }
+  return names.size() == 1 ? *names.begin() : "";
 }
 
 } // namespace lathe::refactor

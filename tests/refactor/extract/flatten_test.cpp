@@ -264,5 +264,42 @@ __global__ void k(float* out, Shape shape) { out[0] = shape.area(); }
   EXPECT_THAT(flat.error().sentence(), HasSubstr("virtual"));
 }
 
+TEST(Flatten, PointersTo64BitIntegersKeepTheirNames) {
+  const auto flat = flatten(R"(
+#include <cstdint>
+#include <cstddef>
+struct Params { const uintptr_t* __restrict__ tables; std::uint64_t* out; size_t* sizes; int64_t n; };
+__global__ void k(const Params p) { if (threadIdx.x < p.n) p.out[threadIdx.x] = p.tables[threadIdx.x] + p.sizes[0]; }
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(flat->text, HasSubstr("const uintptr_t *p_tables"));
+  expect_compiles(*flat, "k");
+}
+
+TEST(Flatten, MemoryWithoutATypeIsWhatTheKernelReadsItAs) {
+  const auto flat = flatten(R"(
+template <class T, int n> struct Vec { T data[n]; };
+struct Params { const void* in; void* out; const void* index; void* both; int n; };
+template <class T> __device__ T load_as(const void* p, int i) { return static_cast<const T*>(p)[i]; }
+template <class T> __device__ void store_as(void* p, T x, int i) { static_cast<T*>(p)[i] = x; }
+template <class T, class I> __global__ void k(const Params p) {
+  using vec = Vec<T, 16 / sizeof(T)>;
+  const auto& [in, out, index, both, n] = p;
+  const int i = static_cast<const I*>(index)[threadIdx.x];
+  if (i < n) store_as<vec>(p.out, load_as<vec>(in, i), i);
+  store_as<float>(both, load_as<int>(p.both, i), i);
+}
+template __global__ void k<float, int>(const Params);
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  std::map<std::string, std::string> elements;
+  for (const KernelParameter& parameter : flat->kernel.parameters)
+    elements[parameter.name] = parameter.element_by_casts;
+  EXPECT_EQ(elements["p_in"], "T");
+  EXPECT_EQ(elements["p_out"], "T");
+  EXPECT_EQ(elements["p_index"], "I");
+  EXPECT_EQ(elements["p_both"], "");
+}
+
 } // namespace
 } // namespace lathe::refactor

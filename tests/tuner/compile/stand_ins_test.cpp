@@ -138,10 +138,10 @@ TEST_P(StandIns, MeanWhatTheRealHeadersMean) {
   ASSERT_TRUE(write_file(folder->path() / "k.cu", text).ok());
   SubprocessOptions options;
   options.timeout = std::chrono::seconds(120);
-  const auto run = run_subprocess({program.string(), "-cubin", "-arch=sm_90", standard, "-O3",
-                                   "--expt-relaxed-constexpr", "-o", (folder->path() / "k.cubin").string(),
-                                   (folder->path() / "k.cu").string()},
-                                  options);
+  const auto run =
+      run_subprocess({program.string(), "-cubin", "-arch=sm_90", standard, "-O3", "--expt-relaxed-constexpr",
+                      "-o", (folder->path() / "k.cubin").string(), (folder->path() / "k.cu").string()},
+                     options);
   ASSERT_TRUE(run.ok() && run->succeeded()) << (run.ok() ? run->errors : run.error().sentence());
   const auto theirs = kernel_image(read_file(folder->path() / "k.cubin").value(), "k");
   ASSERT_TRUE(theirs.ok());
@@ -160,8 +160,8 @@ __global__ void k(int* p) {
 })",
                                        "k", {}, "sm_90");
   EXPECT_TRUE(compiled.ok()) << compiled.error().sentence();
-  EXPECT_TRUE(compile_kernel("__global__ void k(int* p) { cudaGridDependencySynchronize(); p[0] = 1; }", "k", {},
-                             "sm_80")
+  EXPECT_TRUE(compile_kernel("__global__ void k(int* p) { cudaGridDependencySynchronize(); p[0] = 1; }", "k",
+                             {}, "sm_80")
                   .ok());
 }
 
