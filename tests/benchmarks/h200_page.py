@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Makes docs/results/h200.md and .json of what the tuner and the bench printed on a GPU host.
 
-usage: h200_page.py BENCH.json AGAIN.json TUNE.log NOTES.md SEED.json SEED.json SEED.json PAGE.md COMMIT SEARCH_COMMIT
+usage: h200_page.py BENCH.json AGAIN.json TUNE.log NOTES.md [SEED.json ...] PAGE.md COMMIT SEARCH_COMMIT
 
 BENCH and AGAIN are two runs of `lathe bench search_spaces/*.json --json` after `lathe tune`, whose output is TUNE.log; each
-SEED.json is `lathe report --json` of one search of the same problems under a seed of its own. NOTES.md has what the numbers do
-not tell, as Markdown: the machines, the commands, and what was peculiar about the run.
+SEED.json is `lathe report --json` of one search of the same problems under a seed of its own. Without any, the page keeps the
+section on seeds that it has. NOTES.md has what the numbers do not tell, as Markdown: the machines, the commands, and what was
+peculiar about the run.
 """
 import collections
 import json
@@ -55,10 +56,19 @@ def summary(rows):
 def general(log):
     lines = ["| kernel | problems | configuration | raw / tuned | worst | at |", "|---|---:|---|---:|---:|---|"]
     pattern = re.compile(r"(\w+), one configuration for all (\d+) problems: (.*), raw / tuned ([\d.]+), worst ([\d.]+) \((.*)\)$")
+    found = {}  # a search that went on says it again
     for line in Path(log).read_text(encoding="utf-8").splitlines():
         if match := pattern.match(line):
-            lines.append("| " + " | ".join(match.groups()) + " |")
-    return lines
+            found[match.group(1)] = "| " + " | ".join(match.groups()) + " |"
+    return lines + [found[kernel] for kernel in sorted(found)]
+
+
+SEEDS_BEGIN, SEEDS_END = "## The same search under other seeds\n", "\n## Problem by problem\n"
+
+
+def seeds_of(page):
+    text = Path(page).read_text(encoding="utf-8")
+    return text[text.index(SEEDS_BEGIN):text.index(SEEDS_END)]
 
 
 def seeds(files):
@@ -142,16 +152,14 @@ kernel's own configuration is the better one for all; the header dispatches by s
 
 """
     text += "\n".join(general(log))
-    text += f"""
-
-## The same search under other seeds
-
+    text += "\n\n"
+    text += seeds_of(page) if not seed_files else f"""{SEEDS_BEGIN}
 One H200, an own store for each seed, 1000 configurations a problem, without other problems' results
 (`--no-transfer --no-profile`). Raw over tuned of the winners.
 
+{chr(10).join(seeds(seed_files))}
 """
-    text += "\n".join(seeds(seed_files))
-    text += f"\n\n## Problem by problem\n\n- {first['Protocol']}\n\n"
+    text += f"{SEEDS_END}\n- {first['Protocol']}\n\n"
     text += "\n".join(problems(rows)) + "\n"
     Path(page).write_text(text, encoding="utf-8")
     content = {"Schema": 2, "Commit": commit, "SearchCommit": search_commit, "Command": "lathe bench search_spaces/*.json --json",
@@ -160,6 +168,6 @@ One H200, an own store for each seed, 1000 configurations a problem, without oth
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 9:
+    if len(sys.argv) < 8:
         sys.exit(__doc__)
     main()
