@@ -122,6 +122,7 @@ void TuningRun::run_job(Job& job, Backend& device) {
           !other.problem.result.winner.knobs.empty())
         winners.push_back(other.problem.result.winner.knobs);
   }
+  session.raw_profile = job.problem.result.raw_profile; // of an earlier slice
   session.default_is_raw_code = job.source->facts.default_is_raw_code;
   session.measure.raw_wants_alignment = job.source->facts.raw_wants_alignment;
   const std::string name = job.problem.spec + " " + job.problem.workload;

@@ -265,7 +265,10 @@ Status Session::finish(const KnobValues& defaults, bool with_defaults) {
 }
 
 // Counters of the raw kernel and of what beat it. Where the device denies them, tuning is none the worse.
+// What was read before is not read again: the raw kernel's in this run, and a template's, whose hash its key
+// has.
 Status Session::profile() {
+  LATHE_TRY(const std::vector<StoredProfile> stored, store_.profiles(key_));
   const auto take = [&](const std::optional<KnobValues>& knobs, std::optional<Profile>& place) -> Status {
     const Result<Profile> seen = backend_.profile(knobs);
     if (!seen.ok()) {
@@ -275,9 +278,17 @@ Status Session::profile() {
     place = *seen;
     return store_.record_profile(key_, {knobs, names_, *seen, present()});
   };
-  LATHE_CHECK(take(std::nullopt, result.raw_profile));
-  if (result.raw_profile && !result.winner.knobs.empty() && !result.default_kept)
-    LATHE_CHECK(take(result.winner.knobs, result.winner_profile));
+  result.raw_profile = options_.raw_profile;
+  if (!result.raw_profile)
+    LATHE_CHECK(take(std::nullopt, result.raw_profile));
+  if (!result.raw_profile || result.winner.knobs.empty() || result.default_kept)
+    return Done{};
+  const auto known = std::ranges::find_if(stored, [&](const StoredProfile& profile) {
+    return profile.knobs == result.winner.knobs && profile.knob_names == names_;
+  });
+  if (known == stored.end())
+    return take(result.winner.knobs, result.winner_profile);
+  result.winner_profile = known->profile;
   return Done{};
 }
 

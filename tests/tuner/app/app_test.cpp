@@ -214,6 +214,26 @@ TEST_F(SessionDecisions, TheRawKernelAndTheWinnerAreProfiledAndKept) {
       << details(*result);
 }
 
+TEST_F(SessionDecisions, CountersThatAreKnownAreNotReadAgain) {
+  ScriptedBackend backend;
+  const auto first = tune(backend);
+  ASSERT_TRUE(first.ok()) << first.error().sentence();
+  EXPECT_EQ(backend.profiled, 2);
+  // A later run has the template's; the raw kernel may have changed since.
+  const auto second = tune(backend);
+  ASSERT_TRUE(second.ok()) << second.error().sentence();
+  EXPECT_EQ(backend.profiled, 3);
+  ASSERT_TRUE(second->winner_profile);
+  EXPECT_DOUBLE_EQ(second->winner_profile->dram, 0.9);
+  // A later slice of one run has both.
+  SessionOptions options;
+  options.raw_profile = second->raw_profile;
+  const auto third = tune(backend, options);
+  ASSERT_TRUE(third.ok()) << third.error().sentence();
+  EXPECT_EQ(backend.profiled, 3);
+  EXPECT_TRUE(third->raw_profile && third->winner_profile);
+}
+
 TEST_F(SessionDecisions, TuningGoesOnWithoutCounters) {
   ScriptedBackend backend;
   backend.counters_denied = true;

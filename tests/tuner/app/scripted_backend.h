@@ -70,6 +70,7 @@ public:
   }
   const std::string& reference_check() const override { return reference_check_; }
   Result<Profile> profile(const std::optional<KnobValues>& knobs) override {
+    ++profiled;
     if (counters_denied)
       return Error{"cannot profile", "counters are for administrators", ""};
     Profile profile;
@@ -104,6 +105,7 @@ public:
   std::vector<KnobValues> asked_for; // of evaluate(), in order
   std::int64_t wrong = 0, refused = 0;
   bool counters_denied = false;
+  int profiled = 0;
   std::string unprepared; // part of the name of problems that cannot be prepared
   double default_ratio = 1;
   bool once = false; // a gain is not seen a second time
