@@ -74,6 +74,16 @@ private:
   }
 };
 
+// Whether a statement has a `break` or `continue`.
+bool leaves_early(const Stmt& statement) {
+  if (isa<BreakStmt, ContinueStmt>(statement))
+    return true;
+  for (const Stmt* child : statement.children())
+    if (child && leaves_early(*child))
+      return true;
+  return false;
+}
+
 // The launches that a statement has, closures left out.
 class LaunchCalls : public RecursiveASTVisitor<LaunchCalls> {
 public:
@@ -106,6 +116,35 @@ void HostReader::forget(const Stmt* statement, const std::string& why, bool as_s
                 ? HostValue::unknown(why, variable->getNameAsString())
                 : dimension(variable);
   }
+}
+
+// `for (int n : {128, 256, 512})` over numbers that are written out: one round after the other.
+std::optional<HostReader::Flow> HostReader::unroll_list(const CXXForRangeStmt& loop) {
+  constexpr unsigned MOST_NUMBERS = 32;
+  const Expr* range = loop.getRangeInit();
+  while (range) {
+    const Expr* inner = plain(range);
+    if (const auto* made = dyn_cast<CXXStdInitializerListExpr>(inner))
+      inner = plain(made->getSubExpr());
+    if (inner == range)
+      break;
+    range = inner;
+  }
+  const auto* list = dyn_cast_or_null<InitListExpr>(range);
+  if (!list || list->getNumInits() > MOST_NUMBERS || leaves_early(*loop.getBody()))
+    return std::nullopt;
+  std::vector<HostValue> numbers;
+  for (const Expr* element : list->inits())
+    numbers.push_back(evaluate(element));
+  if (std::ranges::any_of(
+          numbers, [](const HostValue& number) { return !number.is_integer() || follows_size(number); }))
+    return std::nullopt;
+  for (const HostValue& number : numbers) {
+    frame_.variables[loop.getLoopVariable()] = number;
+    if (const Flow flow = execute(loop.getBody()); flow != Flow::next)
+      return flow;
+  }
+  return Flow::next;
 }
 
 // `while (threads < columns && threads < 1024) threads *= 2;`: where the loop's own numbers are known in

@@ -153,6 +153,8 @@ private:
   // host_loops.cpp
   bool unroll_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
   void execute_loop(const clang::Stmt* loop, const clang::Stmt* body);
+  // What comes after the loop; nothing where its rounds are not known.
+  std::optional<Flow> unroll_list(const clang::CXXForRangeStmt& loop);
   // A switch over what a loop changes takes other ways in later rounds: these are read while launches of its
   // body are left that no round came to. `first`: what holds in the first round.
   void read_later_rounds(const clang::ForStmt& loop, const Frame& first, std::size_t recorded);

@@ -179,6 +179,8 @@ HostReader::Flow HostReader::execute(const Stmt* statement) {
     return Flow::next;
   }
   if (const auto* loop = dyn_cast<CXXForRangeStmt>(statement)) {
+    if (const auto flow = unroll_list(*loop))
+      return *flow;
     execute_loop(loop, loop->getBody());
     return Flow::next;
   }

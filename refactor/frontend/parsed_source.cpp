@@ -213,6 +213,11 @@ Status read_as_newer(const fs::path& file, const std::map<std::string, std::stri
   return Done{};
 }
 
+// "<dlpack/dlpack.h>", "\"tvm/ffi/dtype.h\"": as it is written.
+bool is_of_tvm_ffi(const std::string& written) {
+  return written.find("dlpack/") == 1 || written.find("tvm/ffi/") == 1;
+}
+
 bool is_of_torch(const std::string& header) {
   static const std::vector<std::string> folders{"ATen/", "c10/", "torch/", "THC/", "caffe2/"};
   return std::ranges::any_of(folders, [&](const std::string& folder) { return header.starts_with(folder); });
@@ -316,9 +321,13 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
   source->command_ = std::move(command.arguments);
   for (const ParseError& error : source->record_->errors)
     source->error_texts_.push_back(error.text);
+  std::set<std::string> told;
   for (const Inclusion& inclusion : source->record_->inclusions)
-    if (inclusion.path.starts_with((command.stand_ins / "torch").string()))
-      source->stand_ins_.push_back("lathe_torch.h stands in for " + inclusion.name);
+    if (inclusion.path.starts_with((command.stand_ins / "torch").string()) &&
+        told.insert(inclusion.name).second)
+      source->stand_ins_.push_back(
+          fmt::format("{} stands in for {}",
+                      is_of_tvm_ffi(inclusion.name) ? "lathe_tvm_ffi.h" : "lathe_torch.h", inclusion.name));
   return std::unique_ptr<ParsedSource>(std::move(source));
 }
 

@@ -51,6 +51,27 @@ void launch(float* x, int n) {
     EXPECT_EQ(value_of(sites[0].block[0], {{"n", n}}), threads);
 }
 
+TEST(Launch, LoopsOverNumbersAreChoices) {
+  const auto sites = launches(R"(
+#include <initializer_list>
+__global__ void k(float* x, int n) {}
+void launch(float* x, int n) {
+  const int threads = [&] {
+    for (int t : {128, 256, 512}) {
+      if (n <= t * 4) return t;
+    }
+    return 1024;
+  }();
+  k<<<(n + threads - 1) / threads, threads>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  for (const auto& [n, threads] :
+       std::map<std::int64_t, std::int64_t>{{1, 128}, {512, 128}, {513, 256}, {2048, 512}, {2049, 1024}})
+    EXPECT_EQ(value_of(sites[0].block[0], {{"n", n}}), threads);
+}
+
 TEST(Launch, LoopsThatRoundAreMultiples) {
   const auto sites = launches(R"(
 __global__ void k(float* x, int n) {}
