@@ -50,21 +50,45 @@ std::optional<Settings> settings_of(const FunctionDecl& constructor) {
   return Settings{*grid, *block, shared};
 }
 
-// The class's constructor that so many arguments may be meant for.
-std::optional<Settings> settings_of(QualType type, std::size_t arguments) {
+// The class's constructor that takes a launch's settings among so many arguments; nothing: any number.
+std::optional<Settings> settings_of(QualType type, std::optional<std::size_t> arguments = std::nullopt) {
   const CXXRecordDecl* record = type.isNull() ? nullptr : type.getNonReferenceType()->getAsCXXRecordDecl();
-  if (!record || !record->hasDefinition() || arguments < 2)
+  if (!record || !record->hasDefinition())
     return std::nullopt;
   for (const Decl* member : record->getDefinition()->decls()) {
     if (const auto* described = dyn_cast<FunctionTemplateDecl>(member))
       member = described->getTemplatedDecl();
     const auto* constructor = dyn_cast<CXXConstructorDecl>(member);
-    if (constructor && constructor->getMinRequiredArguments() <= arguments &&
-        arguments <= constructor->getNumParams())
+    if (constructor && (!arguments || (constructor->getMinRequiredArguments() <= *arguments &&
+                                       *arguments <= constructor->getNumParams())))
       if (const auto settings = settings_of(*constructor))
         return settings;
   }
   return std::nullopt;
+}
+
+// What the first of a chain of calls is called on: `Launcher(...)` of
+// `Launcher(...).waiting(true).launch(...)`.
+const Expr* root_of(const Expr* expression) {
+  for (;;) {
+    expression = plain(expression);
+    const auto* call = dyn_cast<CallExpr>(expression);
+    if (!call)
+      return expression;
+    const Expr* callee = call->getCallee()->IgnoreParenImpCasts();
+    const Expr* object = isa<CXXOperatorCallExpr>(call) && call->getNumArgs() > 0 ? call->getArg(0) : callee;
+    if (const auto* access = dyn_cast<MemberExpr>(callee))
+      object = access->getBase();
+    else if (const auto* named = dyn_cast<CXXDependentScopeMemberExpr>(callee))
+      object = named->isImplicitAccess() ? nullptr : named->getBase();
+    else if (const auto* overloads = dyn_cast<UnresolvedMemberExpr>(callee))
+      object = overloads->isImplicitAccess() ? nullptr : overloads->getBase();
+    else if (object == callee && !isa<CallExpr>(plain(callee)))
+      return expression;
+    if (!object)
+      return expression;
+    expression = object;
+  }
 }
 
 // The members are called as cudaLaunchConfig_t's.
@@ -78,7 +102,7 @@ bool launches_when_called(const HostValue& object) {
 } // namespace
 
 std::optional<HostValue> HostReader::launch_object(QualType type, llvm::ArrayRef<const Expr*> arguments) {
-  const auto settings = settings_of(type, arguments.size());
+  const auto settings = arguments.size() < 2 ? std::nullopt : settings_of(type, arguments.size());
   if (!settings || std::max(settings->grid, settings->block) >= arguments.size())
     return std::nullopt;
   HostValue object;
@@ -96,6 +120,14 @@ std::optional<HostValue> HostReader::launch_object(QualType type, llvm::ArrayRef
 std::optional<HostValue> HostReader::call_launch_object(const Expr* object,
                                                         llvm::ArrayRef<const Expr*> written, bool is_operator,
                                                         SourceLocation location) {
+  // Most objects are others: what a chain of calls comes to is not evaluated once more to see that.
+  const Expr* root = root_of(object);
+  const auto* reference = dyn_cast<DeclRefExpr>(root);
+  const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+  const auto known = variable ? frame_.variables.find(variable) : frame_.variables.end();
+  if (!settings_of(root->getType()) &&
+      (known == frame_.variables.end() || !launches_when_called(known->second)))
+    return std::nullopt;
   const HostValue launcher = evaluate(object);
   if (!launches_when_called(launcher))
     return std::nullopt;
