@@ -146,6 +146,22 @@ private:
   std::vector<QualType> elements_;
 };
 
+// What an object consists of; of a class template with one type among its arguments that type, whatever it is
+// kept as: Vector<T, 8> is of T.
+QualType numbers_of(QualType type) {
+  if (!type->isRecordType() && !type->isDependentType())
+    return type;
+  const auto* specialised = type->getAs<TemplateSpecializationType>();
+  while (specialised && specialised->isTypeAlias())
+    specialised = specialised->getAliasedType()->getAs<TemplateSpecializationType>();
+  std::vector<QualType> types;
+  for (const TemplateArgument& argument :
+       specialised ? specialised->template_arguments() : llvm::ArrayRef<TemplateArgument>())
+    if (argument.getKind() == TemplateArgument::Type)
+      types.push_back(argument.getAsType());
+  return types.size() == 1 ? numbers_of(types.front()) : number_of(type);
+}
+
 } // namespace
 
 std::string element_by_casts(const FunctionDecl& function, unsigned parameter, ASTContext& context) {
@@ -157,8 +173,7 @@ std::string element_by_casts(const FunctionDecl& function, unsigned parameter, A
   // A vector is read as its numbers.
   std::set<std::string> names;
   for (const QualType element : casts.elements()) {
-    const QualType number =
-        element->isRecordType() || element->isDependentType() ? number_of(element) : element;
+    const QualType number = numbers_of(element);
     names.insert(
         (number.isNull() ? element : number).getUnqualifiedType().getAsString(context.getPrintingPolicy()));
   }

@@ -278,7 +278,7 @@ __global__ void k(const Params p) { if (threadIdx.x < p.n) p.out[threadIdx.x] = 
 
 TEST(Flatten, MemoryWithoutATypeIsWhatTheKernelReadsItAs) {
   const auto flat = flatten(R"(
-template <class T, int n> struct Vec { T data[n]; };
+template <class T, int n> class Vec { uint4 data; };
 struct Params { const void* in; void* out; const void* index; void* both; int n; };
 template <class T> __device__ T load_as(const void* p, int i) { return static_cast<const T*>(p)[i]; }
 template <class T> __device__ void store_as(void* p, T x, int i) { static_cast<T*>(p)[i] = x; }
