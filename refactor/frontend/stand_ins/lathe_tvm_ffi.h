@@ -69,8 +69,6 @@ struct DLDataType {
 };
 bool operator==(DLDataType, DLDataType);
 bool operator!=(DLDataType, DLDataType);
-bool operator==(DLDevice, DLDevice);
-bool operator!=(DLDevice, DLDevice);
 
 struct DLTensor {
   void* data;
