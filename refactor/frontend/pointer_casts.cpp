@@ -36,9 +36,11 @@ public:
     const RecordDecl* record = list ? object->getType()->getAsRecordDecl() : nullptr;
     unsigned position = 0;
     if (record)
-      for (const FieldDecl* field : record->fields())
-        if (position < list->getNumInits() && refers_to(list->getInit(position++), parameter_))
+      for (const FieldDecl* field : record->fields()) {
+        if (position < list->getNumInits() && refers_to(list->getInit(position), parameter_))
           kept_.push_back({object, field});
+        ++position;
+      }
     return true;
   }
   static bool refers_to(const Expr* expression, const ValueDecl& declaration) {
