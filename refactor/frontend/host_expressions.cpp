@@ -31,28 +31,6 @@ std::string identifier_of(const std::string& text) {
   return name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) ? "n_" + name : name;
 }
 
-// What a query asks: properties of the device have names of their own.
-std::string device_property(const std::string& member) {
-  static const std::map<std::string, std::string> known{
-      {"multiProcessorCount", "device.multiprocessors"},
-      {"maxThreadsPerBlock", "device.max_threads_per_block"},
-      {"maxThreadsPerMultiProcessor", "device.max_threads_per_sm"},
-      {"sharedMemPerBlock", "device.shared_per_block"},
-      {"sharedMemPerBlockOptin", "device.shared_per_block_optin"},
-      {"sharedMemPerMultiprocessor", "device.shared_per_sm"},
-      {"warpSize", "device.warp_size"},
-      {"l2CacheSize", "device.l2_bytes"},
-      {"cudaDevAttrMultiProcessorCount", "device.multiprocessors"},
-      {"cudaDevAttrMaxThreadsPerBlock", "device.max_threads_per_block"},
-      {"cudaDevAttrMaxSharedMemoryPerBlock", "device.shared_per_block"},
-      {"cudaDevAttrMaxSharedMemoryPerBlockOptin", "device.shared_per_block_optin"},
-      {"cudaDevAttrWarpSize", "device.warp_size"},
-      {"cudaDevAttrComputeCapabilityMajor", "device.compute_major"},
-      {"cudaDevAttrComputeCapabilityMinor", "device.compute_minor"}};
-  const auto found = known.find(member);
-  return found == known.end() ? "" : found->second;
-}
-
 } // namespace
 
 HostReader::HostReader(ParsedSourceImpl& source, OtherDefinitions* others)
@@ -503,60 +481,6 @@ HostValue HostReader::construct(QualType type, llvm::ArrayRef<const Expr*> argum
   return HostValue::unknown("", arguments.empty() ? "" : object_name(arguments[0]));
 }
 
-namespace {
-
-// The type that a field has in all instances of a class template, where it is one: `dst.cols` of a matrix of
-// T.
-QualType field_of_template(QualType type, const std::string& name) {
-  constexpr int DEEPEST = 8;
-  std::vector<std::pair<QualType, int>> left{{type.getNonReferenceType(), 0}};
-  while (!left.empty()) {
-    const auto [of, depth] = left.back();
-    left.pop_back();
-    const CXXRecordDecl* record = of->getAsCXXRecordDecl();
-    if (const auto* specialised = of->getAs<TemplateSpecializationType>(); !record && specialised)
-      if (const auto* described =
-              dyn_cast_or_null<ClassTemplateDecl>(specialised->getTemplateName().getAsTemplateDecl()))
-        record = described->getTemplatedDecl();
-    if (!record || !record->hasDefinition() || depth > DEEPEST)
-      continue;
-    for (const FieldDecl* field : record->getDefinition()->fields())
-      if (field->getName() == name)
-        return field->getType();
-    for (const CXXBaseSpecifier& parent : record->getDefinition()->bases())
-      left.emplace_back(parent.getType(), depth + 1);
-  }
-  return {};
-}
-
-} // namespace
-
-HostValue HostReader::member(const Expr* base, const std::string& member_name, QualType type) {
-  const HostValue object = evaluate(base);
-  if (object.kind == HostValue::Kind::structure) {
-    const auto found = object.members.find(member_name);
-    if (found != object.members.end())
-      return found->second;
-  }
-  if (object.kind == HostValue::Kind::address) {
-    const HostValue target = variable(object.variable);
-    const auto found = target.members.find(member_name);
-    if (found != target.members.end())
-      return found->second;
-  }
-  const std::string property = device_property(member_name);
-  if (!property.empty())
-    return HostValue::integer(property);
-  const std::string object_text = object.text.empty() ? object_name(base) : object.text;
-  const std::string full = (object_text.empty() ? "" : object_text + "_") + member_name;
-  if (!type.isNull() && type->isDependentType())
-    if (const QualType field = field_of_template(base->getType(), member_name); !field.isNull())
-      type = field;
-  if (is_integer(type) && !type->isDependentType())
-    return query(object_text + "." + member_name, full);
-  return HostValue::unknown("", full);
-}
-
 HostValue HostReader::size_of(const UnaryExprOrTypeTraitExpr* expression) {
   if (expression->getKind() != UETT_SizeOf)
     return HostValue::unknown("");
@@ -604,92 +528,6 @@ HostValue HostReader::subscript(const Expr* base, const Expr* index, QualType ty
     return query(of + "[" + at.text + "]",
                  of + "_" + (at.text.starts_with("-") ? "last" + at.text.substr(1) : at.text));
   return HostValue::unknown("", of);
-}
-
-// Traits<kThreads, T>::kElements: the member's initialiser with the template's parameters bound.
-HostValue HostReader::static_member(const NestedNameSpecifier* qualifier, const std::string& member_name) {
-  const Type* type = qualifier ? qualifier->getAsType() : nullptr;
-  if (!type || depth_ >= CALL_DEPTH)
-    return HostValue::unknown("");
-  // decltype(tag)::value of an object that stands for a number.
-  if (const auto* asked = dyn_cast<DecltypeType>(type)) {
-    const HostValue object = evaluate(asked->getUnderlyingExpr());
-    const auto found = object.members.find(member_name);
-    return found == object.members.end() ? HostValue::unknown("") : found->second;
-  }
-  const auto* specialised = type->getAs<TemplateSpecializationType>();
-  if (const auto* alias = type->getAs<TypedefType>())
-    specialised = alias->desugar()->getAs<TemplateSpecializationType>();
-  if (!specialised)
-    return HostValue::unknown("");
-  const auto* described =
-      dyn_cast_or_null<ClassTemplateDecl>(specialised->getTemplateName().getAsTemplateDecl());
-  if (!described)
-    return HostValue::unknown("");
-  const auto outer = bound_;
-  const llvm::ArrayRef<TemplateArgument> arguments = specialised->template_arguments();
-  const TemplateParameterList& parameters = *described->getTemplateParameters();
-  std::map<const NamedDecl*, HostValue> inner;
-  for (unsigned i = 0; i < parameters.size() && i < arguments.size(); ++i) {
-    if (arguments[i].getKind() == TemplateArgument::Expression)
-      inner[parameters.getParam(i)] = evaluate(arguments[i].getAsExpr());
-    else if (arguments[i].getKind() == TemplateArgument::Integral)
-      inner[parameters.getParam(i)] = HostValue::integer(llvm::toString(arguments[i].getAsIntegral(), 10));
-    else if (arguments[i].getKind() == TemplateArgument::Type)
-      inner[parameters.getParam(i)] = HostValue::unknown("", arguments[i].getAsType().getAsString());
-  }
-  bound_.insert(inner.begin(), inner.end());
-  for (auto& [parameter, value] : inner)
-    bound_[parameter] = value;
-  HostValue value = HostValue::unknown("");
-  ++depth_;
-  for (const Decl* declared : described->getTemplatedDecl()->getDefinition()
-                                  ? described->getTemplatedDecl()->getDefinition()->decls()
-                                  : described->getTemplatedDecl()->decls())
-    if (const auto* constant = dyn_cast<VarDecl>(declared);
-        constant && constant->getNameAsString() == member_name) {
-      const Expr* initialiser = constant->getAnyInitializer();
-      if (initialiser)
-        value = evaluate(initialiser);
-    }
-  --depth_;
-  bound_ = outer;
-  return value.is_number() ? value : instance_member(*described, inner, member_name);
-}
-
-// What only an instance knows, such as sizeof of a structure of its own: asked of the file's instance with
-// these arguments.
-HostValue HostReader::instance_member(const ClassTemplateDecl& described,
-                                      const std::map<const NamedDecl*, HostValue>& arguments,
-                                      const std::string& member_name) {
-  const TemplateParameterList& parameters = *described.getTemplateParameters();
-  for (const ClassTemplateSpecializationDecl* instance : described.specializations()) {
-    const TemplateArgumentList& own = instance->getTemplateArgs();
-    bool is_meant = true;
-    for (unsigned i = 0; i < parameters.size() && i < own.size() && is_meant; ++i) {
-      const auto wanted = arguments.find(parameters.getParam(i));
-      if (wanted == arguments.end())
-        continue; // the default
-      if (own[i].getKind() == TemplateArgument::Integral) {
-        const llvm::APSInt number = own[i].getAsIntegral();
-        const std::string text = wanted->second.text == "true"    ? "1"
-                                 : wanted->second.text == "false" ? "0"
-                                                                  : wanted->second.text;
-        is_meant = llvm::toString(number.isSigned() ? number : llvm::APSInt(number.zext(64)), 10) == text;
-      } else {
-        is_meant = own[i].getKind() == TemplateArgument::Type &&
-                   own[i].getAsType().getCanonicalType().getAsString() == wanted->second.text;
-      }
-    }
-    if (!is_meant)
-      continue;
-    for (const Decl* declared : instance->decls())
-      if (const auto* constant = dyn_cast<VarDecl>(declared);
-          constant && constant->getNameAsString() == member_name && constant->getAnyInitializer())
-        if (const APValue* value = constant->evaluateValue(); value && value->isInt())
-          return HostValue::integer(llvm::toString(value->getInt(), 10));
-  }
-  return HostValue::unknown("");
 }
 
 } // namespace lathe::refactor

@@ -1,5 +1,7 @@
 #include "refactor/frontend/host_syntax.h"
 
+#include <map>
+
 namespace lathe::refactor::host_syntax {
 
 using namespace clang;
@@ -42,6 +44,27 @@ const LambdaExpr* closure_in(const Stmt* statement) {
     if (const LambdaExpr* found = closure_in(child))
       return found;
   return nullptr;
+}
+
+std::string device_property(const std::string& member) {
+  static const std::map<std::string, std::string> known{
+      {"multiProcessorCount", "device.multiprocessors"},
+      {"maxThreadsPerBlock", "device.max_threads_per_block"},
+      {"maxThreadsPerMultiProcessor", "device.max_threads_per_sm"},
+      {"sharedMemPerBlock", "device.shared_per_block"},
+      {"sharedMemPerBlockOptin", "device.shared_per_block_optin"},
+      {"sharedMemPerMultiprocessor", "device.shared_per_sm"},
+      {"warpSize", "device.warp_size"},
+      {"l2CacheSize", "device.l2_bytes"},
+      {"cudaDevAttrMultiProcessorCount", "device.multiprocessors"},
+      {"cudaDevAttrMaxThreadsPerBlock", "device.max_threads_per_block"},
+      {"cudaDevAttrMaxSharedMemoryPerBlock", "device.shared_per_block"},
+      {"cudaDevAttrMaxSharedMemoryPerBlockOptin", "device.shared_per_block_optin"},
+      {"cudaDevAttrWarpSize", "device.warp_size"},
+      {"cudaDevAttrComputeCapabilityMajor", "device.compute_major"},
+      {"cudaDevAttrComputeCapabilityMinor", "device.compute_minor"}};
+  const auto found = known.find(member);
+  return found == known.end() ? "" : found->second;
 }
 
 } // namespace lathe::refactor::host_syntax

@@ -3,6 +3,8 @@
 
 #include <clang/AST/ExprCXX.h>
 
+#include <string>
+
 namespace lathe::refactor::host_syntax {
 
 // Helper functions are followed this deep; recursion and long chains are not geometry.
@@ -20,5 +22,8 @@ bool is_integer(clang::QualType type);
 const clang::Expr* plain(const clang::Expr* expression);
 // The first closure at or below the statement; null where there is none.
 const clang::LambdaExpr* closure_in(const clang::Stmt* statement);
+// What a query of the device asks for, by the member or attribute that is named: properties have names of
+// their own ("device.multiprocessors"). Empty for others.
+std::string device_property(const std::string& member);
 
 } // namespace lathe::refactor::host_syntax

@@ -108,18 +108,6 @@ struct Trial {
 // are made, whatever is remembered.
 std::vector<TrialResult> run_trials(const std::vector<Trial>& trials);
 
-// Compares two trials of the same data and poison. `ignore_order`: buffers (by index) whose elements are
-// compared as a multiset. Returns nothing when they agree; `error`: the worst, in units of what is allowed.
-struct TrialComparison {
-  std::string problem;
-  double error = 0;
-  bool identical = true; // bit for bit
-  // Of the real outputs of at most 16 bits: how many elements differ, of how many.
-  std::uint64_t differing_small = 0, small = 0;
-};
-TrialComparison compare_trials(const Workload& workload, const TrialResult& templated, const TrialResult& raw,
-                               const TrialSettings& settings, const std::vector<bool>& ignore_order);
-
 // Pairs of buffers of one type and size that a caller may give the same memory: a result in place of an
 // input, where neither parameter of the raw kernel promises otherwise by __restrict__.
 std::vector<std::pair<std::size_t, std::size_t>> shareable_buffers(const Workload& workload,
@@ -131,9 +119,5 @@ bool has_real_scalars(const Workload& workload);
 bool has_switches(const Workload& workload);
 // Whether an input holds offsets of ranges.
 bool has_offsets(const Workload& workload);
-
-// Differences between what was read and written; empty when the template writes exactly what the raw kernel
-// writes and reads of its outputs only what the raw kernel reads.
-std::string compare_accesses(const Workload& workload, const TrialResult& templated, const TrialResult& raw);
 
 } // namespace lathe::refactor

@@ -1,5 +1,7 @@
 #include "refactor/guard/raw_question.h"
 
+#include "refactor/guard/trial_comparison.h"
+
 #include <algorithm>
 
 namespace lathe::refactor {

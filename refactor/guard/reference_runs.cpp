@@ -1,6 +1,7 @@
 #include "refactor/guard/reference_runs.h"
 
 #include "refactor/guard/parallel.h"
+#include "refactor/guard/trial_comparison.h"
 
 #include <algorithm>
 #include <atomic>

@@ -2,6 +2,7 @@
 
 #include "refactor/guard/strides.h"
 #include "refactor/guard/tolerance.h"
+#include "refactor/guard/trial_comparison.h"
 #include "tuner/measure/verify.h"
 
 #include <algorithm>

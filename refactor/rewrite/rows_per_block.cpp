@@ -1,6 +1,6 @@
 // rows-per-block: a block does the work of several consecutive raw blocks, one after another.
+#include "refactor/knobs/communication.h"
 #include "refactor/knobs/geometry.h"
-#include "refactor/knobs/thread_model.h"
 #include "refactor/rewrite/grid_end.h"
 #include "refactor/rewrite/launch_facts.h"
 

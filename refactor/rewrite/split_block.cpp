@@ -1,5 +1,6 @@
 // split-block: several blocks share what one raw block does, for launches that have fewer blocks than the
 // device.
+#include "refactor/knobs/communication.h"
 #include "refactor/knobs/geometry.h"
 #include "refactor/knobs/thread_model.h"
 #include "refactor/rewrite/rule_support.h"

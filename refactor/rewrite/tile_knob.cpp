@@ -1,7 +1,7 @@
 #include "refactor/rewrite/tile_knob.h"
 
+#include "refactor/knobs/communication.h"
 #include "refactor/knobs/geometry.h"
-#include "refactor/knobs/thread_model.h"
 #include "refactor/rewrite/launch_facts.h"
 
 #include <clang/AST/Attr.h>

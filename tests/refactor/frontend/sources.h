@@ -34,6 +34,13 @@ inline std::vector<LaunchSite> launches(const std::string& text, const std::stri
   return found->launches;
 }
 
+// A launcher in main(): `before` in front of a launch of n elements.
+inline std::vector<LaunchSite> main_launches(const std::string& before, const std::string& helpers = "") {
+  return launches("#include <cstdio>\n#include <cstdlib>\n__global__ void k(float* x, int n) {}\n" + helpers +
+                  "\nint main(int argc, char** argv) {\n  float* x = nullptr;\n" + before +
+                  "  k<<<(n + 255) / 256, 256>>>(x, n);\n  return 0;\n}\n");
+}
+
 inline std::int64_t value_of(const std::string& expression,
                              const std::map<std::string, std::int64_t>& names) {
   const auto parsed = Expression::parse(expression);

@@ -190,4 +190,11 @@ std::string with_preconditions(const std::string& raw_text, const Candidate& can
   return text.insert(body + 2, statements);
 }
 
+Facts one_a_thread(const std::string& guard, const std::string& work, const std::string& before,
+                   const std::string& functions) {
+  return plain(
+      kernel("  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n" + before + guard + work, functions),
+      {"256"}, {"(n + 255) / 256"});
+}
+
 } // namespace lathe::refactor::testing

@@ -59,4 +59,8 @@ extern const char* const guarded;   // out = in + 1, one element a thread, bound
 extern const char* const reduction; // row sums by warps, blockDim threads
 extern const char* const packed;    // uint4 packs of 16 / sizeof(T) elements, one a thread
 
+// One element a thread: `before` the guard, and the work behind it.
+Facts one_a_thread(const std::string& guard, const std::string& work, const std::string& before = "",
+                   const std::string& functions = "");
+
 } // namespace lathe::refactor::testing

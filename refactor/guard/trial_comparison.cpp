@@ -1,0 +1,135 @@
+#include "refactor/guard/trial_comparison.h"
+
+#include "refactor/guard/tolerance.h"
+#include "tuner/measure/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace lathe::refactor {
+namespace {
+
+std::string buffer_name(const Workload& workload, const BufferAccess& access) {
+  return access.argument < workload.parameters.size() && workload.parameters[access.argument].is_buffer
+             ? workload.buffers[workload.parameters[access.argument].buffer].name
+             : "argument " + std::to_string(access.argument);
+}
+
+// The first byte of `inner` that `outer` does not cover; both ascending and disjoint.
+std::optional<std::int64_t> uncovered(const std::vector<ByteRange>& inner,
+                                      const std::vector<ByteRange>& outer) {
+  std::size_t at = 0;
+  for (const ByteRange& range : inner) {
+    std::int64_t begin = range.begin;
+    while (begin < range.end) {
+      while (at < outer.size() && outer[at].end <= begin)
+        ++at;
+      if (at == outer.size() || outer[at].begin > begin)
+        return begin;
+      begin = outer[at].end;
+    }
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+TrialComparison compare_trials(const Workload& workload, const TrialResult& templated, const TrialResult& raw,
+                               const TrialSettings& settings, const std::vector<bool>& ignore_order) {
+  TrialComparison comparison;
+  std::uint64_t outputs = 0;
+  for (const Workload::Buffer& buffer : workload.buffers)
+    outputs += buffer.direction == Direction::in ? 0 : buffer.count;
+  const double terms =
+      static_cast<double>(raw.work) / static_cast<double>(std::max<std::uint64_t>(1, outputs));
+  for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
+    const Workload::Buffer& description = workload.buffers[i];
+    if (description.direction == Direction::in)
+      continue;
+    const auto dtype = element_type(description.dtype);
+    if (!dtype) {
+      comparison.problem = "'" + description.name + "' has the unknown type " + description.dtype;
+      return comparison;
+    }
+    std::vector<std::byte> out = templated.contents[i], reference = raw.contents[i];
+    if (i < ignore_order.size() && ignore_order[i]) {
+      const auto sort = [&](std::vector<std::byte>& bytes) {
+        std::vector<std::uint64_t> elements;
+        for (std::uint64_t k = 0; k < description.count; ++k)
+          elements.push_back(element::load(*dtype, bytes.data(), k));
+        std::sort(elements.begin(), elements.end());
+        for (std::uint64_t k = 0; k < description.count; ++k)
+          element::store(*dtype, bytes.data(), k, elements[k]);
+      };
+      sort(out);
+      sort(reference);
+    }
+    const auto element_size = static_cast<std::size_t>(element::size_of(*dtype));
+    // Where the raw kernel itself overflows, in which way is nobody's business.
+    if ((settings.data == Data::huge || settings.data == Data::largest || settings.data == Data::wide) &&
+        element::is_real(*dtype))
+      for (std::uint64_t k = 0; k < description.count; ++k)
+        if (const std::uint64_t bits = element::load(*dtype, reference.data(), k);
+            !std::isfinite(element::decode(*dtype, bits)))
+          element::store(*dtype, out.data(), k, bits);
+    const bool is_small = element::is_real(*dtype) && element_size <= 2;
+    comparison.small += is_small ? description.count : 0;
+    if (out == reference)
+      continue;
+    comparison.identical = false;
+    for (std::uint64_t k = 0; is_small && k < description.count; ++k)
+      comparison.differing_small +=
+          element::load(*dtype, out.data(), k) != element::load(*dtype, reference.data(), k);
+    if (settings.data == Data::infinities && settings.real_scalars == RealScalars::usual &&
+        element::is_real(*dtype))
+      for (std::uint64_t k = 0; k < description.count; ++k) {
+        const double a = element::decode(*dtype, element::load(*dtype, out.data(), k)),
+                     b = element::decode(*dtype, element::load(*dtype, reference.data(), k));
+        if (a == 0 && b == 0 && std::signbit(a) != std::signbit(b)) {
+          comparison.problem = "gives a zero of the other sign at element " + std::to_string(k) + " of '" +
+                               description.name + "'";
+          return comparison;
+        }
+      }
+    const double size = magnitude(*dtype, reference);
+    const Tolerance tolerance = allowed_tolerance(*workload.spec, description.dtype, size, terms);
+    const element::ErrorRule rule{*dtype, tolerance.relative, tolerance.absolute, size};
+    const BufferDifference difference = compare_buffers(rule, out, reference);
+    comparison.error = std::max(comparison.error, difference.error);
+    if (!difference.acceptable()) {
+      comparison.problem = describe_difference(description.name, *dtype, difference,
+                                               element::load(*dtype, out.data(), difference.first),
+                                               element::load(*dtype, reference.data(), difference.first),
+                                               description.count, POISONS[settings.poison]);
+      return comparison;
+    }
+  }
+  return comparison;
+}
+
+std::string compare_accesses(const Workload& workload, const TrialResult& templated, const TrialResult& raw) {
+  for (const BufferAccess& access : templated.accesses) {
+    const auto found = std::find_if(raw.accesses.begin(), raw.accesses.end(), [&](const BufferAccess& other) {
+      return other.argument == access.argument;
+    });
+    const BufferAccess none;
+    const BufferAccess& reference = found == raw.accesses.end() ? none : *found;
+    const std::string name = buffer_name(workload, access);
+    if (const auto at = uncovered(access.written, reference.written))
+      return "writes byte " + std::to_string(*at) + " of '" + name + "', which the raw kernel does not";
+    if (const auto at = uncovered(reference.written, access.written))
+      return "does not write byte " + std::to_string(*at) + " of '" + name + "', which the raw kernel does";
+    const bool is_output =
+        access.argument < workload.parameters.size() && workload.parameters[access.argument].is_buffer &&
+        workload.buffers[workload.parameters[access.argument].buffer].direction == Direction::out;
+    if (const auto at = uncovered(access.read, reference.read); at && is_output)
+      return "reads byte " + std::to_string(*at) + " of the output '" + name +
+             "', which the raw kernel does not";
+    if ((access.atomics > 0) != (reference.atomics > 0))
+      return "differs in atomic updates of '" + name + "'";
+  }
+  return {};
+}
+
+} // namespace lathe::refactor

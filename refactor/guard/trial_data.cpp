@@ -1,0 +1,222 @@
+#include "refactor/guard/trial_data.h"
+
+#include "tuner/measure/fill.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+namespace lathe::refactor {
+namespace {
+
+// Special values where a hash of the position says so: infinities, zeros of both signs and the smallest
+// numbers, or NaN.
+void strew(element::DType dtype, Data data, std::uint64_t seed, std::span<std::byte> bytes) {
+  const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double specials[] = {infinity, -infinity, 0.0, -0.0, 1e-40, infinity, -infinity, -1e-7};
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t hash = element::mix(seed ^ element::mix(i + 0x51ed));
+    if (hash % (count < 256 ? 4 : 32) != 0)
+      continue;
+    // A device's own NaN has all bits but the sign (PTX ISA, "Floating point"); others have fewer.
+    constexpr std::uint64_t ONE_BIT = 1;
+    const std::uint64_t device_nan = (ONE_BIT << (8 * element::size_of(dtype) - 1)) - 1;
+    const bool is_nan = data == Data::nans;
+    element::store(dtype, bytes.data(), i,
+                   is_nan && (hash >> 8 & 1) != 0
+                       ? device_nan
+                       : element::encode(dtype, is_nan ? std::numeric_limits<double>::quiet_NaN()
+                                                       : specials[hash >> 8 & 7]));
+  }
+}
+
+// -infinity in the whole buffer, in every other half, third, ... or nowhere, by the seed.
+void mask(element::DType dtype, std::uint64_t seed, std::span<std::byte> bytes) {
+  const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
+  const std::uint64_t drawn = element::mix(seed ^ 0x3a5c);
+  constexpr std::uint64_t MOST_STRETCHES = 4;
+  const std::uint64_t stretches = drawn % (MOST_STRETCHES + 1);
+  if (stretches == 0)
+    return;
+  const std::uint64_t bits = element::encode(dtype, -std::numeric_limits<double>::infinity());
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (i * stretches / count % 2 == 0)
+      element::store(dtype, bytes.data(), i, bits);
+}
+
+// Whether numbers below zero are no worse in the buffer than others: the specification has some, or none on
+// either side.
+bool may_be_negative(const Workload::Buffer& buffer) {
+  return buffer.fill.kind == Fill::Kind::uniform ? buffer.fill.low < 0
+                                                 : buffer.fill.mean < 3 * buffer.fill.spread;
+}
+
+// Single precision's exponential overflows at 89.
+constexpr double WIDTH = 110;
+// Of single precision, with room for sums.
+constexpr double HUGE_NUMBER = 1e20, TINY_NUMBER = 1e-25;
+// The largest of single precision and of half precision; twice as much overflows from half of them on.
+constexpr double LARGEST_SINGLE = 3.4e38, LARGEST_HALF = 65504;
+
+// `value` in single precision, changed to lie half way between two numbers of a 16-bit format.
+std::uint64_t tie_of(double value, bool of_half) {
+  // Bits of the significand that the format does not have, and the highest of them.
+  constexpr std::uint64_t HALF_LACKS = 0x1fff, HALF_TIE = 0x1000, BFLOAT_LACKS = 0xffff, BFLOAT_TIE = 0x8000;
+  const std::uint64_t bits = element::encode(element::f32, value);
+  return of_half ? (bits & ~HALF_LACKS) | HALF_TIE : (bits & ~BFLOAT_LACKS) | BFLOAT_TIE;
+}
+
+// Whether such numbers make sense in a buffer whose contents the specification describes.
+bool may_hold(const Workload::Buffer& description, element::DType dtype, Data data) {
+  const Fill::Kind kind = description.fill.kind;
+  if ((kind != Fill::Kind::normal && kind != Fill::Kind::uniform) || element::size_of(dtype) == 1)
+    return false;
+  switch (data) {
+  case Data::zeros:
+    return may_be_negative(description);
+  case Data::wide:
+    return kind == Fill::Kind::normal;
+  case Data::huge:
+  case Data::tiny:
+    return dtype != element::f16 && kind == Fill::Kind::normal;
+  case Data::largest:
+    return kind == Fill::Kind::normal;
+  case Data::ties:
+    return dtype == element::f32;
+  default:
+    return true;
+  }
+}
+
+// Every element anew, as `data` says.
+void replace_all(const Workload::Buffer& description, element::DType dtype, Data data, std::uint64_t seed,
+                 std::span<const double> scalars, std::span<std::byte> bytes) {
+  const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
+  const bool both = may_be_negative(description);
+  const std::uint64_t drawn = element::mix(seed);
+  const double side = !both || (drawn & 1) != 0 ? 1 : -1;
+  const bool one_sided = !both || (drawn & 2) != 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t hash = element::mix(seed ^ element::mix(i + 0x2f1d));
+    const double share = static_cast<double>(hash >> 11) * 0x1p-53;
+    double halves = static_cast<double>(hash % 9) / 2 - 2;
+    if (one_sided)
+      halves = side * std::abs(halves);
+    if (halves == 0 && both)
+      halves = (hash >> 32 & 1) != 0 ? -0.0 : 0.0;
+    constexpr std::uint64_t ONE_SCALAR_IN = 8;
+    if (!scalars.empty() && (hash >> 33) % ONE_SCALAR_IN == 0)
+      halves = scalars[(hash >> 40) % scalars.size()];
+    const double sign = !both || (hash & 1) != 0 ? 1 : -1;
+    double value = halves;
+    if (data == Data::zeros)
+      value = 0;
+    else if (data == Data::far)
+      value = side * (90 + 40 * share);
+    else if (data == Data::wide)
+      value = (both ? 2 * share - 1 : share) * WIDTH;
+    else if (data == Data::huge)
+      value = sign * HUGE_NUMBER * (1 + share);
+    else if (data == Data::tiny)
+      value = sign * TINY_NUMBER * (1 + share);
+    else if (data == Data::tails)
+      value = side * (4 + 4 * share);
+    else if (data == Data::largest)
+      value = (dtype == element::f16 ? LARGEST_HALF : LARGEST_SINGLE) * (0.4 + 0.6 * share);
+    else if (data == Data::ties)
+      value = sign * (0.25 + 4 * share);
+    element::store(dtype, bytes.data(), i,
+                   data == Data::ties ? tie_of(value, (hash >> 1 & 1) != 0) : element::encode(dtype, value));
+  }
+}
+
+// Offsets from 0 to `total`, which then begin behind the first element and end before the last.
+void move_inside(element::DType dtype, std::uint64_t total, std::uint64_t seed, std::span<std::byte> bytes) {
+  constexpr std::uint64_t MOST_SHARE = 5; // of all elements are left out on either side
+  const std::uint64_t most = std::max<std::uint64_t>(1, total / MOST_SHARE);
+  const std::uint64_t before = std::min<std::uint64_t>(total, 1 + element::mix(seed) % most),
+                      behind = std::min<std::uint64_t>(total - before, 1 + element::mix(seed + 1) % most);
+  const double kept = static_cast<double>(total - before - behind);
+  const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t bits = element::load(dtype, bytes.data(), i);
+    const double offset = element::is_real(dtype) ? element::decode(dtype, bits) : static_cast<double>(bits);
+    const double moved =
+        static_cast<double>(before) + std::floor(offset / std::max(1.0, static_cast<double>(total)) * kept);
+    element::store(dtype, bytes.data(), i,
+                   element::is_real(dtype) ? element::encode(dtype, moved)
+                                           : static_cast<std::uint64_t>(moved));
+  }
+}
+
+// The real numbers among the arguments, which data may equal.
+std::vector<double> real_scalars(const Workload& workload) {
+  std::vector<double> found;
+  for (const Workload::Parameter& parameter : workload.parameters)
+    if (const auto* real = std::get_if<double>(&parameter.value); real && is_real_scalar(parameter))
+      found.push_back(*real);
+  return found;
+}
+
+void change(const Workload::Buffer& description, element::DType dtype, Data data, std::uint64_t seed,
+                   std::span<const double> scalars, std::span<std::byte> bytes) {
+  const Fill::Kind kind = description.fill.kind;
+  switch (data) {
+  case Data::infinities:
+  case Data::nans:
+    // Offsets of any type are none with other numbers among them.
+    if (kind != Fill::Kind::offsets)
+      strew(dtype, data, seed, bytes);
+    break;
+  case Data::zeros:
+  case Data::far:
+  case Data::wide:
+  case Data::tails:
+  case Data::coarse:
+  case Data::huge:
+  case Data::largest:
+  case Data::tiny:
+  case Data::ties:
+    if (description.direction != Direction::out && may_hold(description, dtype, data))
+      replace_all(description, dtype, data, seed, scalars, bytes);
+    break;
+  case Data::masked:
+    if (description.direction != Direction::out && may_hold(description, dtype, data) &&
+        may_be_negative(description))
+      mask(dtype, seed, bytes);
+    break;
+  case Data::usual:
+  case Data::one_range:
+  case Data::inner_ranges:
+    break;
+  }
+}
+
+} // namespace
+
+const std::vector<std::byte>& Fills::of(const Workload& workload, std::size_t index,
+                                 const TrialSettings& settings) {
+  const auto integers = settings.integers.find(index);
+  const IntegerFill integer = integers == settings.integers.end() ? IntegerFill{} : integers->second;
+  auto& bytes = known_[{&workload, index, settings.seed, settings.data, integer}];
+  const Workload::Buffer& description = workload.buffers[index];
+  if (bytes.empty() && description.count > 0) {
+    bytes.resize(description.count * static_cast<std::size_t>(std::max(1, dtype_size(description.dtype))));
+    element::FillPlan plan = plan_fill(description, settings.seed, index);
+    if (settings.data == Data::one_range && description.fill.kind == Fill::Kind::offsets)
+      plan = in_one_range(plan);
+    fill_buffer(plan, bytes);
+    const auto dtype = element_type(description.dtype);
+    if (dtype && element::is_real(*dtype))
+      change(description, *dtype, settings.data, settings.seed + index, real_scalars(workload), bytes);
+    else if (dtype)
+      fill_integers(integer, *dtype, settings.seed + index, bytes);
+    if (dtype && settings.data == Data::inner_ranges && description.fill.kind == Fill::Kind::offsets)
+      move_inside(*dtype, plan.integer_range, settings.seed + index, bytes);
+  }
+  return bytes;
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,189 @@
+// The sizes that are guessed where nobody gives any.
+#include "refactor/app/usual_problems.h"
+#include "tests/refactor/app/raw_source.h"
+
+#include <gmock/gmock.h>
+
+namespace lathe::refactor {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(UsualProblems, ABlockFitsIntoTheDevice) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, const float* in, int width, int depth) {
+  extern __shared__ float tile[];
+  for (int i = threadIdx.x; i < width * depth; i += blockDim.x) {
+    tile[i] = in[i];
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < width * depth; i += blockDim.x) {
+    out[i] = tile[i];
+  }
+}
+void launch(float* out, const float* in, int width, int depth) {
+  k<<<1, 256, width * depth * sizeof(float)>>>(out, in, width, depth);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);
+  ASSERT_FALSE(problems.empty());
+  for (const Problem& problem : problems) {
+    const std::int64_t bytes = problem.dimensions.at("width") * problem.dimensions.at("depth") * 4;
+    EXPECT_LE(bytes, 232448);
+    EXPECT_GT(2 * bytes, 232448) << "no smaller than needed";
+  }
+  EXPECT_THAT(assumptions, testing::Contains(HasSubstr("halved")));
+}
+
+TEST(UsualProblems, WhatTheSourceFixesIsNotGuessed) {
+  const auto raw = raw_of(R"(
+#define ROWS 3000
+__global__ void k(float* x, int rows, int width) {
+  for (int i = threadIdx.x; i < width; i += blockDim.x) {
+    x[(blockIdx.x % rows) * width + i] = 1;
+  }
+}
+void launch(float* x, int width) { k<<<ROWS, 128>>>(x, ROWS, width); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.dimensions, testing::UnorderedElementsAre("ROWS", "width"));
+  EXPECT_THAT(raw->own_sizes, testing::UnorderedElementsAre(testing::Pair("ROWS", 3000)));
+  EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("ROWS = 3000, as in the source")));
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, raw->own_sizes, "sm_90", assumptions);
+  ASSERT_FALSE(problems.empty());
+  for (const Problem& problem : problems)
+    EXPECT_EQ(problem.dimensions.at("ROWS"), 3000);
+}
+
+TEST(UsualProblems, ABlockHasThreadsWhateverTheType) {
+  const auto raw = raw_of(R"(
+template <class T> __global__ void k(T* x, int m, int n) { x[blockIdx.x * n + threadIdx.x] = T(1); }
+template <class T> void launch(T* x, int m, int n) { k<T><<<m, n / 4 / (4 / sizeof(T))>>>(x, m, n); }
+void both(float* a, __half* b, int m, int n) { launch(a, m, n); launch(b, m, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  for (const Problem& problem : usual_problems(raw->candidate, {}, "sm_90", assumptions))
+    EXPECT_GE(problem.dimensions.at("n"), 8);
+}
+
+// Not 27 problems of three counts; and a row's length is not a count, nor a switch a size.
+TEST(UsualProblems, NamesSayWhatSizesAreUsual) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, int batch_size, int numTokens, int seq_len, int elems_per_row, int num_heads,
+                  int head_dim, int top_k, int neox_style, int kernel_size) {
+  out[blockIdx.x] = batch_size + numTokens + seq_len + elems_per_row + num_heads + head_dim + top_k +
+                    neox_style + kernel_size;
+}
+void launch(float* out, int batch_size, int numTokens, int seq_len, int elems_per_row, int num_heads,
+            int head_dim, int top_k, int neox_style, int kernel_size) {
+  k<<<batch_size, 128>>>(out, batch_size, numTokens, seq_len, elems_per_row, num_heads, head_dim, top_k,
+                         neox_style, kernel_size);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);
+  ASSERT_EQ(problems.size(), 6u);
+  for (const Problem& problem : problems) {
+    EXPECT_EQ(problem.dimensions.at("elems_per_row"), 4096);
+    EXPECT_EQ(problem.dimensions.at("num_heads"), 32);
+    EXPECT_EQ(problem.dimensions.at("head_dim"), 128);
+    EXPECT_EQ(problem.dimensions.at("top_k"), 8);
+    EXPECT_EQ(problem.dimensions.at("neox_style"), 1);
+    EXPECT_EQ(problem.dimensions.at("kernel_size"), 3);
+  }
+  for (const char* count : {"batch_size", "numTokens", "seq_len"}) {
+    const auto large_alone = [&](const Problem& problem) {
+      return problem.dimensions.at(count) == 4096 && problem.dimensions.at("batch_size") *
+                                                             problem.dimensions.at("numTokens") *
+                                                             problem.dimensions.at("seq_len") ==
+                                                         4096;
+    };
+    EXPECT_EQ(std::ranges::count_if(problems, large_alone), 1) << count;
+  }
+}
+
+// A quotient of two guesses is 0, a product of two is more blocks than an axis takes.
+TEST(UsualProblems, SomethingCanBeLaunched) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, int hidden, int head_size, int width, int channels) {
+  out[threadIdx.x] = hidden / head_size + width + channels;
+}
+void launch(float* out, int hidden, int head_size, int width, int channels) {
+  k<<<dim3(1, 1, width * channels), hidden / head_size / 64>>>(out, hidden, head_size, width, channels);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);
+  ASSERT_EQ(problems.size(), 1u);
+  const auto& sizes = problems.front().dimensions;
+  EXPECT_GE(sizes.at("hidden") / sizes.at("head_size") / 64, 1);
+  EXPECT_LE(sizes.at("hidden") / sizes.at("head_size") / 64, 1024);
+  EXPECT_LE(sizes.at("width") * sizes.at("channels"), 65535);
+  EXPECT_THAT(assumptions, testing::Contains(HasSubstr("at which nothing can be launched")));
+}
+
+TEST(UsualProblems, AGridThatNeedsLargeSizesHasBlocks) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, int rounds) { out[threadIdx.x] = rounds; }
+void launch(float* out, int size, int rounds) { k<<<size / 8 / 128 / 256, 256>>>(out, rounds); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);
+  ASSERT_FALSE(problems.empty());
+  EXPECT_GE(problems.front().dimensions.at("size"), 8 * 128 * 256);
+}
+
+TEST(UsualProblems, BuffersAreNoLargerThanADevice) {
+  Candidate raw;
+  Argument matrix;
+  matrix.name = "matrix";
+  matrix.dtype = "f32";
+  matrix.count = *Expression::parse("n * n");
+  raw.arguments.push_back(matrix);
+  std::vector<Problem> problems(3);
+  problems[0].dimensions = {{"n", 1 << 10}};
+  problems[1].dimensions = {{"n", 1 << 20}};
+  problems[2].dimensions = {{"n", 1 << 24}};
+  std::vector<std::string> assumptions;
+  fit_to_memory(raw, problems, assumptions);
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_EQ(problems[0].dimensions.at("n"), 1 << 10);
+  EXPECT_EQ(problems[1].dimensions.at("n"), 1 << 15);
+  EXPECT_THAT(assumptions, testing::Contains(HasSubstr("n = 32768 in place of 1048576")));
+}
+
+TEST(UsualProblems, CountsAreNoMoreThanTheirTypesHold) {
+  const auto raw = raw_of(R"(
+template <class T> __global__ void k(T* x, unsigned n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }
+template <class T> void launch(int megabytes) {
+  T* x;
+  const int n = megabytes * 1024 * 1024 / sizeof(T);
+  cudaMalloc((void**)&x, n * sizeof(T));
+  k<T><<<1, 256>>>(x, n);
+}
+template void launch<float>(int);
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  // As many elements as the launcher allocates, whatever the type.
+  EXPECT_THAT(raw->candidate.arguments[0].count.text(), HasSubstr("megabytes"));
+  Candidate counted = raw->candidate;
+  counted.arguments.erase(counted.arguments.begin());
+  std::vector<Problem> problems(2);
+  problems[0].dimensions = {{"megabytes", 64}};
+  problems[1].dimensions = {{"megabytes", 1 << 15}};
+  std::vector<std::string> assumptions;
+  fit_to_memory(counted, problems, assumptions);
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_EQ(problems[0].dimensions.at("megabytes"), 64);
+  EXPECT_EQ(problems[1].dimensions.at("megabytes"), 1 << 12) << "elements of two bytes";
+}
+
+} // namespace
+} // namespace lathe::refactor
