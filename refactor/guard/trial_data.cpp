@@ -161,7 +161,7 @@ std::vector<double> real_scalars(const Workload& workload) {
 }
 
 void change(const Workload::Buffer& description, element::DType dtype, Data data, std::uint64_t seed,
-                   std::span<const double> scalars, std::span<std::byte> bytes) {
+            std::span<const double> scalars, std::span<std::byte> bytes) {
   const Fill::Kind kind = description.fill.kind;
   switch (data) {
   case Data::infinities:
@@ -197,7 +197,7 @@ void change(const Workload::Buffer& description, element::DType dtype, Data data
 } // namespace
 
 const std::vector<std::byte>& Fills::of(const Workload& workload, std::size_t index,
-                                 const TrialSettings& settings) {
+                                        const TrialSettings& settings) {
   const auto integers = settings.integers.find(index);
   const IntegerFill integer = integers == settings.integers.end() ? IntegerFill{} : integers->second;
   auto& bytes = known_[{&workload, index, settings.seed, settings.data, integer}];
