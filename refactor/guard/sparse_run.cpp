@@ -67,9 +67,10 @@ struct Progress {
   bool is_done = false;
 };
 
-// All pages of buffers that are not large: cheaper than a run that finds out which are touched.
+// All pages of buffers that are small: cheaper than a run that finds out which are touched. A few blocks
+// touch few of the pages of others.
 void begin_with_all(const Workload& workload, Progress& progress) {
-  constexpr std::uint64_t LARGE = 1ull << 26;
+  constexpr std::uint64_t LARGE = 1ull << 20;
   if (bytes_of(workload) > LARGE)
     return;
   for (const Workload::Buffer& buffer : workload.buffers)

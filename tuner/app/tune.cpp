@@ -153,11 +153,12 @@ std::string pipeline_line(const PipelineLoad& load) {
   const auto share = [](double part, double whole) { return whole > 0 ? 100 * part / whole : 0; };
   return fmt::format(
       "pipeline: {:.1f} s of evaluating, {:.1f} s of preparing, {:.1f} s of comparing with raw, "
-      "{:.1f} s of counters; compile workers {:.0f} % busy, device {:.0f} % of the evaluating "
-      "({:.1f} % between the processes)",
-      load.evaluate_s, load.prepare_s, load.compare_s, load.profile_s,
-      share(load.compile_busy_s, load.compile_available_s), share(load.device_busy_s, load.evaluate_s),
-      share(load.device_busy_s - load.runner_s, load.evaluate_s));
+      "{:.1f} s of counters, {:.1f} s of recording, {:.1f} s of choosing ({:.1f} s of it with nothing beside "
+      "it); compile workers {:.0f} % busy, device {:.0f} % of the evaluating ({:.1f} % between the "
+      "processes)",
+      load.evaluate_s, load.prepare_s, load.compare_s, load.profile_s, load.record_s, load.choose_s,
+      load.choose_alone_s, share(load.compile_busy_s, load.compile_available_s),
+      share(load.device_busy_s, load.evaluate_s), share(load.device_busy_s - load.runner_s, load.evaluate_s));
 }
 
 // Unattended for hours: what was won, what more time may still win, and what failed.

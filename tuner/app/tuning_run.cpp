@@ -136,6 +136,7 @@ void TuningRun::run_job(Job& job, Backend& device) {
   const std::lock_guard lock(mutex_);
   ++job.slices;
   if (result.ok()) {
+    search_load_ += result->load;
     job.problem.result = std::move(*result);
     job.state = State::done;
     if (options_.done)
@@ -213,15 +214,9 @@ std::vector<const TunedProblem*> TuningRun::results() const {
 }
 
 PipelineLoad TuningRun::load() const {
-  PipelineLoad sum;
-  for (const std::unique_ptr<Backend>& device : devices_) {
-    const PipelineLoad one = device->load();
-    for (double PipelineLoad::* part :
-         {&PipelineLoad::compile_busy_s, &PipelineLoad::compile_available_s, &PipelineLoad::device_busy_s,
-          &PipelineLoad::runner_s, &PipelineLoad::evaluate_s, &PipelineLoad::prepare_s,
-          &PipelineLoad::compare_s, &PipelineLoad::profile_s})
-      sum.*part += one.*part;
-  }
+  PipelineLoad sum = search_load_;
+  for (const std::unique_ptr<Backend>& device : devices_)
+    sum += device->load();
   return sum;
 }
 

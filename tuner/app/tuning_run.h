@@ -92,6 +92,7 @@ private:
   std::list<Source> sources_; // workloads point into them
   std::list<Job> jobs_;
   std::vector<std::string> failures_;
+  PipelineLoad search_load_; // of the searches that ended
   std::vector<GeneralConfiguration> general_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::mutex mutex_; // of jobs' states and results, and of the callbacks

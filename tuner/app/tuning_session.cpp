@@ -12,6 +12,8 @@
 #include <cmath>
 #include <deque>
 #include <fmt/format.h>
+#include <future>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -48,7 +50,9 @@ public:
   Status start(Search& search, const Space& space);
   // Asks for as many configurations as may be under way; those that were not before.
   std::vector<KnobValues> ask(Search& search, const Space& space);
-  Status evaluate(Search& search, const Space& space, const std::vector<Point>& points);
+  // Evaluates the first `count` of what is under way, tells and records what comes of it. Where `more` are
+  // wanted, they are asked for meanwhile: what is told now does not count for them, whatever takes longer.
+  Status evaluate(Search& search, const Space& space, std::size_t count, std::size_t more);
   // Asks, evaluates and tells until the budget is spent, the space exhausted or `stop` set.
   Status search(Search& search, const Space& space, const std::atomic<bool>& stop,
                 const ProgressCallback& progress);
@@ -65,6 +69,11 @@ public:
   void update_clock() { result.progress.seconds = seconds_since(start_); }
 
 private:
+  // How many configurations to ask for now.
+  std::size_t wanted() const;
+  std::vector<Point> choose(Search& search, std::size_t count);
+  Status record(Search& search, const std::vector<Point>& points,
+                const std::vector<KnobValues>& configurations, const std::vector<Measurement>& measured);
   Result<Comparison> compare(const KnobValues& knobs, double code_band);
   std::optional<std::pair<KnobValues, Comparison>> confirmed_gain(double code_band);
 
@@ -114,12 +123,67 @@ Status Session::start(Search& search, const Space& space) {
   return tell_stored_counters(search, space, store_, key_, names_);
 }
 
-Status Session::evaluate(Search& search, const Space& space, const std::vector<Point>& points) {
+std::size_t Session::wanted() const {
+  const SessionProgress& now = result.progress;
+  const std::size_t most = backend_.device().is_host
+                               ? options_.batch
+                               : pace_.under_way(observations.size()); // nothing overlaps there
+  const std::size_t wanted =
+      std::min(most, static_cast<std::size_t>(std::max(0, now.planned - now.evaluated)));
+  return wanted - std::min(wanted, under_way_.size());
+}
+
+std::vector<Point> Session::choose(Search& search, std::size_t count) {
+  const Clock::time_point start = Clock::now();
+  std::vector<Point> points = count > 0 ? search.ask(count) : std::vector<Point>{};
+  result.load.choose_s += seconds_since(start);
+  return points;
+}
+
+std::vector<KnobValues> Session::ask(Search& search, const Space& space) {
+  const Clock::time_point start = Clock::now();
+  std::vector<KnobValues> fresh;
+  for (Point& point : choose(search, wanted())) {
+    fresh.push_back(space.values(point));
+    under_way_.push_back(std::move(point));
+  }
+  result.load.choose_alone_s += seconds_since(start);
+  return fresh;
+}
+
+Status Session::evaluate(Search& search, const Space& space, std::size_t count, std::size_t more) {
+  const auto end = under_way_.begin() + static_cast<std::ptrdiff_t>(count);
+  const std::vector<Point> points(under_way_.begin(), end);
+  under_way_.erase(under_way_.begin(), end);
   std::vector<KnobValues> configurations;
   for (const Point& point : points)
     configurations.push_back(space.values(point));
-  LATHE_TRY(const std::vector<Measurement> measured,
-            backend_.evaluate(configurations, result.progress.best_us));
+  std::future<std::vector<Point>> coming;
+  if (more > 0)
+    coming = std::async(std::launch::async, [&] {
+      std::vector<Point> chosen = choose(search, more);
+      std::vector<KnobValues> announced;
+      for (const Point& point : chosen)
+        announced.push_back(space.values(point));
+      backend_.announce(announced);
+      return chosen;
+    });
+  const Result<std::vector<Measurement>> measured =
+      backend_.evaluate(configurations, result.progress.best_us);
+  if (coming.valid()) {
+    const Clock::time_point start = Clock::now();
+    std::ranges::move(coming.get(), std::back_inserter(under_way_));
+    result.load.choose_alone_s += seconds_since(start);
+  }
+  if (!measured.ok())
+    return measured.error();
+  return record(search, points, configurations, *measured);
+}
+
+Status Session::record(Search& search, const std::vector<Point>& points,
+                       const std::vector<KnobValues>& configurations,
+                       const std::vector<Measurement>& measured) {
+  const Clock::time_point start = Clock::now();
   std::vector<StoredEvaluation> evaluations;
   for (std::size_t i = 0; i < measured.size(); ++i)
     evaluations.push_back(
@@ -131,28 +195,13 @@ Status Session::evaluate(Search& search, const Space& space, const std::vector<P
     observe(measured[i], configurations[i]);
     ++result.progress.fresh;
   }
+  result.load.record_s += seconds_since(start);
   update_clock();
   return Done{};
 }
 
-std::vector<KnobValues> Session::ask(Search& search, const Space& space) {
-  const SessionProgress& now = result.progress;
-  const std::size_t most = backend_.device().is_host
-                               ? options_.batch
-                               : pace_.under_way(observations.size()); // nothing overlaps there
-  const std::size_t wanted =
-      std::min(most, static_cast<std::size_t>(std::max(0, now.planned - now.evaluated)));
-  std::vector<KnobValues> fresh;
-  if (wanted > under_way_.size())
-    for (Point& point : search.ask(wanted - under_way_.size())) {
-      fresh.push_back(space.values(point));
-      under_way_.push_back(std::move(point));
-    }
-  return fresh;
-}
-
 // Results are told in the order of asking, in portions that depend on their number alone: the same seed asks
-// for the same configurations, however many compile or measure at a time.
+// for the same configurations, however many compile or measure at a time, and however long choosing takes.
 Status Session::search(Search& search, const Space& space, const std::atomic<bool>& stop,
                        const ProgressCallback& progress) {
   SessionProgress& now = result.progress;
@@ -163,19 +212,17 @@ Status Session::search(Search& search, const Space& space, const std::atomic<boo
       result.plateaued = true;
       break;
     }
-    const std::size_t known = observations.size();
-    const std::vector<KnobValues> coming = ask(search, space);
+    const std::size_t together = overlaps ? pace_.together(observations.size()) : options_.batch;
+    std::size_t more = wanted();
+    if (!overlaps || under_way_.size() < together) { // what is evaluated now has to be asked for first
+      backend_.announce(ask(search, space));
+      more = 0;
+    }
     if (under_way_.empty()) {
       result.exhausted = true;
       break;
     }
-    if (overlaps)
-      backend_.announce(coming);
-    const auto together = static_cast<std::ptrdiff_t>(
-        std::min(under_way_.size(), overlaps ? pace_.together(known) : options_.batch));
-    const std::vector<Point> points(under_way_.begin(), under_way_.begin() + together);
-    under_way_.erase(under_way_.begin(), under_way_.begin() + together);
-    LATHE_CHECK(evaluate(search, space, points));
+    LATHE_CHECK(evaluate(search, space, std::min(under_way_.size(), together), more));
     LATHE_CHECK(tell_wanted_counters(search, space, backend_, store_, key_, names_, guiding, stop));
     if (progress)
       progress(now);

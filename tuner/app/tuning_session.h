@@ -58,6 +58,7 @@ struct SessionResult {
   std::string reference_check; // what came of the CPU reference
   std::optional<Profile> raw_profile, winner_profile;
   std::string profile_problem; // why there are no counters, or empty
+  PipelineLoad load;           // the search's own part of it
   CounterReading counters;     // of what ran, where they were asked for
 };
 

@@ -12,7 +12,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <map>
+#include <mutex>
 #include <set>
 #include <tuple>
 
@@ -82,8 +84,10 @@ private:
                              std::vector<std::string> options) const;
   Result<CompiledKernel> compile_one(CompileRequest request);
   Result<RunnerKernel> compile_configuration(const KnobValues& configuration);
+  std::vector<Plan> plans_of(std::span<const KnobValues> configurations) const; // that can be bound
   // Queues what is neither compiled nor queued.
   void submit(const std::vector<Plan>& plans);
+  void submit_announced();
   using CompiledCode = std::pair<std::string, CompileOutcome>;
   // A finished compilation by its code; nothing when it was not queued here.
   std::optional<CompiledCode> code_of(Compiler::Finished finished);
@@ -112,6 +116,8 @@ private:
   // Of plans by their code: queued (by ticket and place in the request), and compiled but not yet asked for.
   std::map<std::pair<std::uint64_t, std::size_t>, std::string> queued_;
   std::map<std::string, CompileOutcome> compiled_;
+  std::mutex announced_mutex_;
+  std::vector<Plan> announced_; // and not yet submitted
   PipelineLoad load_;
 };
 
@@ -247,6 +253,7 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   LATHE_CHECK(warm_up());
   queued_.clear();
   compiled_.clear();
+  announced_.clear();
   if (!same_compiler) {
     CompilerOptions compiler_options;
     compiler_options.jobs = options.jobs;
@@ -273,7 +280,7 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   const std::uint64_t raw_ticket = compiler_->submit(std::move(request));
   // Only so many that compilers are left for what everything waits for.
   const std::span<const KnobValues> early = coming.first(std::min(coming.size(), EARLY_CONFIGURATIONS));
-  announce(early);
+  submit(plans_of(early));
   CompiledKernel own_kernels, reference;
   for (int missing = 2; missing > 0;) {
     std::optional<Compiler::Finished> finished = compiler_->next();
@@ -289,7 +296,7 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
     --missing;
     (finished->ticket == own_ticket ? own_kernels : reference) = std::move(finished->outcome.kernel);
   }
-  announce(coming.subspan(early.size()));
+  submit(plans_of(coming.subspan(early.size())));
   Measurement refused;
   if (!fits(reference, raw.launch, refused))
     return Error{"the raw kernel cannot be launched on " + device_.name, refused.reason,
@@ -422,6 +429,7 @@ Result<std::vector<Measurement>> CudaBackend::evaluate(std::span<const KnobValue
   };
   // The compilers work on, also on what was announced, while the device measures what is ready.
   while (!members.empty()) {
+    submit_announced();
     const auto ready = std::find_if(members.begin(), members.end(),
                                     [&](const auto& member) { return compiled_.contains(member.first); });
     std::string code;
@@ -483,13 +491,28 @@ std::optional<CudaBackend::CompiledCode> CudaBackend::next_compiled() {
   return std::nullopt;
 }
 
-void CudaBackend::announce(std::span<const KnobValues> configurations) {
-  if (!workload_ || !compiler_)
-    return;
+std::vector<CudaBackend::Plan> CudaBackend::plans_of(std::span<const KnobValues> configurations) const {
   std::vector<Plan> plans;
   for (const KnobValues& knobs : configurations)
     if (Result<Plan> planned = plan(workload_->spec->kernel, knobs); planned.ok())
       plans.push_back(std::move(*planned));
+  return plans;
+}
+
+void CudaBackend::announce(std::span<const KnobValues> configurations) {
+  if (!workload_ || !compiler_)
+    return;
+  std::vector<Plan> plans = plans_of(configurations);
+  const std::lock_guard lock(announced_mutex_);
+  std::ranges::move(plans, std::back_inserter(announced_));
+}
+
+void CudaBackend::submit_announced() {
+  std::vector<Plan> plans;
+  {
+    const std::lock_guard lock(announced_mutex_);
+    plans.swap(announced_);
+  }
   submit(plans);
 }
 

@@ -78,9 +78,13 @@ struct PipelineLoad {
   double device_busy_s = 0, evaluate_s = 0;           // the runner; and the wall time of evaluate()
   double runner_s = 0; // of device_busy_s what the runner itself took: the rest is what isolation costs
   double prepare_s = 0, compare_s = 0, profile_s = 0; // wall time of these
+  // Of the search: choosing what comes next, of which nothing was measured beside it; and recording results.
+  double choose_s = 0, choose_alone_s = 0, record_s = 0;
+
+  PipelineLoad& operator+=(const PipelineLoad& other);
 };
 
-// One problem on one device. Not thread-safe: one user at a time.
+// One problem on one device. Not thread-safe but for announce(): one user at a time.
 class Backend {
 public:
   virtual ~Backend() = default;
@@ -108,6 +112,7 @@ public:
   virtual Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations,
                                                     double incumbent_us) = 0;
   // These will be evaluated next: compiling them may begin while other work runs. A hint, without results.
+  // The one call that another thread may make while evaluate() runs.
   virtual void announce(std::span<const KnobValues> /*configurations*/) {}
   // Interleaved with the raw kernel, with an A/A band.
   virtual Result<Comparison> compare(const KnobValues& configuration) = 0;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 
 namespace lathe {
@@ -55,7 +56,12 @@ public:
   }
   const Timing& raw_timing() const override { return raw_; }
   double copy_floor_us() const override { return 0; }
+  void announce(std::span<const KnobValues> configurations) override {
+    announced_later += static_cast<int>(configurations.size());
+  }
   Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations, double) override {
+    if (while_evaluating)
+      while_evaluating();
     std::vector<Measurement> measured;
     for (const KnobValues& knobs : configurations) {
       ++evaluated;
@@ -102,6 +108,8 @@ public:
 
   int evaluated = 0, compared = 0;
   std::vector<KnobValues> announced; // to prepare()
+  std::atomic<int> announced_later{0};
+  std::function<void()> while_evaluating;
   std::vector<KnobValues> asked_for; // of evaluate(), in order
   std::int64_t wrong = 0, refused = 0;
   bool counters_denied = false;
