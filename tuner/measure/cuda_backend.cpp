@@ -87,8 +87,10 @@ private:
   std::vector<Plan> plans_of(std::span<const KnobValues> configurations) const; // that can be bound
   // Queues what is neither compiled nor queued.
   void submit(const std::vector<Plan>& plans);
-  void submit_announced();
   using CompiledCode = std::pair<std::string, CompileOutcome>;
+  using Members = std::map<std::string, std::vector<std::size_t>>; // of what is evaluated, by its code
+  // One of these that is compiled already; false: none is.
+  bool ready_of(const Members& members, std::string& code, CompileOutcome& outcome);
   // A finished compilation by its code; nothing when it was not queued here.
   std::optional<CompiledCode> code_of(Compiler::Finished finished);
   // The next of what is queued; nothing when nothing is.
@@ -113,11 +115,10 @@ private:
   std::string kernel_text_; // the template's source
   SetupRequest setup_;
   SetupReply state_;
+  std::mutex code_mutex_; // of the two below: announce() comes from another thread
   // Of plans by their code: queued (by ticket and place in the request), and compiled but not yet asked for.
   std::map<std::pair<std::uint64_t, std::size_t>, std::string> queued_;
   std::map<std::string, CompileOutcome> compiled_;
-  std::mutex announced_mutex_;
-  std::vector<Plan> announced_; // and not yet submitted
   PipelineLoad load_;
 };
 
@@ -253,7 +254,6 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   LATHE_CHECK(warm_up());
   queued_.clear();
   compiled_.clear();
-  announced_.clear();
   if (!same_compiler) {
     CompilerOptions compiler_options;
     compiler_options.jobs = options.jobs;
@@ -391,8 +391,8 @@ Result<std::vector<Measurement>> CudaBackend::evaluate(std::span<const KnobValue
   const Stopwatch watch(load_.evaluate_s);
   std::vector<Measurement> measurements(configurations.size());
   std::vector<Plan> plans;
-  std::map<std::string, std::vector<std::size_t>> members; // of `plans`, by their code
-  std::vector<std::size_t> place;                          // of a plan in `configurations`
+  Members members;
+  std::vector<std::size_t> place; // of a plan in `configurations`
   for (std::size_t i = 0; i < configurations.size(); ++i) {
     Result<Plan> planned = plan(workload_->spec->kernel, configurations[i]);
     if (!planned.ok()) {
@@ -429,25 +429,22 @@ Result<std::vector<Measurement>> CudaBackend::evaluate(std::span<const KnobValue
   };
   // The compilers work on, also on what was announced, while the device measures what is ready.
   while (!members.empty()) {
-    submit_announced();
-    const auto ready = std::find_if(members.begin(), members.end(),
-                                    [&](const auto& member) { return compiled_.contains(member.first); });
     std::string code;
     CompileOutcome outcome;
-    if (ready != members.end()) {
-      code = ready->first;
-      outcome = std::move(compiled_.extract(code).mapped());
-    } else if (auto finished = next_compiled()) {
+    if (!ready_of(members, code, outcome)) {
+      auto finished = next_compiled();
+      if (!finished)
+        return Error{"cannot measure", "the compile workers lost a configuration", ""};
       std::tie(code, outcome) = std::move(*finished);
       if (!members.contains(code)) { // announced
+        const std::lock_guard lock(code_mutex_);
         compiled_[code] = std::move(outcome);
         continue;
       }
-    } else {
-      return Error{"cannot measure", "the compile workers lost a configuration", ""};
     }
     if (Status status = take(code, outcome); !status.ok()) {
       compiler_->cancel();
+      const std::lock_guard lock(code_mutex_);
       queued_.clear();
       return status.error();
     }
@@ -455,7 +452,19 @@ Result<std::vector<Measurement>> CudaBackend::evaluate(std::span<const KnobValue
   return measurements;
 }
 
+bool CudaBackend::ready_of(const Members& members, std::string& code, CompileOutcome& outcome) {
+  const std::lock_guard lock(code_mutex_);
+  const auto ready =
+      std::ranges::find_if(members, [&](const auto& member) { return compiled_.contains(member.first); });
+  if (ready == members.end())
+    return false;
+  code = ready->first;
+  outcome = std::move(compiled_.extract(code).mapped());
+  return true;
+}
+
 void CudaBackend::submit(const std::vector<Plan>& plans) {
+  const std::lock_guard lock(code_mutex_); // also while it is queued: it may be finished at once
   std::set<std::string> known;
   for (const auto& [place, code] : queued_)
     known.insert(code);
@@ -476,6 +485,7 @@ void CudaBackend::submit(const std::vector<Plan>& plans) {
 }
 
 std::optional<CudaBackend::CompiledCode> CudaBackend::code_of(Compiler::Finished finished) {
+  const std::lock_guard lock(code_mutex_);
   const auto found = queued_.find({finished.ticket, finished.instance});
   if (found == queued_.end())
     return std::nullopt;
@@ -500,20 +510,8 @@ std::vector<CudaBackend::Plan> CudaBackend::plans_of(std::span<const KnobValues>
 }
 
 void CudaBackend::announce(std::span<const KnobValues> configurations) {
-  if (!workload_ || !compiler_)
-    return;
-  std::vector<Plan> plans = plans_of(configurations);
-  const std::lock_guard lock(announced_mutex_);
-  std::ranges::move(plans, std::back_inserter(announced_));
-}
-
-void CudaBackend::submit_announced() {
-  std::vector<Plan> plans;
-  {
-    const std::lock_guard lock(announced_mutex_);
-    plans.swap(announced_);
-  }
-  submit(plans);
+  if (workload_ && compiler_)
+    submit(plans_of(configurations));
 }
 
 PipelineLoad CudaBackend::load() const {
