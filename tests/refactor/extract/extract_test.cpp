@@ -96,6 +96,37 @@ template <typename T> __global__ void k(T* out, T x) { out[threadIdx.x] = x << 2
   expect_compiles(text, "k<int>");
 }
 
+TEST(Extract, LeavesOutMembersThatAreNotForTheDevice) {
+  const auto source = parse_text(R"(
+struct Failure { int code; };
+class Image { public: float* data() const; int columns() const; };
+template <class T> class View {
+public:
+  View() = default;
+  explicit View(const Image& image) : data_(image.data()), columns_(image.columns()) { check(image); }
+  View(T* data, int columns) : data_(data), columns_(columns) {}
+  void check(const Image& image) const { Failure failure{image.columns()}; report(failure); }
+  void report(const Failure& failure) const;
+  int scaled(int by) const { return columns_ * by; }
+  constexpr int width() const { return 4; }
+  __device__ T& at(int row, int column) const { return data_[row * columns_ + column]; }
+  __host__ __device__ int area(int rows) const { return scaled(rows); }
+private:
+  T* data_ = nullptr;
+  int columns_ = 0;
+};
+__global__ void k(View<float> out, int rows) {
+  for (int i = threadIdx.x; i < rows; i += blockDim.x) out.at(i, 0) = out.width();
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  for (const char* left_out : {"Image", "Failure", "check", "report"})
+    EXPECT_THAT(text, Not(HasSubstr(left_out)));
+  for (const char* kept : {"View() = default", "scaled", "width", "at(int row"})
+    EXPECT_THAT(text, HasSubstr(kept));
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, LeavesOutWhatAClassHasForTheHost) {
   auto source = parse_text(R"(
 #include <ostream>
