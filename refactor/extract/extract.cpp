@@ -315,6 +315,9 @@ Status Extractor::check_whole(const std::vector<const Decl*>& units) {
 
 std::vector<Scope> Extractor::scopes_of(const Decl* declaration) {
   std::vector<Scope> scopes;
+  // A kernel becomes a template, which cannot have C linkage.
+  const FunctionDecl* function = declaration->getAsFunction();
+  const bool is_kernel = function && function->hasAttr<CUDAGlobalAttr>();
   for (const DeclContext* context = declaration->getLexicalDeclContext();
        context && !context->isTranslationUnit(); context = context->getLexicalParent()) {
     if (const auto* space = dyn_cast<NamespaceDecl>(context)) {
@@ -322,7 +325,7 @@ std::vector<Scope> Extractor::scopes_of(const Decl* declaration) {
       if (!space->isAnonymousNamespace())
         opening += fmt::format(" {}", space->getNameAsString());
       scopes.insert(scopes.begin(), Scope{opening + " {"});
-    } else if (const auto* linkage = dyn_cast<LinkageSpecDecl>(context)) {
+    } else if (const auto* linkage = dyn_cast<LinkageSpecDecl>(context); linkage && !is_kernel) {
       scopes.insert(
           scopes.begin(),
           Scope{linkage->getLanguage() == LinkageSpecLanguageIDs::C ? "extern \"C\" {" : "extern \"C++\" {"});

@@ -390,6 +390,24 @@ KERNEL(root, sqrtf)
   expect_compiles(text, "root_kernel");
 }
 
+// As programs in other languages load kernels by their names; what the kernel calls stays as it is.
+TEST(Extract, AKernelIsTakenOutOfABlockOfCLinkage) {
+  auto source = parse_text(R"(
+extern "C" {
+__device__ float twice(float x) { return 2 * x; }
+__global__ void k(float* x, int n) {
+  if (threadIdx.x < n) x[threadIdx.x] = twice(x[threadIdx.x]);
+}
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  const std::size_t block = text.find("extern \"C\" {"), kernel = text.find("__global__");
+  ASSERT_LT(block, kernel) << text;
+  EXPECT_LT(text.find("}\n}", block), kernel) << text;
+  EXPECT_EQ(text.find("extern", kernel), std::string::npos);
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, MembersThatOnlySayThatThereAreNoneStayBehind) {
   auto source = parse_text(R"(
 #include <string>
