@@ -390,6 +390,23 @@ KERNEL(root, sqrtf)
   expect_compiles(text, "root_kernel");
 }
 
+TEST(Extract, WhatAMacroDeclaresEndsWhereItsCallDoes) {
+  auto source = parse_text(R"(
+template <class T> struct Limits;
+#define LIMITS(type, most) template <> struct Limits<type> { static constexpr type value = most; }
+#define WHOLE_LIMITS(type, most) LIMITS(type, most);
+LIMITS(float, 2.f);
+LIMITS(int, 3)
+;
+WHOLE_LIMITS(short, 4)
+template <class T> __global__ void k(T* x) { x[threadIdx.x] = Limits<T>::value; }
+template __global__ void k<float>(float*);
+)");
+  const std::string text = extract(source.get(), "k");
+  expect_compiles(text, "k<float>");
+  expect_compiles(text, "k<short>");
+}
+
 // As programs in other languages load kernels by their names; what the kernel calls stays as it is.
 TEST(Extract, AKernelIsTakenOutOfABlockOfCLinkage) {
   auto source = parse_text(R"(
