@@ -73,6 +73,23 @@ template <class T> void launch(T* x, Shape shape, int n) {
   EXPECT_EQ(value_of(sites[0].block[0], {{"n", 4096}}), 1024);
 }
 
+TEST(LaunchSizes, AQuotientRoundedDown) {
+  const auto sites = launches(R"(
+#include <cmath>
+__global__ void k(float* x, int n) {}
+void launch(float* x, int n, float share) {
+  const int threads = 128;
+  k<<<dim3(floor(n / threads), floor((float)n / 64), 1), threads>>>(x, n);
+  k<<<floor(n / 2.5), threads>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 300}}), 2);
+  EXPECT_EQ(value_of(sites[0].grid[1], {{"n", 300}}), 4);
+  EXPECT_THAT(sites[1].unreadable, ElementsAre(HasSubstr("grid")));
+}
+
 // By their default, or by their name.
 TEST(LaunchSizes, IntegersOfALaunchersOwnType) {
   const auto sites = launches(R"(
