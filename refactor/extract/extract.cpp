@@ -63,6 +63,7 @@ public:
 private:
   void index();
   void index(const DeclContext* context);
+  void index_macro(const Decl* declaration);
   void need(const Decl* user, const NamedDecl* used);
   void follow(const Decl* unit);
   Status check_whole(const std::vector<const Decl*>& units);
@@ -86,7 +87,9 @@ private:
   std::vector<const Decl*> waiting_;
   std::vector<const Decl*> roots_;
   std::map<const Decl*, std::vector<const Decl*>>
-      companions_; // canonical unit -> specialisations, members, redeclarations
+      companions_; // canonical unit -> specialisations, members, redeclarations, and what the same macro
+                   // declares
+  std::map<SourceLocation, std::vector<const Decl*>> declared_by_macros_; // by the macro's call
   std::vector<const UsingDirectiveDecl*> directives_;
   std::vector<Piece> pieces_;
   std::set<std::string> headers_, stand_ins_, macros_, namespaces_, extra_lines_;
@@ -112,6 +115,7 @@ void Extractor::index(const DeclContext* context) {
     }
     if (declaration->isImplicit() || !is_written_by_user(declaration))
       continue;
+    index_macro(declaration);
     const auto belongs_to = [&](const Decl* owner) {
       const Decl* unit = owner ? unit_of(owner) : nullptr;
       if (unit)
@@ -141,6 +145,23 @@ void Extractor::index(const DeclContext* context) {
       companions_[declaration->getCanonicalDecl()].push_back(declaration);
     }
   }
+}
+
+// The text of a macro's call is kept whole, with all that it declares: what one of these needs, the others
+// bring along. But for kernels and host code, which are looked at on their own.
+void Extractor::index_macro(const Decl* declaration) {
+  if (!declaration->getBeginLoc().isMacroID())
+    return;
+  const FunctionDecl* function = declaration->getAsFunction();
+  if (function && (!function->hasAttr<CUDADeviceAttr>() || function->hasAttr<CUDAGlobalAttr>()))
+    return;
+  std::vector<const Decl*>& others =
+      declared_by_macros_[sources_.getExpansionLoc(declaration->getBeginLoc())];
+  for (const Decl* other : others) {
+    companions_[other->getCanonicalDecl()].push_back(declaration);
+    companions_[declaration->getCanonicalDecl()].push_back(other);
+  }
+  others.push_back(declaration);
 }
 
 void Extractor::index() {

@@ -390,6 +390,23 @@ KERNEL(root, sqrtf)
   expect_compiles(text, "root_kernel");
 }
 
+// The call is kept whole: so is what the operator needs that the kernel does not use.
+TEST(Extract, WhatAMacroDeclaresBesideIsFollowed) {
+  auto source = parse_text(R"(
+namespace pairs {
+__device__ float2 narrowed(double2 x) { return make_float2(x.x, x.y); }
+#define OPERATORS(op)                                                                                        \
+  __device__ double2 operator op(float2 a, float2 b) { return make_double2(a.x op b.x, a.y op b.y); }        \
+  __device__ float2& operator op##=(float2& a, float2 b) { return a = pairs::narrowed(a op b); }
+OPERATORS(+)
+__global__ void k(float2* x, double2* y) { y[threadIdx.x] = x[threadIdx.x] + x[0]; }
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("float2 narrowed"));
+  expect_compiles(text, "pairs::k");
+}
+
 TEST(Extract, WhatAMacroDeclaresEndsWhereItsCallDoes) {
   auto source = parse_text(R"(
 template <class T> struct Limits;
