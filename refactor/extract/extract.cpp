@@ -183,6 +183,9 @@ void Extractor::need(const Decl* user, const NamedDecl* used) {
     if (!isa<CXXMethodDecl>(used))
       return;
   const Decl* unit = unit_of(used);
+  // typedef int int32_t; says again what a header of the system has said.
+  if (const auto* alias = dyn_cast_or_null<TypedefNameDecl>(unit))
+    unit = alias->getCanonicalDecl();
   if (!unit || unit->getLocation().isInvalid())
     return;
   if (!is_written_by_user(unit)) {

@@ -390,6 +390,21 @@ KERNEL(root, sqrtf)
   expect_compiles(text, "root_kernel");
 }
 
+TEST(Extract, TypesThatTheSystemHasNamedBeforeAreTheSystems) {
+  auto source = parse_text(R"(
+#include <stdint.h>
+extern "C" {
+typedef int int32_t;
+typedef int32_t counted;
+}
+__global__ void k(counted* x, int32_t n) { if (threadIdx.x < n) x[threadIdx.x] = n; }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("typedef int int32_t")));
+  EXPECT_THAT(text, Not(HasSubstr("__int32_t")));
+  expect_compiles(text, "k");
+}
+
 // The call is kept whole: so is what the operator needs that the kernel does not use.
 TEST(Extract, WhatAMacroDeclaresBesideIsFollowed) {
   auto source = parse_text(R"(
