@@ -43,6 +43,8 @@ template <typename T> struct traits {
   static_assert(sizeof(int64_t) == 8 && sizeof(std::size_t) == 8 && std::is_unsigned_v<std::size_t>);
   static_assert(std::is_same_v<std::make_unsigned_t<int>, unsigned> && std::is_pointer_v<T*> && !std::is_enum_v<int>);
   static_assert(std::numeric_limits<float>::round_style == std::round_to_nearest);
+  static_assert(sizeof(std::byte) == 1 && std::to_integer<int>((std::byte{6} | std::byte{1}) << 1) == 14);
+  static_assert((~std::byte{0xf0} & std::byte{0xff}) == std::byte{0x0f} && (std::byte{8} >> 3 ^ std::byte{1}) == std::byte{0});
   static_assert(std::numeric_limits<int>::round_style == std::round_toward_zero && std::denorm_present == 1);
   static_assert(std::is_fundamental_v<const float> && std::is_fundamental<void>::value);
   static_assert(std::is_fundamental_v<decltype(nullptr)> && !std::is_fundamental_v<T*>);
