@@ -2,6 +2,7 @@
 
 #include "refactor/extract/declaration_graph.h"
 #include "refactor/extract/host_members.h"
+#include "refactor/extract/inclusions.h"
 #include "refactor/extract/newer_spellings.h"
 #include "refactor/extract/reached.h"
 #include "refactor/extract/source_text.h"
@@ -386,19 +387,20 @@ void Extractor::make_pieces(const std::vector<const Decl*>& units) {
         pieces_[i].span.end = std::max(pieces_[i].span.end, pieces_[j].span.end);
         pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(j));
       }
-  std::vector<TextSpan> left_out;
+  std::vector<Replacement> replaced = inclusions_within(source_, units);
   for (const Decl* unit : units)
     for (const TextSpan& span : host_members(source_, unit)) // some units lie in others
-      if (std::none_of(left_out.begin(), left_out.end(),
-                       [&](const TextSpan& other) { return other.overlaps(span); }))
-        left_out.push_back(span);
-  std::sort(left_out.begin(), left_out.end(),
-            [](const TextSpan& a, const TextSpan& b) { return a.begin > b.begin; }); // from the back
+      if (std::none_of(replaced.begin(), replaced.end(),
+                       [&](const Replacement& other) { return other.span.overlaps(span); }))
+        replaced.push_back({span, ""});
+  std::sort(replaced.begin(), replaced.end(), [](const Replacement& a, const Replacement& b) {
+    return a.span.begin > b.span.begin; // from the back
+  });
   for (Piece& piece : pieces_) {
     piece.text = text_of(source_, piece.span);
-    for (const TextSpan& span : left_out)
+    for (const auto& [span, text] : replaced)
       if (span.file == piece.span.file && span.begin >= piece.span.begin && span.end <= piece.span.end)
-        piece.text.erase(span.begin - piece.span.begin, span.end - span.begin);
+        piece.text.replace(span.begin - piece.span.begin, span.end - span.begin, text);
   }
 }
 

@@ -405,6 +405,31 @@ __global__ void k(counted* x, int32_t n) { if (threadIdx.x < n) x[threadIdx.x] =
   expect_compiles(text, "k");
 }
 
+TEST(Extract, FilesThatKeptTextIncludesAreNotIncludedAgain) {
+  ParseOptions options;
+  options.overlay["/lathe/types.h"] = "struct Pair { float a, b; };\n";
+  options.overlay["/lathe/steps.inc"] = "sum += pair.a;\nsum += pair.b;\n";
+  options.overlay["/lathe/k.cu"] = R"(
+#ifndef GUARD
+#define GUARD
+#include "types.h"
+__device__ float total(Pair pair) {
+  float sum = 0;
+#include "steps.inc"
+  return sum;
+}
+#endif
+__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = total({x[0], x[1]}); }
+)";
+  const auto source = ParsedSource::parse("/lathe/k.cu", options);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  const std::string text = extract(source->get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("#include \"")));
+  EXPECT_THAT(text, HasSubstr("struct Pair"));
+  EXPECT_THAT(text, HasSubstr("sum += pair.b;"));
+  expect_compiles(text, "k");
+}
+
 // The call is kept whole: so is what the operator needs that the kernel does not use.
 TEST(Extract, WhatAMacroDeclaresBesideIsFollowed) {
   auto source = parse_text(R"(
