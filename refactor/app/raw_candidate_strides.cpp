@@ -17,8 +17,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The words of x_batch_stride, xBatchStride and x_batchstride: x, batch; nothing where none of them is a
-// stride.
+// The words of x_batch_stride, xBatchStride and x_batchstride: x, batch; of x_pitch and x_step: x; nothing
+// where none of them is a stride.
 std::optional<Words> words_beside_stride(const std::string& name) {
   Words words{""};
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -30,9 +30,12 @@ std::optional<Words> words_beside_stride(const std::string& name) {
     if (name[i] != '_')
       words.back() += static_cast<char>(std::tolower(letter));
   }
-  bool says_stride = false;
+  // Images have the step of their rows.
+  bool says_stride = words.size() > 1 && words.back() == "step";
+  if (says_stride)
+    words.pop_back();
   for (std::string& word : words)
-    for (const char* stride : {"strides", "stride"})
+    for (const char* stride : {"strides", "stride", "pitch"})
       if (const auto at = word.find(stride); at != std::string::npos) {
         word.erase(at, std::string(stride).size());
         says_stride = true;
@@ -48,8 +51,8 @@ bool all_in(const Words& words, const std::set<std::string>& known) {
 }
 
 // Words of strides that are none of tensors: of loops, and of windows that move over an image.
-const std::set<std::string> OF_LOOPS_AND_WINDOWS{"loop", "grid", "thread",   "threads", "warp",
-                                                 "conv", "pool", "dilation", "window",  "step"};
+const std::set<std::string> OF_LOOPS_AND_WINDOWS{"loop", "grid",     "thread", "threads", "warp", "conv",
+                                                 "pool", "dilation", "window", "step",    "time"};
 // Axes along which a window moves; a tensor has them too, beside others.
 const std::set<std::string> OF_IMAGES{"h", "w", "d", "x", "y", "z", "t", "height", "width", "depth"};
 // Axes that tensors have and images have not.
@@ -62,6 +65,15 @@ bool is_factor(const std::string& text, const std::string& name) {
   const std::regex multiplied(fmt::format(R"(\*\s*{0}\b|\b{0}\s*\*)", name));
   const std::regex stepped(fmt::format(R"([-+]=\s*{0}\b|\b{0}\s*([/*]|>>|<<)=)", name));
   return std::regex_search(text, multiplied) && !std::regex_search(text, stepped);
+}
+
+// Pitched memory has its rows a number of bytes apart, where the kernel steps through it byte by byte.
+bool is_in_bytes(const std::string& text, const std::string& name) {
+  static const std::regex named("pitch|[a-z_]step$|Step$", std::regex::icase);
+  static const std::regex to_bytes(
+      R"([(<]\s*(const\s+)?(unsigned\s+)?(char|uchar|u?int8_t|std::byte|byte)\s*(const\s*)?\*)");
+  return std::regex_search(name, named) && name.find("stride") == std::string::npos &&
+         std::regex_search(text, to_bytes);
 }
 
 bool is_in(const Expression& expression, const std::string& name) {
@@ -238,7 +250,9 @@ private:
           steps.push_back((growth.runs[run][buffer].elements + *length - 1) / *length);
       if (steps.size() != growth.runs.size())
         continue;
-      const std::string text = product(guess_extent(growth.sizes, steps, growth.geometry).count, inner);
+      std::string text = product(guess_extent(growth.sizes, steps, growth.geometry).count, inner);
+      if (inner == "1" && is_in_bytes(raw_.text, stride))
+        text = product(text, bytes_of(raw_.arguments[buffer].dtype));
       const auto whole = Expression::parse(text);
       // The kernel is not told the device's limits.
       if (!whole.ok() || text.find("device.") != std::string::npos)
@@ -250,6 +264,11 @@ private:
       }
     }
     return most;
+  }
+
+  static std::string bytes_of(const std::string& dtype) {
+    const int bytes = dtype_size(dtype);
+    return bytes == 0 ? "sizeof_" + dtype : std::to_string(bytes);
   }
 
   // The outermost of the buffer's strides that are known.

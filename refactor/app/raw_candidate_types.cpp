@@ -1,4 +1,5 @@
 #include "refactor/app/raw_candidate_builder.h"
+#include "refactor/frontend/index_types.h"
 #include "refactor/frontend/standard.h"
 #include "refactor/rewrite/template_argument.h"
 #include "tuner/base/text.h"
@@ -186,6 +187,15 @@ Status RawCandidateBuilder::check_template_arguments() const {
   return Done{};
 }
 
+namespace {
+
+std::string dtype_of_index(const TemplateParameter& parameter) {
+  const std::string dtype = dtype_of_type(parameter.default_argument);
+  return dtype.empty() ? index_dtypes.front() : dtype;
+}
+
+} // namespace
+
 void RawCandidateBuilder::name_types() {
   for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
     const TemplateParameter& parameter = kernel_.template_parameters[i];
@@ -204,6 +214,8 @@ void RawCandidateBuilder::name_types() {
         data_types_.push_back(parameter.name);
         if (std::vector<std::string> integers = integers_in_use(i); !integers.empty())
           integers_in_use_[parameter.name] = std::move(integers);
+        else if (site_.instances.empty() && is_index_type(parameter.name, parameter.default_argument))
+          integers_in_use_[parameter.name] = {dtype_of_index(parameter)};
         if (plain && argument != parameter.name) {
           names_[argument] = parameter.name;
           names_["sizeof_" + argument] = "sizeof_" + parameter.name;

@@ -3,6 +3,7 @@
 #include "refactor/knobs/thread_number.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <regex>
@@ -11,6 +12,9 @@ namespace lathe::refactor {
 namespace {
 
 constexpr std::int64_t USUAL_BLOCK = 256;
+
+// Rows of a warp's threads, so that neighbours along x stay neighbours in memory.
+constexpr std::int64_t USUAL_ROW = 32;
 
 bool is_of_grid(const std::string& sentence) {
   return sentence.starts_with("grid");
@@ -54,6 +58,23 @@ std::string without_parentheses(const std::string& text) {
   return is_one_name ? text.substr(1, text.size() - 2) : text;
 }
 
+// In two or three axes a block of rows, of as many threads as the launch bounds allow.
+std::array<std::string, 3> usual_block(const IndependentThreads& threads) {
+  const std::int64_t size = std::min(USUAL_BLOCK, threads.largest_block.value_or(USUAL_BLOCK));
+  if (threads.counts[1] == "1")
+    return {std::to_string(size), "1", "1"};
+  const std::int64_t row = std::min(USUAL_ROW, size);
+  return {std::to_string(row), std::to_string(size / row), "1"};
+}
+
+std::string product(const std::array<std::string, 3>& sides) {
+  std::string text = sides[0];
+  for (std::size_t axis = 1; axis < sides.size(); ++axis)
+    if (sides[axis] != "1" || (axis == 1 && sides[2] != "1"))
+      text += " x " + sides[axis];
+  return text;
+}
+
 } // namespace
 
 void assume_launch(const ExtractedKernel& extracted, const ParseOptions& options, KernelInfo& kernel,
@@ -76,19 +97,24 @@ void assume_launch(const ExtractedKernel& extracted, const ParseOptions& options
   const auto threads = independent_threads(**source, *described);
   if (!threads)
     return;
+  const auto is_one_thread = [&](std::size_t axis) { return threads->counts[axis] == "1"; };
   const bool has_block = !kernel.launches.empty() && std::ranges::none_of(site->unreadable, is_of_block) &&
-                         site->block[1] == "1" && site->block[2] == "1";
+                         (!is_one_thread(1) || site->block[1] == "1") &&
+                         (!is_one_thread(2) || site->block[2] == "1");
   if (!has_block)
-    site->block = {std::to_string(std::min(USUAL_BLOCK, threads->largest_block.value_or(USUAL_BLOCK))), "1",
-                   "1"};
-  const std::string count = in_launchers_terms(without_parentheses(threads->count), *site);
-  site->grid = {fmt::format("ceil_div({}, {})", without_parentheses(count), site->block[0]), "1", "1"};
+    site->block = usual_block(*threads);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::string count = in_launchers_terms(without_parentheses(threads->counts[axis]), *site);
+    site->grid[axis] = is_one_thread(axis)
+                           ? "1"
+                           : fmt::format("ceil_div({}, {})", without_parentheses(count), site->block[axis]);
+  }
   notes.push_back(fmt::format(
       "{}: {} blocks of {} threads, as its threads take one element each or as many as there are (say "
       "otherwise with --grid and --block)",
       kernel.launches.empty() ? "nothing in sight launches " + kernel.name
                               : "not all of its launch in " + site->location + " can be read",
-      site->grid[0], site->block[0]));
+      product(site->grid), product(site->block)));
   site->unreadable.clear();
   kernel.launches = {std::move(*site)};
 }

@@ -2,6 +2,7 @@
 
 #include "refactor/extract/declaration_graph.h"
 #include "refactor/extract/host_members.h"
+#include "refactor/extract/inclusions.h"
 #include "refactor/extract/newer_spellings.h"
 #include "refactor/extract/reached.h"
 #include "refactor/extract/source_text.h"
@@ -63,6 +64,7 @@ public:
 private:
   void index();
   void index(const DeclContext* context);
+  void index_macro(const Decl* declaration);
   void need(const Decl* user, const NamedDecl* used);
   void follow(const Decl* unit);
   Status check_whole(const std::vector<const Decl*>& units);
@@ -86,7 +88,9 @@ private:
   std::vector<const Decl*> waiting_;
   std::vector<const Decl*> roots_;
   std::map<const Decl*, std::vector<const Decl*>>
-      companions_; // canonical unit -> specialisations, members, redeclarations
+      companions_; // canonical unit -> specialisations, members, redeclarations, and what the same macro
+                   // declares
+  std::map<SourceLocation, std::vector<const Decl*>> declared_by_macros_; // by the macro's call
   std::vector<const UsingDirectiveDecl*> directives_;
   std::vector<Piece> pieces_;
   std::set<std::string> headers_, stand_ins_, macros_, namespaces_, extra_lines_;
@@ -112,6 +116,7 @@ void Extractor::index(const DeclContext* context) {
     }
     if (declaration->isImplicit() || !is_written_by_user(declaration))
       continue;
+    index_macro(declaration);
     const auto belongs_to = [&](const Decl* owner) {
       const Decl* unit = owner ? unit_of(owner) : nullptr;
       if (unit)
@@ -143,6 +148,23 @@ void Extractor::index(const DeclContext* context) {
   }
 }
 
+// The text of a macro's call is kept whole, with all that it declares: what one of these needs, the others
+// bring along. But for kernels and host code, which are looked at on their own.
+void Extractor::index_macro(const Decl* declaration) {
+  if (!declaration->getBeginLoc().isMacroID())
+    return;
+  const FunctionDecl* function = declaration->getAsFunction();
+  if (function && (!function->hasAttr<CUDADeviceAttr>() || function->hasAttr<CUDAGlobalAttr>()))
+    return;
+  std::vector<const Decl*>& others =
+      declared_by_macros_[sources_.getExpansionLoc(declaration->getBeginLoc())];
+  for (const Decl* other : others) {
+    companions_[other->getCanonicalDecl()].push_back(declaration);
+    companions_[declaration->getCanonicalDecl()].push_back(other);
+  }
+  others.push_back(declaration);
+}
+
 void Extractor::index() {
   index(context_.getTranslationUnitDecl());
 }
@@ -162,6 +184,9 @@ void Extractor::need(const Decl* user, const NamedDecl* used) {
     if (!isa<CXXMethodDecl>(used))
       return;
   const Decl* unit = unit_of(used);
+  // typedef int int32_t; says again what a header of the system has said.
+  if (const auto* alias = dyn_cast_or_null<TypedefNameDecl>(unit))
+    unit = alias->getCanonicalDecl();
   if (!unit || unit->getLocation().isInvalid())
     return;
   if (!is_written_by_user(unit)) {
@@ -315,6 +340,9 @@ Status Extractor::check_whole(const std::vector<const Decl*>& units) {
 
 std::vector<Scope> Extractor::scopes_of(const Decl* declaration) {
   std::vector<Scope> scopes;
+  // A kernel becomes a template, which cannot have C linkage.
+  const FunctionDecl* function = declaration->getAsFunction();
+  const bool is_kernel = function && function->hasAttr<CUDAGlobalAttr>();
   for (const DeclContext* context = declaration->getLexicalDeclContext();
        context && !context->isTranslationUnit(); context = context->getLexicalParent()) {
     if (const auto* space = dyn_cast<NamespaceDecl>(context)) {
@@ -322,7 +350,7 @@ std::vector<Scope> Extractor::scopes_of(const Decl* declaration) {
       if (!space->isAnonymousNamespace())
         opening += fmt::format(" {}", space->getNameAsString());
       scopes.insert(scopes.begin(), Scope{opening + " {"});
-    } else if (const auto* linkage = dyn_cast<LinkageSpecDecl>(context)) {
+    } else if (const auto* linkage = dyn_cast<LinkageSpecDecl>(context); linkage && !is_kernel) {
       scopes.insert(
           scopes.begin(),
           Scope{linkage->getLanguage() == LinkageSpecLanguageIDs::C ? "extern \"C\" {" : "extern \"C++\" {"});
@@ -359,19 +387,20 @@ void Extractor::make_pieces(const std::vector<const Decl*>& units) {
         pieces_[i].span.end = std::max(pieces_[i].span.end, pieces_[j].span.end);
         pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(j));
       }
-  std::vector<TextSpan> left_out;
+  std::vector<Replacement> replaced = inclusions_within(source_, units);
   for (const Decl* unit : units)
     for (const TextSpan& span : host_members(source_, unit)) // some units lie in others
-      if (std::none_of(left_out.begin(), left_out.end(),
-                       [&](const TextSpan& other) { return other.overlaps(span); }))
-        left_out.push_back(span);
-  std::sort(left_out.begin(), left_out.end(),
-            [](const TextSpan& a, const TextSpan& b) { return a.begin > b.begin; }); // from the back
+      if (std::none_of(replaced.begin(), replaced.end(),
+                       [&](const Replacement& other) { return other.span.overlaps(span); }))
+        replaced.push_back({span, ""});
+  std::sort(replaced.begin(), replaced.end(), [](const Replacement& a, const Replacement& b) {
+    return a.span.begin > b.span.begin; // from the back
+  });
   for (Piece& piece : pieces_) {
     piece.text = text_of(source_, piece.span);
-    for (const TextSpan& span : left_out)
+    for (const auto& [span, text] : replaced)
       if (span.file == piece.span.file && span.begin >= piece.span.begin && span.end <= piece.span.end)
-        piece.text.erase(span.begin - piece.span.begin, span.end - span.begin);
+        piece.text.replace(span.begin - piece.span.begin, span.end - span.begin, text);
   }
 }
 

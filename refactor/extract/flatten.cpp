@@ -77,6 +77,7 @@ private:
   const SourceManager& sources_;
   PrintingPolicy policy_;
   Making making_ = Making::by_list;
+  std::vector<const CXXRecordDecl*> open_; // that are being taken apart, the outermost first
 };
 
 std::optional<std::pair<std::size_t, std::size_t>> Flattener::range(SourceRange written) const {
@@ -128,8 +129,14 @@ Result<std::string> Flattener::take_apart(QualType type, const std::string& name
     const CXXRecordDecl* record = record_of(plain, inner, policy_, as_written);
     if (!record)
       continue;
+    // A template that derives from, or holds, another instance of itself ends in a specialisation, which its
+    // own text does not tell.
+    if (std::ranges::find(open_, record) != open_.end())
+      return Error{"", "'" + path + "' is made of instances of its own class template", ""};
     const std::size_t before = found.size();
+    open_.push_back(record);
     auto parts = take_record_apart(*record, name, path, inner, found);
+    open_.pop_back();
     if (parts.ok() || !as_written)
       return parts;
     found.resize(before);

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 
 namespace lathe::refactor {
 
@@ -67,6 +69,55 @@ private:
   bool stop() { return !(found = true); }
 };
 
+// What the class's members for the device call.
+class CalledOnDevice : public RecursiveASTVisitor<CalledOnDevice> {
+public:
+  bool VisitMemberExpr(MemberExpr* access) { return add(access->getMemberDecl()->getNameAsString()); }
+  bool VisitOverloadExpr(OverloadExpr* overloads) { return add(overloads->getName().getAsString()); }
+  bool VisitCXXDependentScopeMemberExpr(CXXDependentScopeMemberExpr* access) {
+    return add(access->getMember().getAsString());
+  }
+  bool VisitDeclRefExpr(DeclRefExpr* reference) { return add(reference->getNameInfo().getAsString()); }
+  bool VisitCXXConstructExpr(CXXConstructExpr* made) { return add(name_of(made->getConstructor())); }
+  bool VisitCXXUnresolvedConstructExpr(CXXUnresolvedConstructExpr* made) {
+    const auto* record = made->getTypeAsWritten()->getAsCXXRecordDecl();
+    return !record || add(record->getNameAsString());
+  }
+  bool calls(const FunctionDecl* function) const { return names_.contains(name_of(function)); }
+
+private:
+  // Constructors go by their class's name, without its arguments.
+  static std::string name_of(const FunctionDecl* function) {
+    const auto* constructor = dyn_cast<CXXConstructorDecl>(function);
+    return constructor ? constructor->getParent()->getNameAsString() : function->getNameAsString();
+  }
+  bool add(std::string name) {
+    names_.insert(std::move(name));
+    return true;
+  }
+  std::set<std::string> names_;
+};
+
+// Whether a class says of its members which of them are for the device, and not of this one: nothing that
+// runs there can call it. nvcc takes constexpr functions and what it generates itself for both.
+bool is_left_to_the_host(const FunctionDecl* function) {
+  const auto* record = dyn_cast<CXXRecordDecl>(function->getLexicalDeclContext());
+  if (!record || function->hasAttr<CUDADeviceAttr>() || function->isConstexpr() || function->isDefaulted() ||
+      function->isDeleted() || isa<CXXDestructorDecl>(function))
+    return false;
+  CalledOnDevice called;
+  bool says = false;
+  for (const Decl* member : record->decls()) {
+    const FunctionDecl* other = function_of(member);
+    if (!other || !other->hasAttr<CUDADeviceAttr>() || other->isImplicit() || other->isConstexpr())
+      continue;
+    says = true;
+    if (other->isThisDeclarationADefinition() && other->getBody())
+      called.TraverseStmt(other->getBody());
+  }
+  return says && !called.calls(function);
+}
+
 class HostMembers : public RecursiveASTVisitor<HostMembers> {
 public:
   explicit HostMembers(ParsedSourceImpl& source) : source_(source) {}
@@ -109,7 +160,8 @@ bool is_for_the_host(const Decl* declaration) {
   HostBody body;
   if (isa<CXXMethodDecl>(function) && function->isThisDeclarationADefinition() && function->getBody())
     body.TraverseStmt(function->getBody());
-  return body.found || (!function->hasAttr<CUDADeviceAttr>() && has_host_signature(function));
+  return body.found || (!function->hasAttr<CUDADeviceAttr>() && has_host_signature(function)) ||
+         is_left_to_the_host(function);
 }
 
 std::vector<TextSpan> host_members(ParsedSourceImpl& source, const Decl* declaration) {

@@ -72,6 +72,16 @@ unsigned behind_semicolon(llvm::StringRef text, unsigned from, const LangOptions
   return from;
 }
 
+// The offset behind a semicolon that is the next token.
+unsigned behind_next_semicolon(llvm::StringRef text, unsigned from, const LangOptions& language,
+                               SourceLocation start) {
+  Lexer lexer(start, language, text.begin(), text.begin() + from, text.end());
+  Token token;
+  return !lexer.LexFromRawLexer(token) && token.is(tok::semi)
+             ? static_cast<unsigned>(lexer.getBufferLocation() - text.begin())
+             : from;
+}
+
 } // namespace
 
 std::optional<TextSpan> span_of(ParsedSourceImpl& source, const Decl* declaration) {
@@ -89,9 +99,10 @@ std::optional<TextSpan> span_of(ParsedSourceImpl& source, const Decl* declaratio
   span.end = sources.getFileOffset(Lexer::getLocForEndOfToken(last, 0, sources, context.getLangOpts()));
   if (ends_with_semicolon(declaration)) {
     const bool from_macro = declaration->getBeginLoc().isMacroID() && declaration->getEndLoc().isMacroID();
-    if (!from_macro)
-      span.end = behind_semicolon(text, span.end, context.getLangOpts(), start,
-                                  isa<FunctionDecl, FunctionTemplateDecl>(declaration));
+    // A macro may bring its own.
+    span.end = from_macro ? behind_next_semicolon(text, span.end, context.getLangOpts(), start)
+                          : behind_semicolon(text, span.end, context.getLangOpts(), start,
+                                             isa<FunctionDecl, FunctionTemplateDecl>(declaration));
   }
   for (bool changed = true; changed;) {
     changed = false;

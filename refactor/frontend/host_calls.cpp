@@ -266,6 +266,21 @@ HostValue HostReader::call_named(const CallExpr* called) {
     }
     return HostValue::unknown("");
   }
+  if ((function == "floor" || function == "floorf") && written.size() == 1) {
+    // Of two integers, which are no less than zero where they are sizes; cast to real numbers or not.
+    if (const auto* quotient = dyn_cast<BinaryOperator>(plain(written[0]));
+        quotient && quotient->getOpcode() == BO_Div) {
+      HostValue left = evaluate(quotient->getLHS()), right = evaluate(quotient->getRHS());
+      const auto is_whole = [](const HostValue& value) {
+        return value.is_number() && value.text.find('.') == std::string::npos;
+      };
+      if (is_whole(left) && is_whole(right)) {
+        left.kind = right.kind = HostValue::Kind::integer;
+        return combine(BO_Div, left, right);
+      }
+    }
+    return HostValue::unknown("");
+  }
   if (function.starts_with("cudaDeviceGetAttribute") && arguments.size() >= 2 &&
       arguments[0].kind == HostValue::Kind::address && arguments[1].text.starts_with("device.")) {
     frame_.variables[arguments[0].variable] = HostValue::integer(arguments[1].text);

@@ -1,5 +1,6 @@
 #include "refactor/frontend/host_reader.h"
 #include "refactor/frontend/host_syntax.h"
+#include "refactor/frontend/index_types.h"
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/DeclTemplate.h>
@@ -29,6 +30,23 @@ std::string identifier_of(const std::string& text) {
   while (!name.empty() && name.back() == '_')
     name.pop_back();
   return name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) ? "n_" + name : name;
+}
+
+// Whether the variable is of a type parameter of its function's that stands for integers.
+bool is_of_index_type(const VarDecl* variable) {
+  const auto* type = variable->getType().getNonReferenceType()->getAs<TemplateTypeParmType>();
+  const auto* function = dyn_cast<FunctionDecl>(variable->getDeclContext());
+  const FunctionTemplateDecl* described = function ? function->getDescribedFunctionTemplate() : nullptr;
+  const TemplateParameterList* parameters = described ? described->getTemplateParameters() : nullptr;
+  if (!type || !parameters || type->getDepth() != parameters->getDepth() ||
+      type->getIndex() >= parameters->size())
+    return false;
+  const auto* declared = dyn_cast<TemplateTypeParmDecl>(parameters->getParam(type->getIndex()));
+  return declared &&
+         is_index_type(declared->getNameAsString(),
+                       declared->hasDefaultArgument()
+                           ? declared->getDefaultArgument().getArgument().getAsType().getAsString()
+                           : "");
 }
 
 } // namespace
@@ -298,7 +316,7 @@ HostValue HostReader::variable(const VarDecl* declaration) {
     return *size;
   const QualType type = declaration->getType();
   if (isa<ParmVarDecl>(declaration) || declaration->isLocalVarDecl()) {
-    if (type.getNonReferenceType()->isIntegralOrEnumerationType())
+    if (type.getNonReferenceType()->isIntegralOrEnumerationType() || is_of_index_type(declaration))
       return HostValue::integer(unique_name(declaration->getNameAsString(), owner_of(declaration)));
     if (type->isRealFloatingType()) {
       HostValue value =

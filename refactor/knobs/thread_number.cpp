@@ -9,6 +9,7 @@
 #include <clang/AST/ExprCXX.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace lathe::refactor {
@@ -31,16 +32,40 @@ const FunctionDecl* written_callee(const CallExpr* call) {
   return callee ? callee->getCanonicalDecl() : nullptr;
 }
 
+constexpr std::array<const char*, 3> AXES{"x", "y", "z"};
+
+Polynomial builtin(const char* name, const char* axis) {
+  return Polynomial::atom(std::string(name) + "." + axis);
+}
+
+Polynomial number_along(const char* axis) {
+  return builtin("blockIdx", axis) * builtin("blockDim", axis) + builtin("threadIdx", axis);
+}
+
+// Of a grid of two axes whose blocks are counted row by row, as grids were that could not be wider than
+// 65535.
+Polynomial number_in_rows_of_blocks() {
+  return (builtin("blockIdx", "y") * builtin("gridDim", "x") + builtin("blockIdx", "x")) *
+             builtin("blockDim", "x") +
+         builtin("threadIdx", "x");
+}
+
 class Reader {
 public:
   Reader(const KernelView& view, const KernelInfo& kernel) : view_(view), kernel_(kernel) {}
 
-  std::optional<std::string> count();
+  std::optional<std::array<std::string, 3>> counts();
 
 private:
-  bool uses_one_axis() const;
-  bool is_thread_number(const Expr* expression) const;
-  void hold_against(const Expr* number, const Expr* bound, bool is_inclusive, const Stmt* at);
+  using Numbers = std::array<std::optional<Polynomial>, 3>;
+
+  // What tells the kernel's threads apart along each axis; nothing where its index values mean something
+  // else.
+  std::optional<Numbers> numbers() const;
+  bool is_only_in_rows_of_blocks(const Expr* index) const;
+  std::optional<std::size_t> axis_of(const Expr* expression, const Numbers& numbers) const;
+  void hold_against(std::optional<std::size_t> axis, const Expr* bound, bool is_inclusive, const Stmt* at);
+  std::optional<std::string> largest_bound(std::size_t axis) const;
   // What the kernel passes for the parameter of the function that the statement stands in.
   std::optional<std::string> parameter(const std::string& name, const Stmt* at) const;
   bool is_integer_parameter(const std::string& name) const {
@@ -51,29 +76,56 @@ private:
 
   const KernelView& view_;
   const KernelInfo& kernel_;
-  std::set<std::string> bounds_;
+  std::array<std::map<std::string, Polynomial>, 3> bounds_; // by their texts
   bool is_open_ = false; // a bound that no expression over the parameters is
 };
 
-bool Reader::uses_one_axis() const {
-  static const std::set<std::string> wanted{"threadIdx.x", "blockIdx.x", "blockDim.x", "gridDim.x"};
-  bool is_one = true;
-  view_.visit([&](const Stmt* statement) {
-    if (const auto* expression = dyn_cast<Expr>(statement))
-      if (const std::string name = KernelView::builtin_name(expression); !name.empty())
-        is_one &= wanted.contains(name);
-  });
-  return is_one;
+// The index of a block's row counts nothing but blocks: it stands within the number of a thread.
+bool Reader::is_only_in_rows_of_blocks(const Expr* index) const {
+  static const Polynomial number = number_in_rows_of_blocks();
+  for (const Stmt* above = index; above; above = view_.parent(above))
+    if (const auto* expression = dyn_cast<Expr>(above); expression && view_.evaluate(expression) == number)
+      return true;
+  return false;
 }
 
-bool Reader::is_thread_number(const Expr* expression) const {
-  static const Polynomial number =
-      Polynomial::atom("blockIdx.x") * Polynomial::atom("blockDim.x") + Polynomial::atom("threadIdx.x");
+std::optional<Reader::Numbers> Reader::numbers() const {
+  std::set<std::string> used;
+  bool is_in_rows = true;
+  view_.visit([&](const Stmt* statement) {
+    const auto* expression = dyn_cast<Expr>(statement);
+    const std::string name = expression ? KernelView::builtin_name(expression) : "";
+    if (name.empty())
+      return;
+    used.insert(name);
+    if (name == "blockIdx.y")
+      is_in_rows &= is_only_in_rows_of_blocks(expression);
+  });
+  Numbers numbers;
+  static const std::set<std::string> of_rows{"threadIdx.x", "blockIdx.x", "blockDim.x",
+                                             "gridDim.x",   "blockIdx.y", "gridDim.y"};
+  if (std::ranges::includes(of_rows, used)) {
+    if (!is_in_rows)
+      return std::nullopt;
+    numbers[0] = used.contains("blockIdx.y") ? number_in_rows_of_blocks() : number_along("x");
+    return numbers;
+  }
+  for (std::size_t axis = 0; axis < AXES.size(); ++axis)
+    if (used.contains(std::string("threadIdx.") + AXES[axis]) ||
+        used.contains(std::string("blockIdx.") + AXES[axis]))
+      numbers[axis] = number_along(AXES[axis]);
+  return numbers;
+}
+
+std::optional<std::size_t> Reader::axis_of(const Expr* expression, const Numbers& numbers) const {
   const auto* reference = dyn_cast<DeclRefExpr>(expression->IgnoreParenCasts());
   const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
   // A grid-stride loop begins with it and changes it.
   const bool is_local = variable && variable->isLocalVarDecl() && variable->getInit();
-  return view_.evaluate(is_local ? variable->getInit() : expression) == number;
+  const Polynomial value = view_.evaluate(is_local ? variable->getInit() : expression);
+  const auto found = std::ranges::find(numbers, std::optional(value));
+  return found == numbers.end() ? std::nullopt
+                                : std::optional(static_cast<std::size_t>(found - numbers.begin()));
 }
 
 std::optional<std::string> Reader::parameter(const std::string& name, const Stmt* at) const {
@@ -101,8 +153,9 @@ std::optional<std::string> Reader::parameter(const std::string& name, const Stmt
   return is_known ? std::optional(*passed.begin()) : std::nullopt;
 }
 
-void Reader::hold_against(const Expr* number, const Expr* bound, bool is_inclusive, const Stmt* at) {
-  if (!is_thread_number(number))
+void Reader::hold_against(std::optional<std::size_t> axis, const Expr* bound, bool is_inclusive,
+                          const Stmt* at) {
+  if (!axis)
     return;
   LaunchFacts facts;
   facts.grid = facts.block = {"", "", ""};
@@ -113,12 +166,29 @@ void Reader::hold_against(const Expr* number, const Expr* bound, bool is_inclusi
   if (const auto constant = view_.evaluate(bound).as_constant(); constant)
     return;
   is_open_ |= !text;
-  if (text)
-    bounds_.insert(is_inclusive ? *text + " + 1" : *text);
+  if (!text)
+    return;
+  // A helper's parameters have names of their own.
+  const Polynomial value =
+      view_.enclosing_function(at) == view_.kernel() ? view_.evaluate(bound) : Polynomial::atom(*text);
+  bounds_[*axis].emplace(is_inclusive ? *text + " + 1" : *text,
+                         is_inclusive ? value + Polynomial::constant(1) : value);
 }
 
-std::optional<std::string> Reader::count() {
-  if (!uses_one_axis())
+// The only bound, or the one that all others lie a number below (i < n and i < n - 1, of a stencil).
+std::optional<std::string> Reader::largest_bound(std::size_t axis) const {
+  for (const auto& [text, value] : bounds_[axis])
+    if (std::ranges::all_of(bounds_[axis], [&, &largest = value](const auto& other) {
+          const auto below = (largest - other.second).as_constant();
+          return below && *below >= 0;
+        }))
+      return text;
+  return std::nullopt;
+}
+
+std::optional<std::array<std::string, 3>> Reader::counts() {
+  const auto known = numbers();
+  if (!known)
     return std::nullopt;
   view_.visit([&](const Stmt* statement) {
     const auto comparison = binary_parts(statement);
@@ -126,15 +196,24 @@ std::optional<std::string> Reader::count() {
       return;
     const auto& [left, right, operation] = *comparison;
     if (operation == BO_LT || operation == BO_GE) // i < n, i >= n
-      hold_against(left, right, false, statement);
+      hold_against(axis_of(left, *known), right, false, statement);
     if (operation == BO_LE || operation == BO_GT)
-      hold_against(left, right, true, statement);
+      hold_against(axis_of(left, *known), right, true, statement);
     if (operation == BO_GT || operation == BO_LE) // n > i, n <= i
-      hold_against(right, left, false, statement);
+      hold_against(axis_of(right, *known), left, false, statement);
     if (operation == BO_GE || operation == BO_LT)
-      hold_against(right, left, true, statement);
+      hold_against(axis_of(right, *known), left, true, statement);
   });
-  return !is_open_ && bounds_.size() == 1 ? std::optional(*bounds_.begin()) : std::nullopt;
+  std::array<std::string, 3> counts{"1", "1", "1"};
+  for (std::size_t axis = 0; axis < AXES.size(); ++axis) {
+    if (!(*known)[axis])
+      continue;
+    const auto bound = is_open_ ? std::nullopt : largest_bound(axis);
+    if (!bound)
+      return std::nullopt;
+    counts[axis] = *bound;
+  }
+  return counts;
 }
 
 std::optional<std::int64_t> threads_at_most(const KernelView& view) {
@@ -157,14 +236,14 @@ std::optional<IndependentThreads> independent_threads(ParsedSource& source, cons
                name.find("partition") != std::string::npos;
       }))
     return std::nullopt;
-  auto count = Reader(view, kernel).count();
-  if (!count)
+  auto counts = Reader(view, kernel).counts();
+  if (!counts)
     return std::nullopt;
   const auto* bounds = view.kernel()->getAttr<CUDALaunchBoundsAttr>();
   const auto largest = threads_at_most(view);
   if (bounds && !largest) // the block is what a template argument says
     return std::nullopt;
-  return IndependentThreads{std::move(*count), largest};
+  return IndependentThreads{std::move(*counts), largest};
 }
 
 } // namespace lathe::refactor

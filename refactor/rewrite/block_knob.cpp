@@ -69,6 +69,8 @@ std::optional<std::string> follow_block(const BlockKnob& block, const ThreadMode
   const auto axis = static_cast<std::size_t>(block.axis);
   const auto constant = constant_of(block.raw);
   launch.block[axis] = make_expression(block.text);
+  std::string not_followed; // the first axis of the grid that should
+  bool is_followed = false;
   for (std::size_t i = 0; i < 3; ++i) {
     int count = 0;
     const auto rewrite = [&](const Expression& divisor, const std::string& to) {
@@ -94,10 +96,19 @@ std::optional<std::string> follow_block(const BlockKnob& block, const ThreadMode
       if (grid.ok())
         launch.grid[i] = std::move(grid).value();
     }
-    if (needed && count == 0)
-      return "the index spans blocks, but the grid " + candidate.launch.grid[i].text() +
-             " does not divide by the block size, so that it cannot follow the knob";
+    is_followed |= needed && count > 0;
+    if (!needed || count > 0)
+      continue;
+    if (not_followed.empty())
+      not_followed = "the index spans blocks, but the grid " + candidate.launch.grid[i].text() +
+                     " does not divide by the block size, so that it cannot follow the knob";
+    if (constant_of(candidate.launch.grid[i]) != 1)
+      return not_followed;
   }
+  // The index may count blocks of an axis that has one (blockIdx.y * gridDim.x + blockIdx.x), if others
+  // follow.
+  if (!is_followed && !not_followed.empty())
+    return not_followed;
   int in_shared = 0;
   if (!constant) {
     auto shared = replace_subtree(launch.shared_bytes, block.raw, block.text, in_shared);

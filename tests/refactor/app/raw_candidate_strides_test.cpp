@@ -74,6 +74,8 @@ TEST(TensorStrides, AreToldByTheirNames) {
               ElementsAre("params_x_batch_stride", "params_x_c_stride", "qRowStride"));
   EXPECT_THAT(strides_of({"tokens", "input_stride", "x_stride_0", "kv_head_stride"}),
               ElementsAre("input_stride", "x_stride_0", "kv_head_stride"));
+  EXPECT_THAT(strides_of({"columns", "input_pitch", "dstPitch", "mask_step", "time_step", "step", "steps"}),
+              ElementsAre("input_pitch", "dstPitch", "mask_step"));
 }
 
 TEST(TensorStrides, ThoseOfLoopsAndWindowsAreOthers) {
@@ -127,6 +129,27 @@ __global__ void k(const float* x, float* y, int s, int h, int d, int stride_s, i
   EXPECT_EQ(values["o_stride_s"], "h * d");
   EXPECT_THAT(raw.dimensions, ElementsAre("s", "h", "d"));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("tensors are taken to be contiguous: stride_s = h * d, ")));
+}
+
+TEST(TensorStrides, RowsOfPitchedMemoryAreBytesApart) {
+  Candidate raw = candidate(R"(
+__global__ void k(const float* in, float* out, int rows, int columns, int in_pitch, int out_step) {
+  for (int i = threadIdx.x; i < columns; i += blockDim.x) {
+    const float* row = (const float*)((const char*)in + blockIdx.x * in_pitch);
+    *reinterpret_cast<float*>(reinterpret_cast<char*>(out + i) + blockIdx.x * out_step) = row[i];
+  }
+}
+)",
+                            {"rows"}, {"in", "out"}, {"rows", "columns", "in_pitch", "out_step"});
+  auto values = contiguous(raw, {{"rows", 4}, {"columns", 64}});
+  EXPECT_EQ(values["in_pitch"], "columns * 4");
+  EXPECT_EQ(values["out_step"], "columns * 4");
+  // In elements, where nothing is counted in bytes.
+  Candidate plain = candidate(
+      "__global__ void k(float* out, int rows, int columns, int pitch) {\n"
+      "  for (int i = threadIdx.x; i < columns; i += blockDim.x) out[blockIdx.x * pitch + i] = 1;\n}\n",
+      {"rows"}, {"out"}, {"rows", "columns", "pitch"});
+  EXPECT_EQ(contiguous(plain, {{"rows", 4}, {"columns", 64}})["pitch"], "columns");
 }
 
 TEST(TensorStrides, TensorsOfOneKernelDiffer) {

@@ -332,6 +332,23 @@ template <class T, class Id> void launch(T* out, const T* in, const Id* first, i
   EXPECT_THAT(mixed[1].dtypes, ElementsAre("bf16", "f16", "f32"));
 }
 
+// So does what is named as an index where nothing instantiates the kernel.
+TEST(RawCandidate, TypesThatAreNamedAsIndicesAreIntegers) {
+  const auto raw = raw_of(R"(
+template <class T, class IdxType, class Id> __global__ void k(T* out, const T* in, const IdxType* first, Id n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) out[i] = in[long(first[i])];
+}
+template <class T, class IdxType> void launch(T* out, const T* in, const IdxType* first, long n) {
+  k<T, IdxType><<<(n + 255) / 256, 256>>>(out, in, first, n);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  ASSERT_EQ(raw->candidate.types.size(), 3u);
+  EXPECT_THAT(raw->candidate.types[0].dtypes, ElementsAre("bf16", "f16", "f32"));
+  EXPECT_THAT(raw->candidate.types[1].dtypes, ElementsAre("i32"));
+}
+
 TEST(RawCandidate, FunctionsAndSwitchesOfALauncherAreThoseOfAnInstance) {
   const auto raw = raw_of(R"(
 #include <cstdint>

@@ -43,6 +43,31 @@ TEST(UsualLaunch, OfAKernelThatAnotherLanguageLaunches) {
   EXPECT_THAT(found.notes, ElementsAre(HasSubstr("--grid and --block")));
 }
 
+TEST(UsualLaunch, OfAnImage) {
+  const std::string image = R"(
+__global__ void k(float* x, int width, int height) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
+  if (column < width && row < height) x[row * width + column] *= 2;
+}
+)";
+  const Assumed found = assumed(image);
+  ASSERT_EQ(found.launches.size(), 1u);
+  EXPECT_THAT(found.launches[0].grid, ElementsAre("ceil_div(width, 32)", "ceil_div(height, 8)", "1"));
+  EXPECT_THAT(found.launches[0].block, ElementsAre("32", "8", "1"));
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("32 x 8 threads")));
+  // The launch's own block stays.
+  const Assumed launched = assumed(image + R"(
+struct Image { float blocks() const; };
+void launch(const Image& image, float* x, int columns, int rows) {
+  const int blocks = image.blocks() * 3.f;
+  k<<<dim3(blocks * 1.5f, 2), dim3(16, 16)>>>(x, columns, rows);
+}
+)");
+  ASSERT_EQ(launched.launches.size(), 1u);
+  EXPECT_THAT(launched.launches[0].grid, ElementsAre("ceil_div(columns, 16)", "ceil_div(rows, 16)", "1"));
+  EXPECT_THAT(launched.launches[0].block, ElementsAre("16", "16", "1"));
+}
+
 // What the launch says is kept: the block, and what is passed.
 TEST(UsualLaunch, OfALaunchWhoseGridIsAskedOfTheProgram) {
   const Assumed found = assumed(std::string(KERNEL) + R"(

@@ -96,6 +96,37 @@ template <typename T> __global__ void k(T* out, T x) { out[threadIdx.x] = x << 2
   expect_compiles(text, "k<int>");
 }
 
+TEST(Extract, LeavesOutMembersThatAreNotForTheDevice) {
+  const auto source = parse_text(R"(
+struct Failure { int code; };
+class Image { public: float* data() const; int columns() const; };
+template <class T> class View {
+public:
+  View() = default;
+  explicit View(const Image& image) : data_(image.data()), columns_(image.columns()) { check(image); }
+  View(T* data, int columns) : data_(data), columns_(columns) {}
+  void check(const Image& image) const { Failure failure{image.columns()}; report(failure); }
+  void report(const Failure& failure) const;
+  int scaled(int by) const { return columns_ * by; }
+  constexpr int width() const { return 4; }
+  __device__ T& at(int row, int column) const { return data_[row * columns_ + column]; }
+  __host__ __device__ int area(int rows) const { return scaled(rows); }
+private:
+  T* data_ = nullptr;
+  int columns_ = 0;
+};
+__global__ void k(View<float> out, int rows) {
+  for (int i = threadIdx.x; i < rows; i += blockDim.x) out.at(i, 0) = out.width();
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  for (const char* left_out : {"Image", "Failure", "check", "report"})
+    EXPECT_THAT(text, Not(HasSubstr(left_out)));
+  for (const char* kept : {"View() = default", "scaled", "width", "at(int row"})
+    EXPECT_THAT(text, HasSubstr(kept));
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, LeavesOutWhatAClassHasForTheHost) {
   auto source = parse_text(R"(
 #include <ostream>
@@ -357,6 +388,98 @@ KERNEL(root, sqrtf)
   EXPECT_THAT(text, HasSubstr("KERNEL(root, sqrtf)"));
   EXPECT_THAT(text, Not(HasSubstr("KERNEL(sine")));
   expect_compiles(text, "root_kernel");
+}
+
+TEST(Extract, TypesThatTheSystemHasNamedBeforeAreTheSystems) {
+  auto source = parse_text(R"(
+#include <stdint.h>
+extern "C" {
+typedef int int32_t;
+typedef int32_t counted;
+}
+__global__ void k(counted* x, int32_t n) { if (threadIdx.x < n) x[threadIdx.x] = n; }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("typedef int int32_t")));
+  EXPECT_THAT(text, Not(HasSubstr("__int32_t")));
+  expect_compiles(text, "k");
+}
+
+TEST(Extract, FilesThatKeptTextIncludesAreNotIncludedAgain) {
+  ParseOptions options;
+  options.overlay["/lathe/types.h"] = "struct Pair { float a, b; };\n";
+  options.overlay["/lathe/steps.inc"] = "sum += pair.a;\nsum += pair.b;\n";
+  options.overlay["/lathe/k.cu"] = R"(
+#ifndef GUARD
+#define GUARD
+#include "types.h"
+__device__ float total(Pair pair) {
+  float sum = 0;
+#include "steps.inc"
+  return sum;
+}
+#endif
+__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = total({x[0], x[1]}); }
+)";
+  const auto source = ParsedSource::parse("/lathe/k.cu", options);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  const std::string text = extract(source->get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("#include \"")));
+  EXPECT_THAT(text, HasSubstr("struct Pair"));
+  EXPECT_THAT(text, HasSubstr("sum += pair.b;"));
+  expect_compiles(text, "k");
+}
+
+// The call is kept whole: so is what the operator needs that the kernel does not use.
+TEST(Extract, WhatAMacroDeclaresBesideIsFollowed) {
+  auto source = parse_text(R"(
+namespace pairs {
+__device__ float2 narrowed(double2 x) { return make_float2(x.x, x.y); }
+#define OPERATORS(op)                                                                                        \
+  __device__ double2 operator op(float2 a, float2 b) { return make_double2(a.x op b.x, a.y op b.y); }        \
+  __device__ float2& operator op##=(float2& a, float2 b) { return a = pairs::narrowed(a op b); }
+OPERATORS(+)
+__global__ void k(float2* x, double2* y) { y[threadIdx.x] = x[threadIdx.x] + x[0]; }
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("float2 narrowed"));
+  expect_compiles(text, "pairs::k");
+}
+
+TEST(Extract, WhatAMacroDeclaresEndsWhereItsCallDoes) {
+  auto source = parse_text(R"(
+template <class T> struct Limits;
+#define LIMITS(type, most) template <> struct Limits<type> { static constexpr type value = most; }
+#define WHOLE_LIMITS(type, most) LIMITS(type, most);
+LIMITS(float, 2.f);
+LIMITS(int, 3)
+;
+WHOLE_LIMITS(short, 4)
+template <class T> __global__ void k(T* x) { x[threadIdx.x] = Limits<T>::value; }
+template __global__ void k<float>(float*);
+)");
+  const std::string text = extract(source.get(), "k");
+  expect_compiles(text, "k<float>");
+  expect_compiles(text, "k<short>");
+}
+
+// As programs in other languages load kernels by their names; what the kernel calls stays as it is.
+TEST(Extract, AKernelIsTakenOutOfABlockOfCLinkage) {
+  auto source = parse_text(R"(
+extern "C" {
+__device__ float twice(float x) { return 2 * x; }
+__global__ void k(float* x, int n) {
+  if (threadIdx.x < n) x[threadIdx.x] = twice(x[threadIdx.x]);
+}
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  const std::size_t block = text.find("extern \"C\" {"), kernel = text.find("__global__");
+  ASSERT_LT(block, kernel) << text;
+  EXPECT_LT(text.find("}\n}", block), kernel) << text;
+  EXPECT_EQ(text.find("extern", kernel), std::string::npos);
+  expect_compiles(text, "k");
 }
 
 TEST(Extract, MembersThatOnlySayThatThereAreNoneStayBehind) {

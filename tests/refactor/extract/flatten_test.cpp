@@ -206,6 +206,27 @@ template __global__ void k(View<float>, const View<const float>, int);
   expect_compiles(*flat, "k<double>");
 }
 
+// The text of the template says nothing of where its bases end.
+TEST(Flatten, TemplatesThatDeriveFromThemselvesAreMadeOfTheirBytes) {
+  const std::string text = R"(
+template <class T, int N> struct View;
+template <class T, int N> struct View<const T, N> { const T* data; int steps[N]; };
+template <class T, int N> struct View : View<const T, N> {
+  __device__ T* at(int i) const { return const_cast<T*>(this->data) + i * this->steps[0]; }
+};
+template <class T> __global__ void k(View<T, 2> out, int n) {
+  if (threadIdx.x < n) *out.at(threadIdx.x) = T(1);
+}
+)";
+  const auto flat = flatten(text + "template __global__ void k(View<float, 2>, int);\n");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel), ElementsAre("out_data", "out_steps_0", "out_steps_1", "n"));
+  expect_compiles(*flat, "k<float>");
+  const auto open = flatten(text);
+  ASSERT_FALSE(open.ok());
+  EXPECT_THAT(open.error().sentence(), HasSubstr("instances of its own class template"));
+}
+
 // Nothing says which types the kernel is used with; constructors that take other things do not stand in the
 // way.
 TEST(Flatten, PublicMembersOfClassesWithConstructorsAreSet) {

@@ -73,6 +73,39 @@ template <class T> void launch(T* x, Shape shape, int n) {
   EXPECT_EQ(value_of(sites[0].block[0], {{"n", 4096}}), 1024);
 }
 
+TEST(LaunchSizes, AQuotientRoundedDown) {
+  const auto sites = launches(R"(
+#include <cmath>
+__global__ void k(float* x, int n) {}
+void launch(float* x, int n, float share) {
+  const int threads = 128;
+  k<<<dim3(floor(n / threads), floor((float)n / 64), 1), threads>>>(x, n);
+  k<<<floor(n / 2.5), threads>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 300}}), 2);
+  EXPECT_EQ(value_of(sites[0].grid[1], {{"n", 300}}), 4);
+  EXPECT_THAT(sites[1].unreadable, ElementsAre(HasSubstr("grid")));
+}
+
+// By their default, or by their name.
+TEST(LaunchSizes, IntegersOfALaunchersOwnType) {
+  const auto sites = launches(R"(
+template <class T> __global__ void k(T* x, int rows, int columns) {}
+template <class T, class Number = int, class idx_t, class Scale>
+void launch(T* x, Number rows, idx_t columns, Scale scale) {
+  const dim3 block(32, 8);
+  k<T><<<dim3((columns + (idx_t)block.x - 1) / block.x, ceildiv(rows, (Number)block.y)), block, scale>>>(x, rows, columns);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, ElementsAre(HasSubstr("shared memory")));
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"columns", 33}}), 2);
+  EXPECT_EQ(value_of(sites[0].grid[1], {{"rows", 17}}), 3);
+}
+
 TEST(LaunchSizes, HostCodeMayCallCudasMinAndMax) {
   const auto sites = launches(R"(
 template <class T> __global__ void k(T* x, int n) {

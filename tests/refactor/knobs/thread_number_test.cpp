@@ -6,7 +6,7 @@
 namespace lathe::refactor {
 namespace {
 
-// "n", "n in blocks of 128 at most"; "" where the block's size means more to the kernel k.
+// "n", "n x m", "n in blocks of 128 at most"; "" where the block's size means more to the kernel k.
 std::string threads_of(const std::string& text) {
   ParseOptions options;
   options.overlay["/lathe/k.cu"] = text;
@@ -21,9 +21,13 @@ std::string threads_of(const std::string& text) {
   const auto threads = independent_threads(**source, *kernel);
   if (!threads)
     return "";
-  return threads->count + (threads->largest_block
-                               ? " in blocks of " + std::to_string(*threads->largest_block) + " at most"
-                               : "");
+  std::string counts = threads->counts[0];
+  for (const std::size_t axis : {1, 2})
+    if (threads->counts[axis] != "1")
+      counts += " x " + threads->counts[axis];
+  return counts + (threads->largest_block
+                       ? " in blocks of " + std::to_string(*threads->largest_block) + " at most"
+                       : "");
 }
 
 TEST(IndependentThreads, AGuardAndAProduct) {
@@ -72,6 +76,42 @@ TEST(IndependentThreads, AnInclusiveBound) {
                        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
                        "  if (last >= i) x[i] = 1;\n}"),
             "(last) + 1");
+}
+
+TEST(IndependentThreads, AThreadForEachElementOfAVolume) {
+  EXPECT_EQ(threads_of(R"(
+__global__ void k(float* x, int nx, int ny, int nz) {
+  int ix = blockIdx.x * blockDim.x + threadIdx.x, iy = blockIdx.y * blockDim.y + threadIdx.y;
+  int iz = threadIdx.z + blockIdx.z * blockDim.z;
+  if (ix >= nx || iy >= ny || iz >= nz) return;
+  if (ix > 0 && ix < nx - 1) x[(iz * ny + iy) * nx + ix] = 1;
+})"),
+            "(nx) x (ny) x (nz)");
+  // Nothing bounds the rows: there are as many as there are blocks.
+  EXPECT_EQ(threads_of(R"(
+__global__ void k(float* x, int columns) {
+  int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
+  if (column < columns) x[row * columns + column] = 1;
+})"),
+            "");
+}
+
+TEST(IndependentThreads, AGridWhoseBlocksAreCountedRowByRow) {
+  const std::string number = "int i = (blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x;\n";
+  EXPECT_EQ(threads_of("__global__ void k(float* x, int n) {\n" + number + "  if (i < n) x[i] = 1;\n}"),
+            "(n)");
+  // The row of blocks is also a row of the data.
+  EXPECT_EQ(
+      threads_of("__global__ void k(float* x, int n) {\n" + number + "  if (i < n) x[i] = blockIdx.y;\n}"),
+      "");
+}
+
+TEST(IndependentThreads, TheLargestOfBoundsThatDifferByANumber) {
+  EXPECT_EQ(threads_of("__global__ void k(float* x, int n) {\n"
+                       "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                       "  if (i < n - 1) x[i] = 1;\n"
+                       "  if (i < n) x[i] += 2;\n}"),
+            "(n)");
 }
 
 TEST(IndependentThreads, NoneWhereThreadsShareOrBlocksAreRows) {

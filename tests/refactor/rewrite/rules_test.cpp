@@ -127,6 +127,20 @@ INSTANTIATE_TEST_SUITE_P(
             "", "does not read blockDim"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
+constexpr const char* ROWS_OF_BLOCKS = "  int i = (blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + "
+                                       "threadIdx.x;\n  if (i < n) out[i] = in[i];";
+
+INSTANTIATE_TEST_SUITE_P(
+    GridsOfTwoAxes, Table,
+    ::testing::Values(Row{"OneRowOfBlocks", "expose-block-size",
+                          plain(kernel(ROWS_OF_BLOCKS), {"256"}, {"(n + 255) / 256", "1"}), "BLOCK", ""},
+                      Row{"RowsOfBlocks", "expose-block-size",
+                          plain(kernel(ROWS_OF_BLOCKS), {"256"}, {"(n + 255) / 256", "d"}), "",
+                          "does not divide"},
+                      Row{"OneBlock", "expose-block-size", plain(kernel(ROWS_OF_BLOCKS), {"256"}, {"1", "1"}),
+                          "", "does not divide"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
 INSTANTIATE_TEST_SUITE_P(
     Constants, Table,
     ::testing::Values(

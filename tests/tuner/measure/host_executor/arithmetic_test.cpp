@@ -65,6 +65,21 @@ TEST(Intrinsics, Integers) {
   EXPECT_EQ(out, (std::vector<int>{31, 8, 4, 1 << 8, 0x77553311, 1, 15, -1}));
 }
 
+TEST(Math, NormsAndInverses) {
+  const auto out = evaluate(
+      "out[0] = norm3df(in[0], in[1], in[2]); out[1] = rnorm3df(in[0], in[1], in[2]);"
+      "out[2] = norm(2, (const double[]){3, 4}); out[3] = rnorm4df(in[2], in[2], in[2], in[2]);"
+      "out[4] = erff(erfinvf(in[3])); out[5] = erfcf(erfcinvf(in[4])); out[6] = normcdff(normcdfinvf(in[5]));"
+      "out[7] = erfcxf(in[6]); out[8] = erfcxf(1.0f); out[9] = cyl_bessel_i0f(1.0f);"
+      "out[10] = cyl_bessel_i1f(-1.0f); out[11] = erfinv(1.0);",
+      {1.0f, 2.0f, 2.0f, 1e-7f, 1e-20f, 0.975f, 100.0f}, 12);
+  const std::vector<float> expected{3.0f,        1 / 3.0f,    5.0f,         0.25f,
+                                    1e-7f,       1e-20f,      0.975f,       0.00564161378f,
+                                    0.42758358f, 1.26606588f, -0.56515910f, HUGE_VALF};
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_FLOAT_EQ(out[i], expected[i]) << i;
+}
+
 TEST(Math, FunctionsOfTheLibrary) {
   const auto out =
       evaluate("out[0] = rsqrtf(in[0]); out[1] = __expf(in[1]); out[2] = fmaxf(in[2], in[0]);"

@@ -164,6 +164,31 @@ __global__ void k(int* out, const int* in, int n) {
     EXPECT_EQ(out[static_cast<std::size_t>(4 + i)], i % 32);
 }
 
+TEST(Libraries, CubReducesSegmentsOfAWarp) {
+  const auto out = run<int>(R"(
+#include <cub/cub.cuh>
+#include <cuda/functional>
+__global__ void k(int* out, const int* in, int n) {
+  using Reduce = cub::WarpReduce<int>;
+  using Half = cub::WarpReduce<int, 16>;
+  __shared__ Reduce::TempStorage storage[2];
+  __shared__ Half::TempStorage halves[2];
+  const int lane = threadIdx.x;
+  const bool is_head = lane == 0 || lane == 5 || lane == 20;
+  const int heads = Reduce(storage[0]).HeadSegmentedSum(in[lane], is_head);
+  const int tails = Reduce(storage[1]).TailSegmentedSum(in[lane], lane == 4 ? 1 : 0);
+  const int most = Half(halves[lane / 16]).HeadSegmentedReduce(in[lane], lane % 16 == 8, cuda::maximum<>());
+  if (is_head) out[lane] = heads;
+  if (lane == 0 || lane == 5) out[32 + lane] = tails;
+  if (lane % 8 == 0) out[64 + lane] = most;
+})",
+                            shape(1, 32), 96, counted(32));
+  const auto at = [&](std::size_t i) { return out[i]; };
+  EXPECT_EQ((std::vector<int>{at(0), at(5), at(20)}), (std::vector<int>{15, 195, 318}));
+  EXPECT_EQ((std::vector<int>{at(32), at(37)}), (std::vector<int>{15, 513}));
+  EXPECT_EQ((std::vector<int>{at(64), at(72), at(80), at(88)}), (std::vector<int>{8, 16, 24, 32}));
+}
+
 // Storage that is used again without a barrier is a race here as on a device: two schedules tell it.
 TEST(Libraries, StorageReusedWithoutABarrierIsARace) {
   const std::string source = R"(

@@ -39,6 +39,8 @@
 
 #include "lathe_math.h"
 
+#include "lathe_special_math.h"
+
 #include "lathe_device.h"
 
 #include "lathe_ptx.h"

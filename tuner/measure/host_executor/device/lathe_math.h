@@ -303,12 +303,6 @@ LATHE_DEVICE float rhypotf(float x, float y) {
 LATHE_DEVICE double rhypot(double x, double y) {
   return 1.0 / std::hypot(x, y);
 }
-LATHE_DEVICE float norm3df(float x, float y, float z) {
-  return static_cast<float>(std::sqrt(double(x) * x + double(y) * y + double(z) * z));
-}
-LATHE_DEVICE float norm4df(float x, float y, float z, float w) {
-  return static_cast<float>(std::sqrt(double(x) * x + double(y) * y + double(z) * z + double(w) * w));
-}
 LATHE_DEVICE float sinpif(float x) {
   return static_cast<float>(std::sin(M_PI * std::fmod(static_cast<double>(x), 2.0)));
 }
