@@ -18,8 +18,9 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   take_instance();
   name_types();
   take_widest_instance();
-  LATHE_CHECK(check_template_arguments());
-  LATHE_CHECK(close_open_names());
+  check_template_arguments();
+  close_open_names();
+  LATHE_CHECK(answer_questions());
   name_sizes();
   LATHE_CHECK(geometry());
   LATHE_CHECK(choose_dtypes());
