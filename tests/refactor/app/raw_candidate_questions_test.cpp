@@ -42,6 +42,27 @@ TEST(RawCandidateQuestions, OfAKernelThatNothingLaunchesAllNumbersAreAskedFor) {
   EXPECT_THAT(asked.error().sentence(), HasSubstr("--template-argument A=128 --template-argument B=128"));
 }
 
+// An instance that only newer devices have does not run on this one.
+TEST(RawCandidateQuestions, LaunchesForOtherDevicesArePassedOver) {
+  const auto raw = raw_of(R"(
+template <bool wide> __global__ void k(float* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] = wide ? 2 : 1;
+}
+void run(float* x, int n) {
+  int major = 0;
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+  if (major >= 10 && n > 128)
+    k<true><<<(n + 511) / 512, 512>>>(x, n);
+  else
+    k<false><<<(n + 127) / 128, 128>>>(x, n);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<false>");
+  EXPECT_EQ(raw->candidate.launch.block[0].text(), "128");
+}
+
 TEST(RawCandidateQuestions, ATypeThatTheLaunchLeavesOutIsTheInstances) {
   const auto raw = raw_of(R"(
 #include <cuda_bf16.h>
