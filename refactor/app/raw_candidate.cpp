@@ -1,6 +1,7 @@
 #include "refactor/app/raw_candidate.h"
 
 #include "refactor/app/raw_candidate_builder.h"
+#include "refactor/frontend/value_range.h"
 #include "tuner/device/device.h"
 
 #include <algorithm>
@@ -10,6 +11,37 @@
 #include <set>
 
 namespace lathe::refactor {
+namespace {
+
+// The text with the device's limits of the names in `limits` as numbers.
+std::string with_limits(const std::string& text, const std::map<std::string, std::string>& limits) {
+  static const std::regex asked(R"(device\.\w+)");
+  std::string fixed;
+  std::size_t end = 0;
+  for (std::sregex_iterator at(text.begin(), text.end(), asked), none; at != none; ++at) {
+    const auto found = limits.find(at->str());
+    if (found == limits.end())
+      continue;
+    fixed += text.substr(end, static_cast<std::size_t>(at->position()) - end) + found->second;
+    end = static_cast<std::size_t>(at->position() + at->length());
+  }
+  return fixed + text.substr(end);
+}
+
+// Whether a launch is for devices of other compute capabilities alone.
+bool is_for_others(const LaunchSite& site, const std::string& architecture) {
+  const auto device = known_device(architecture);
+  if (!device.ok())
+    return false;
+  const std::map<std::string, std::string> capability{
+      {"device.compute_major", std::to_string(device->compute_major)},
+      {"device.compute_minor", std::to_string(device->compute_minor)}};
+  return std::ranges::any_of(site.conditions, [&](const std::string& condition) {
+    return decided_for_all_sizes(with_limits(condition, capability)) == false;
+  });
+}
+
+} // namespace
 
 Result<RawCandidate> RawCandidateBuilder::build() {
   LATHE_CHECK(choose_site());
@@ -18,8 +50,9 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   take_instance();
   name_types();
   take_widest_instance();
-  LATHE_CHECK(check_template_arguments());
-  LATHE_CHECK(close_open_names());
+  check_template_arguments();
+  close_open_names();
+  LATHE_CHECK(answer_questions());
   name_sizes();
   LATHE_CHECK(geometry());
   LATHE_CHECK(choose_dtypes());
@@ -44,6 +77,11 @@ Status RawCandidateBuilder::choose_site() {
     const LaunchSite& site = kernel_.launches[i];
     if (launch_.site != 0 && launch_.site != static_cast<int>(i) + 1)
       continue;
+    if (launch_.site == 0 && is_for_others(site, architecture_)) {
+      if (why.empty())
+        why = fmt::format("{}: it is for other devices than {}", site.location, architecture_);
+      continue;
+    }
     if (site.unreadable.empty() || overridden) {
       site_ = site;
       has_site_ = true;
@@ -126,21 +164,12 @@ Status RawCandidateBuilder::fix_device_limits() {
   std::map<std::string, std::string> limits;
   for (const auto& [name, value] : device.limits())
     limits[name] = lathe::to_string(value);
-  static const std::regex asked(R"(device\.\w+)");
   std::set<std::string> used;
   const auto fix = [&](Expression& expression) -> Status {
-    std::string fixed;
-    const std::string text = expression.text();
-    std::size_t end = 0;
-    for (std::sregex_iterator at(text.begin(), text.end(), asked), none; at != none; ++at) {
-      const auto found = limits.find(at->str());
-      if (found == limits.end())
-        continue;
-      fixed += text.substr(end, static_cast<std::size_t>(at->position()) - end) + found->second;
-      end = static_cast<std::size_t>(at->position() + at->length());
-      used.insert(found->first + " = " + found->second);
-    }
-    LATHE_TRY(expression, Expression::parse(fixed + text.substr(end)));
+    for (const std::string& name : expression.names())
+      if (const auto found = limits.find(name); found != limits.end())
+        used.insert(name + " = " + found->second);
+    LATHE_TRY(expression, Expression::parse(with_limits(expression.text(), limits)));
     return Done{};
   };
   for (auto* axes : {&candidate.launch.grid, &candidate.launch.block})

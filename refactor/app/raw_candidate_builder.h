@@ -45,10 +45,15 @@ private:
   void take_instance();
   void take_widest_instance();
   bool follows_size(const std::string& text) const;
-  Status check_template_arguments() const;
-  Status close_open_names();
+  void check_template_arguments();
+  void close_open_names();
+  // The compiler's sentence against the instance with these values for names; empty where there is none.
+  std::string complaint(const std::map<std::string, std::string>& values) const;
   bool is_number_of_launcher(const std::string& name) const;
-  Error ask_for(const std::string& name) const;
+  bool is_true_or_false(const std::string& name) const;
+  std::map<std::string, std::string> answers_that_compile() const;
+  // Fails where a template argument is left open, naming all such.
+  Status answer_questions() const;
   // Given, or in use, or all instances' where those are integers, or else the usual ones.
   const std::vector<std::string>& dtypes_of(const std::string& type) const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
@@ -65,6 +70,8 @@ private:
   std::optional<Expression> elements_allocated(const std::string& parameter, const std::string& dtype) const;
   std::string element_of(const KernelParameter& parameter) const;
   Status mend_text();
+  bool is_class_of_text(const std::string& name) const;
+  std::string type_left_out(std::size_t parameter) const;
   void name_types();
   // The size of a launcher's own type, where the kernel has one element type: its size.
   void name_sizes();
@@ -96,6 +103,11 @@ private:
   std::map<std::string, std::vector<std::string>> dtypes_in_use_; // of those that the launch makes concrete
   std::map<std::string, std::vector<std::string>>
       integers_in_use_; // of those that all instances make integers
+  // A template argument that only the user knows: its name, and that with what the launch says of it.
+  struct Question {
+    std::string name, what;
+  };
+  std::vector<Question> questions_;
   RawCandidate result_;
 };
 

@@ -22,43 +22,59 @@ bool names(const std::string& text, const std::string& name) {
 
 } // namespace
 
+// What the compiler says against the instance with these values for names, in its own text or behind it.
+std::string RawCandidateBuilder::complaint(const std::map<std::string, std::string>& values) const {
+  std::map<std::string, std::string> cxx;
+  for (const std::string& type : data_types_)
+    cxx[type] = dtype_cxx(dtypes_of(type).front());
+  for (const auto& [name, text] : values)
+    cxx[name] = text;
+  const auto compiled = compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx),
+                                       {standard_option(extracted_.text)}, architecture_);
+  return compiled.ok() ? "" : compiled.error().sentence();
+}
+
 // A traits<N, T> that a launcher builds from its own template parameters: T becomes an element type as a T of
 // the kernel's would, a name of the kernel's namespace gets its namespace, and a number is asked for.
-Status RawCandidateBuilder::close_open_names() {
-  const auto complaint = [&](const std::map<std::string, std::string>& others) {
-    std::map<std::string, std::string> cxx;
-    for (const std::string& type : data_types_)
-      cxx[type] = dtype_cxx(dtypes_of(type).front());
-    for (const auto& [name, text] : others)
-      cxx[name] = text;
-    const auto compiled = compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx),
-                                         {standard_option(extracted_.text)}, architecture_);
-    const std::string message = compiled.ok() ? "" : compiled.error().sentence();
+void RawCandidateBuilder::close_open_names() {
+  // Numbers that are asked for stand as ones until all of them are known.
+  const auto complaint_with = [&](const std::string& number) {
+    std::map<std::string, std::string> values;
+    for (const Question& question : questions_)
+      values[question.name] = "1";
+    if (!number.empty())
+      values[number] = "1";
+    const std::string message = complaint(values);
     return message.find(IN_THE_INSTANCE) == std::string::npos ? "" : message;
   };
   std::vector<std::string> assumed;
   std::set<std::string> tried;
+  const auto ask = [&](const std::string& name) {
+    std::erase(assumed, name);
+    std::erase(data_types_, name);
+    questions_.push_back({name, name});
+  };
   for (;;) {
-    const std::string message = complaint({});
+    const std::string message = complaint_with("");
     static const std::regex undefined(R"re(identifier "(\w+)" is undefined)re");
     std::smatch match;
     const bool is_open = std::regex_search(message, match, undefined);
     if (!is_open && !message.empty() && !assumed.empty()) {
       // Not all of them are types.
-      const auto is_number = [&](const std::string& name) { return complaint({{name, "1"}}).empty(); };
-      const auto number = std::ranges::find_if(assumed, is_number);
-      return ask_for(number == assumed.end() ? assumed.front() : *number);
+      const auto number = std::ranges::find_if(
+          assumed, [&](const std::string& name) { return complaint_with(name).empty(); });
+      ask(number == assumed.end() ? std::string(assumed.front()) : std::string(*number));
+      continue;
     }
     const std::string name = is_open ? match[1].str() : "";
-    if (!is_open || std::ranges::none_of(site_.template_arguments,
-                                         [&](const std::string& argument) { return names(argument, name); }))
-      return Done{};
-    if (!tried.insert(name).second)
-      return ask_for(name);
-    if (is_number_of_launcher(name))
-      return ask_for(name);
+    if (!is_open || std::ranges::find(questions_, name, &Question::name) != questions_.end() ||
+        std::ranges::none_of(site_.template_arguments,
+                             [&](const std::string& argument) { return names(argument, name); }))
+      return;
     const std::size_t colons = extracted_.kernel.rfind("::");
-    if (names(extracted_.text, name) && colons != std::string::npos) {
+    if (is_number_of_launcher(name) || !tried.insert(name).second) {
+      ask(name);
+    } else if (names(extracted_.text, name) && colons != std::string::npos) {
       for (std::string& argument : site_.template_arguments)
         argument = substitute(argument, {{name, extracted_.kernel.substr(0, colons + 2) + name}});
     } else {
@@ -80,11 +96,43 @@ bool RawCandidateBuilder::is_number_of_launcher(const std::string& name) const {
   return false;
 }
 
-Error RawCandidateBuilder::ask_for(const std::string& name) const {
-  return Error{
-      "cannot tell which " + kernel_.name + " is meant",
-      fmt::format("its template arguments depend on {} where it is launched ({})", name, site_.location),
-      fmt::format("give it with --template-argument {}=...", name)};
+// What a type is that the launch names no argument for, though for others: what it leaves to the default, or
+// what all instances deduce from what the kernel is given. Empty where that is not known.
+std::string RawCandidateBuilder::type_left_out(std::size_t parameter) const {
+  const TemplateParameter& own = kernel_.template_parameters[parameter];
+  const bool is_deduced = std::ranges::any_of(
+      kernel_.parameters, [&](const KernelParameter& given) { return names(given.type, own.name); });
+  if (!is_deduced)
+    return own.default_argument;
+  const auto& instances = site_.instances;
+  if (site_.template_arguments.front().empty() || instances.empty() ||
+      instances.front().size() != kernel_.template_parameters.size())
+    return "";
+  const std::string& type = instances.front()[parameter];
+  const bool is_same = std::ranges::all_of(instances, [&](const std::vector<std::string>& instance) {
+    return parameter < instance.size() && instance[parameter] == type;
+  });
+  return is_same && !dtype_of_type(type).empty() ? type : "";
+}
+
+// Whether the kernel's own text defines a class of that name: a layout, a functor.
+bool RawCandidateBuilder::is_class_of_text(const std::string& name) const {
+  return std::regex_search(extracted_.text,
+                           std::regex(R"(\b(struct|class)\s+)" + name + R"(\s*(final\s*)?[:{])"));
+}
+
+// Of real types more are tried than a file instantiates. What is an integer in all of its instances is an
+// index or a count: it compiles as a real number too, and is none.
+std::vector<std::string> RawCandidateBuilder::integers_in_use(std::size_t parameter) const {
+  std::vector<std::string> dtypes;
+  for (const std::vector<std::string>& instance : site_.instances) {
+    const std::string dtype = parameter < instance.size() ? dtype_of_type(instance[parameter]) : "";
+    if (!dtype.starts_with('i') && !dtype.starts_with('u'))
+      return {};
+    if (std::ranges::find(dtypes, dtype) == dtypes.end())
+      dtypes.push_back(dtype);
+  }
+  return dtypes;
 }
 
 // Whether all instances of the file bind the parameter to a class that is no number: a functor, a structure.

@@ -151,42 +151,6 @@ bool RawCandidateBuilder::follows_size(const std::string& text) const {
   });
 }
 
-// A number that the launcher computes from the problem's size, or takes as a template parameter of its own,
-// leaves the instance open.
-Status RawCandidateBuilder::check_template_arguments() const {
-  for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
-    const TemplateParameter& parameter = kernel_.template_parameters[i];
-    if (!is_type_parameter(parameter) && kernel_.launches.empty() && site_.template_arguments[i].empty() &&
-        parameter.default_argument.empty())
-      return Error{"cannot tell which " + kernel_.name + " is meant",
-                   "nothing in sight launches it, so that its template argument " + parameter.name +
-                       " is not known",
-                   fmt::format("give it with --template-argument {}=...", parameter.name)};
-    if (is_type_parameter(parameter) || site_.template_arguments[i].empty())
-      continue;
-    const auto value = Expression::parse(in_kernel_terms(without_sizeof(site_.template_arguments[i])));
-    if (!value)
-      continue; // a function, an enumerator, C++ that only the compiler reads
-    const auto& names = value->names();
-    const auto open = std::ranges::find_if(names, [&](const std::string& name) {
-      return !name.starts_with("sizeof_") && extracted_.text.find(name) == std::string::npos;
-    });
-    const bool is_parameters_size = std::ranges::any_of(names, [&](const std::string& name) {
-      return std::ranges::any_of(kernel_.parameters,
-                                 [&](const KernelParameter& p) { return p.name == name; });
-    });
-    if (open != names.end() || is_parameters_size)
-      return Error{
-          "cannot tell which " + kernel_.name + " is meant",
-          fmt::format("its template argument {} is '{}' where it is launched ({}), which depends on {}",
-                      parameter.name, site_.template_arguments[i], site_.location,
-                      open != names.end() ? *open : "the problem's size"),
-          fmt::format("give it with --template-argument {}=..., a number or such as 16 / sizeof_T",
-                      parameter.name)};
-  }
-  return Done{};
-}
-
 namespace {
 
 std::string dtype_of_index(const TemplateParameter& parameter) {
@@ -199,6 +163,8 @@ std::string dtype_of_index(const TemplateParameter& parameter) {
 void RawCandidateBuilder::name_types() {
   for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
     const TemplateParameter& parameter = kernel_.template_parameters[i];
+    if (is_type_parameter(parameter) && site_.template_arguments[i].empty())
+      site_.template_arguments[i] = type_left_out(i);
     const std::string argument = i < site_.template_arguments.size() ? site_.template_arguments[i] : "";
     if (const std::string dtype = dtype_of_type(argument); is_type_parameter(parameter) && !dtype.empty()) {
       // A concrete element type: the parameter stands for it, in the other arguments too (gelu<__half>).
@@ -207,7 +173,7 @@ void RawCandidateBuilder::name_types() {
       if (plain_word(argument) && !names_.contains(argument))
         names_[argument] = parameter.name;
     } else if (is_type_parameter(parameter)) {
-      const bool plain = plain_word(argument);
+      const bool plain = plain_word(argument) && !is_class_of_text(argument);
       // A launcher's own type parameter, or none known: an element type to be bound. Anything else is kept as
       // written.
       if (argument.empty() || (plain && dtype_of_vector(argument).empty())) {
@@ -268,7 +234,9 @@ std::string RawCandidateBuilder::type_list(const std::map<std::string, std::stri
       if (std::find(data_types_.begin(), data_types_.end(), to) != data_types_.end())
         spelled[from] = cxx.contains(to) ? cxx.at(to) : "{" + to + "}";
     for (const std::string& type : data_types_)
-      spelled[type] = cxx.contains(type) ? cxx.at(type) : "{" + type + "}";
+      spelled[type] = "{" + type + "}";
+    for (const auto& [name, text] : cxx)
+      spelled[name] = text;
     argument = with_sizeof(argument);
     if (!is_type_parameter(parameter) && Expression::parse(without_sizeof(argument)).ok())
       argument = to_template_argument(argument);
@@ -284,20 +252,6 @@ const std::vector<std::string>& RawCandidateBuilder::dtypes_of(const std::string
     return used->second;
   const auto integers = integers_in_use_.find(type);
   return integers != integers_in_use_.end() ? integers->second : usual_dtypes;
-}
-
-// Of real types more are tried than a file instantiates. What is an integer in all of its instances is an
-// index or a count: it compiles as a real number too, and is none.
-std::vector<std::string> RawCandidateBuilder::integers_in_use(std::size_t parameter) const {
-  std::vector<std::string> dtypes;
-  for (const std::vector<std::string>& instance : site_.instances) {
-    const std::string dtype = parameter < instance.size() ? dtype_of_type(instance[parameter]) : "";
-    if (!dtype.starts_with('i') && !dtype.starts_with('u'))
-      return {};
-    if (std::ranges::find(dtypes, dtype) == dtypes.end())
-      dtypes.push_back(dtype);
-  }
-  return dtypes;
 }
 
 Status RawCandidateBuilder::choose_dtypes() {

@@ -36,8 +36,9 @@ bool says_any(const std::string& words, std::initializer_list<const char*> wante
   return std::ranges::any_of(wanted, [&](const char* word) { return words.find(word) != std::string::npos; });
 }
 
-// The size that a dimension of this name has in most models and programs, whatever the problem; nothing where
-// the name does not say. The first line that fits counts.
+} // namespace
+
+// The first line that fits counts.
 std::optional<std::int64_t> usual_size(const std::string& name) {
   struct Usual {
     std::initializer_list<const char*> words;
@@ -65,6 +66,8 @@ std::optional<std::int64_t> usual_size(const std::string& name) {
       return line.size;
   return {};
 }
+
+namespace {
 
 // Whether a dimension of this name counts things of which there are few in one call and many in another. The
 // length of a row is no such count.

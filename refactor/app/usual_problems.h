@@ -3,10 +3,16 @@
 
 #include "refactor/app/raw_candidate.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace lathe::refactor {
+
+// The size that a dimension of this name has in most models and programs, whatever the problem; nothing where
+// the name does not say.
+std::optional<std::int64_t> usual_size(const std::string& name);
 
 // Sizes for a kernel that comes without a workload: guesses by the dimensions' names, within what a block may
 // have on the architecture; each said in `assumptions`. `own_sizes`: of dimensions that the source fixes.

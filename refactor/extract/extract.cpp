@@ -3,6 +3,7 @@
 #include "refactor/extract/declaration_graph.h"
 #include "refactor/extract/host_members.h"
 #include "refactor/extract/inclusions.h"
+#include "refactor/extract/lambda_annotations.h"
 #include "refactor/extract/newer_spellings.h"
 #include "refactor/extract/reached.h"
 #include "refactor/extract/source_text.h"
@@ -303,7 +304,7 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
       headers_.insert({"<cuda_bf16.h>", "<cuda_fp16.h>"});
 
   ExtractedKernel result;
-  result.text = compose();
+  result.text = without_lambda_annotations(compose());
   result.kernel = kernel_.qualified_name;
   for (std::size_t at; (at = result.kernel.find("(anonymous namespace)::")) != std::string::npos;)
     result.kernel.erase(at, std::string("(anonymous namespace)::").size());

@@ -109,10 +109,12 @@ bool HostReader::record_wrapped_launch(llvm::ArrayRef<const Expr*> arguments, So
       named = plain(address->getSubExpr());
     return isa<DeclRefExpr, UnresolvedLookupExpr>(named) ? evaluate(named) : HostValue::unknown("");
   };
-  for (std::size_t at = 0; at + FEWEST_SETTINGS < arguments.size(); ++at) {
+  for (std::size_t at = 0; at + 1 < arguments.size(); ++at) {
     const HostValue callee = kernel_in(arguments[at]);
     if (callee.kind != HostValue::Kind::kernel || callee.kernels.empty())
       continue;
+    if (record_launch_with_settings(callee, arguments.drop_front(at + 1), location))
+      return true;
     const std::size_t own = callee.kernels.front().kernel->getNumParams(), left = arguments.size() - at - 1;
     if (left < own + FEWEST_SETTINGS || left > own + MOST_SETTINGS)
       return false;

@@ -36,6 +36,16 @@ QualType field_of_template(QualType type, const std::string& name) {
   return {};
 }
 
+// A device's compute capability: other structures have members of these names too.
+std::string capability(QualType object, const std::string& member_name) {
+  if (object.isNull() || (member_name != "major" && member_name != "minor"))
+    return "";
+  if (object->isPointerType())
+    object = object->getPointeeType();
+  const auto* record = object.getNonReferenceType()->getAsCXXRecordDecl();
+  return record && record->getName() == "cudaDeviceProp" ? "device.compute_" + member_name : "";
+}
+
 } // namespace
 
 HostValue HostReader::member(const Expr* base, const std::string& member_name, QualType type) {
@@ -51,7 +61,9 @@ HostValue HostReader::member(const Expr* base, const std::string& member_name, Q
     if (found != target.members.end())
       return found->second;
   }
-  const std::string property = device_property(member_name);
+  std::string property = device_property(member_name);
+  if (property.empty())
+    property = capability(base->getType(), member_name);
   if (!property.empty())
     return HostValue::integer(property);
   const std::string object_text = object.text.empty() ? object_name(base) : object.text;

@@ -187,6 +187,12 @@ private:
   std::optional<HostValue> call_launch_object(const clang::Expr* object,
                                               llvm::ArrayRef<const clang::Expr*> written, bool is_operator,
                                               clang::SourceLocation location);
+  // Records the launch where a function is handed the kernel, an object made from a launch's settings, and
+  // the kernel's arguments.
+  bool record_launch_with_settings(const HostValue& kernel, llvm::ArrayRef<const clang::Expr*> written,
+                                   clang::SourceLocation location);
+  void record_launch_by_object(const HostValue& kernels, const HostValue& settings,
+                               llvm::ArrayRef<const clang::Expr*> written, clang::SourceLocation location);
 
   // host_ties.cpp
   // Puts what the kernel is told in the place of sizes of the launch that are computed from the same: `told`

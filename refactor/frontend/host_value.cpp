@@ -1,10 +1,14 @@
 #include "refactor/frontend/host_value.h"
 
+#include "tuner/base/text.h"
 #include "tuner/expression/expression.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <optional>
+#include <set>
+#include <string_view>
 
 namespace lathe::refactor {
 namespace {
@@ -68,10 +72,34 @@ HostValue limited(HostValue value) {
                                       : HostValue::unknown("its expression grows too long");
 }
 
+// Whether a name stands in the expression, seen without parsing it: every condition on a launcher's way asks.
+bool has_names(const std::string& text) {
+  static const std::set<std::string, std::less<>> keywords{"and", "or",   "not",  "in",
+                                                           "if",  "else", "true", "false"};
+  for (std::size_t at = 0; at < text.size();) {
+    if (!is_word(text[at])) {
+      ++at;
+      continue;
+    }
+    const std::size_t begin = at;
+    while (at < text.size() && is_word(text[at]))
+      ++at;
+    const std::string_view word(text.data() + begin, at - begin);
+    const bool is_number = word.front() >= '0' && word.front() <= '9';
+    const std::size_t next = text.find_first_not_of(' ', at);
+    const bool is_call = next != std::string::npos && text[next] == '(';
+    if (!is_number && !is_call && !keywords.contains(word))
+      return true;
+  }
+  return false;
+}
+
 // A constant expression becomes its number or truth value.
 HostValue folded(HostValue value) {
   if (value.text.size() > LONGEST)
     return limited(std::move(value));
+  if (has_names(value.text))
+    return value;
   const auto parsed = Expression::parse(value.text);
   if (!parsed.ok() || !parsed->names().empty())
     return value;

@@ -37,7 +37,7 @@ std::optional<Settings> settings_of(const FunctionDecl& constructor) {
   for (unsigned i = 0; i < constructor.getNumParams(); ++i) {
     const ParmVarDecl& parameter = *constructor.getParamDecl(i);
     const bool is_dimensions = is_dim3(parameter.getType());
-    if (is_dimensions && !grid && is_named_after(parameter, {"grid", "blocks"}))
+    if (is_dimensions && !grid && is_named_after(parameter, {"grid", "blocks", "blocknum"}))
       grid = i;
     else if (is_dimensions && !block && is_named_after(parameter, {"block", "thread", "cta"}))
       block = i;
@@ -134,15 +134,33 @@ std::optional<HostValue> HostReader::call_launch_object(const Expr* object,
   const HostValue callee = written.empty() ? HostValue() : evaluate(written[0]);
   if (callee.kind != HostValue::Kind::kernel)
     return is_operator ? std::nullopt : std::optional(launcher);
+  record_launch_by_object(callee, launcher, written.drop_front(), location);
+  return HostValue::unknown("");
+}
+
+// launch(kernel, settings, arguments...): the object is made from a grid and a block, a function launches.
+bool HostReader::record_launch_with_settings(const HostValue& kernel, llvm::ArrayRef<const Expr*> written,
+                                             SourceLocation location) {
+  const std::size_t own = kernel.kernels.front().kernel->getNumParams();
+  if (written.size() != own + 1)
+    return false;
+  const HostValue settings = evaluate(written.front());
+  if (!launches_when_called(settings))
+    return false;
+  record_launch_by_object(kernel, settings, written.drop_front(), location);
+  return true;
+}
+
+void HostReader::record_launch_by_object(const HostValue& kernels, const HostValue& settings,
+                                         llvm::ArrayRef<const Expr*> written, SourceLocation location) {
   std::vector<HostValue> arguments;
-  for (const Expr* argument : written.drop_front())
+  for (const Expr* argument : written)
     arguments.push_back(evaluate(argument));
   LaunchText text;
   text.fixed = "it goes through an object that launches";
-  for (const KernelReference& kernel : callee.kernels)
-    record(kernel, launcher.members.at(GRID), launcher.members.at(BLOCK), launcher.members.at(SHARED),
+  for (const KernelReference& kernel : kernels.kernels)
+    record(kernel, settings.members.at(GRID), settings.members.at(BLOCK), settings.members.at(SHARED),
            arguments, text, location);
-  return HostValue::unknown("");
 }
 
 } // namespace lathe::refactor

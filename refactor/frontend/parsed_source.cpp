@@ -290,11 +290,12 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
   auto source = std::make_unique<ParsedSourceImpl>();
   source->file_ = path;
   LATHE_TRY(Attempt parsed, attempt(path, command, texts));
-  // PyTorch has more headers than the usual ones that have a file of their own here.
+  // PyTorch and TVM FFI have more headers than the usual ones that have a file of their own here.
   const auto known_stand_ins = texts.size();
   for (const std::string& header : parsed.record->missing)
-    if (is_of_torch(header))
-      texts[(command.stand_ins / "torch" / header).string()] = "#include \"lathe_torch.h\"\n";
+    if (is_of_torch(header) || is_of_tvm_ffi("<" + header))
+      texts[(command.stand_ins / "torch" / header).string()] =
+          fmt::format("#include \"{}\"\n", is_of_torch(header) ? "lathe_torch.h" : "lathe_tvm_ffi.h");
   if (texts.size() > known_stand_ins) {
     LATHE_TRY(parsed, attempt(path, command, texts));
   }

@@ -1,4 +1,4 @@
-// What a launcher's condition comes to for whatever sizes there may be. Internal to this folder.
+// What a launcher's condition comes to for whatever sizes there may be.
 #pragma once
 
 #include <optional>

@@ -564,6 +564,9 @@ template <class... Args> Tensor to(const Tensor&, const Args&...);
 template <class... Args> Tensor fill_(const Tensor&, const Args&...);
 template <class... Args> Tensor zero_(const Tensor&, const Args&...);
 template <class... Args> Tensor copy_(const Tensor&, const Args&...);
+template <class... Args> Tensor narrow(const Tensor&, const Args&...);
+template <class... Args> Tensor pad(const Tensor&, const Args&...);
+template <class... Args> Tensor sum(const Tensor&, const Args&...);
 namespace accelerator {
 using DeviceIndex = c10::DeviceIndex;
 struct DeviceGuard {
@@ -577,6 +580,11 @@ Stream getCurrentStream(DeviceIndex);
 } // namespace accelerator
 } // namespace torch::stable
 int aoti_torch_get_current_cuda_stream(int, void**);
+int torch_get_current_cuda_blas_handle(void**);
+#define THO_DISPATCH_SWITCH(TYPE, NAME, ...) AT_DISPATCH_SWITCH(TYPE, NAME, __VA_ARGS__)
+#define THO_DISPATCH_CASE(ENUM, ...) AT_DISPATCH_CASE(ENUM, __VA_ARGS__)
+#define THO_PRIVATE_CASE_TYPE_USING_HINT(ENUM, HINT, ...)                                                    \
+  AT_PRIVATE_CASE_TYPE_USING_HINT(ENUM, HINT, __VA_ARGS__)
 #define STD_TORCH_CHECK(...) TORCH_CHECK(__VA_ARGS__)
 #define STD_CUDA_CHECK(x) lathe_check(x)
 #define STD_CUDA_KERNEL_LAUNCH_CHECK() lathe_check()

@@ -177,6 +177,31 @@ template <class... T> struct Tuple : ObjectRef {
   template <size_t i> auto get() const -> std::tuple_element_t<i, std::tuple<T...>>;
 };
 
+template <class... T> struct Variant : ObjectRef {
+  template <class U> Variant(U&&);
+  template <class U> U get() const;
+  template <class U> std::optional<U> as() const;
+};
+template <class Key, class Value> struct Map : ObjectRef {
+  size_t size() const;
+  size_t count(const Key&) const;
+  Value at(const Key&) const;
+  Value operator[](const Key&) const;
+};
+struct Function : ObjectRef {
+  template <class T> static Function FromTyped(T&&);
+  template <class... T> Any operator()(T&&...) const;
+};
+struct ModuleObj : Object {};
+struct Module : ObjectRef {};
+size_t GetDataSize(const DLTensor&);
+size_t GetDataSize(TensorView);
+
+struct CUDADeviceGuard {
+  CUDADeviceGuard();
+  explicit CUDADeviceGuard(int device);
+};
+
 template <class... T> void lathe_unused(T&&...);
 
 } // namespace ffi
@@ -184,9 +209,11 @@ template <class... T> void lathe_unused(T&&...);
 
 #define TVM_FFI_DLL_EXPORT_TYPED_FUNC(...)
 #define TVM_FFI_STATIC_INIT_BLOCK() static inline void lathe_registered_here()
-#define TVM_FFI_ICHECK(...) (::tvm::ffi::lathe_unused(__VA_ARGS__), ::std::stringstream())
-#define TVM_FFI_CHECK(...) (::tvm::ffi::lathe_unused(__VA_ARGS__), ::std::stringstream())
+// Each ends with a literal, as the real ones do: a message may follow with << or without.
+#define TVM_FFI_ICHECK(...) (::tvm::ffi::lathe_unused(__VA_ARGS__), ::std::stringstream()) << ""
+#define TVM_FFI_CHECK(...) (::tvm::ffi::lathe_unused(__VA_ARGS__), ::std::stringstream()) << ""
 #define TVM_FFI_THROW(...) ::std::stringstream()
+#define TVM_FFI_LOG_AND_THROW(...) ::std::stringstream()
 #define TVM_FFI_ICHECK_EQ(a, b) TVM_FFI_ICHECK(a, b)
 #define TVM_FFI_ICHECK_NE(a, b) TVM_FFI_ICHECK(a, b)
 #define TVM_FFI_ICHECK_LT(a, b) TVM_FFI_ICHECK(a, b)

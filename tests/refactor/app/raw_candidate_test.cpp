@@ -36,7 +36,7 @@ template <typename T, typename Index, int ROW> void launch(T* out, const T* in, 
 TEST(RawCandidate, ALauncherParameterIsAskedFor) {
   const auto raw = raw_of(PACKED);
   ASSERT_FALSE(raw.ok());
-  EXPECT_THAT(raw.error().sentence(), HasSubstr("--template-argument ROW=..."));
+  EXPECT_THAT(raw.error().sentence(), HasSubstr("--template-argument ROW=128"));
 }
 
 // In single precision the kernel is a specialisation.
@@ -233,7 +233,7 @@ template <int W, typename Element> void launch(void* out, const void* in, int n)
 TEST(RawCandidate, ANumberInsideAnArgumentIsAskedFor) {
   const auto raw = raw_of(TRAITS);
   ASSERT_FALSE(raw.ok());
-  EXPECT_THAT(raw.error().sentence(), HasSubstr("--template-argument W=..."));
+  EXPECT_THAT(raw.error().sentence(), HasSubstr("--template-argument W="));
 }
 
 TEST(RawCandidate, ATypeInsideAnArgumentIsAnElementType) {

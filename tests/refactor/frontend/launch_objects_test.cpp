@@ -109,6 +109,32 @@ template <class T> struct Operator {
   EXPECT_THAT(sites[0].template_arguments, ElementsAre("T", "static_cast<Kind>(1)"));
 }
 
+TEST(LaunchObject, AFunctionIsHandedTheKernelAndItsSettings) {
+  const auto sites = launches(R"(
+struct Settings {
+  Settings(const dim3& block_nums_, const dim3& block_dims_, int shmem_, cudaStream_t stream_)
+      : block_nums(block_nums_), block_dims(block_dims_), shmem(shmem_), stream(stream_) {}
+  dim3 block_nums, block_dims;
+  int shmem;
+  cudaStream_t stream;
+};
+template <class K, class... A> void launch(K kernel, const Settings& settings, A&&... arguments) {
+  kernel<<<settings.block_nums, settings.block_dims, settings.shmem, settings.stream>>>(arguments...);
+}
+template <float (*f)(float), class T> __global__ void k(const T* in, T* out, int n) {}
+float twice(float x) { return 2 * x; }
+template <float (*f)(float), class T> void run(const T* in, T* out, int count, cudaStream_t stream) {
+  const Settings settings = Settings((count + 255) / 256, 256, 0, stream);
+  launch(k<f, T>, settings, in, out, count);
+}
+void all(const float* in, float* out, int n) { run<twice>(in, out, n, nullptr); }
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"count", 1000}, {"n", 1000}}), 4);
+  EXPECT_EQ(sites[0].block[0], "256");
+}
+
 // An object that only keeps a grid and a block launches nothing, and one whose dimensions have no names that
 // tell them apart is not guessed at.
 TEST(LaunchObject, OtherObjectsDoNotLaunch) {

@@ -202,6 +202,18 @@ TEST(Parse, AnyHeaderOfTorchHasAStandIn) {
   EXPECT_THAT(source->missing_headers(), testing::IsEmpty());
 }
 
+TEST(Parse, AnyHeaderOfTvmFfiHasAStandIn) {
+  const auto source =
+      parse_text("#include <tvm/ffi/extra/cuda/nothing_of_this_name.h>\n"
+                 "void run(tvm::ffi::TensorView x) {\n"
+                 "  tvm::ffi::CUDADeviceGuard guard(x.device().device_id);\n"
+                 "  if (x.ndim() != 2) TVM_FFI_LOG_AND_THROW(ValueError) << \"two of them\";\n"
+                 "}\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), testing::IsEmpty());
+  EXPECT_THAT(source->missing_headers(), testing::IsEmpty());
+}
+
 TEST(FindKernel, NamespacesWithoutANameNeedNotBeSpoken) {
   const auto source =
       parse_text("namespace lib { namespace { __global__ void k(float* x) { x[0] = 1; } } }\n");

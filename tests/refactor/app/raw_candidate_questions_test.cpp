@@ -1,0 +1,111 @@
+// Which instance of a kernel is meant: what the launch leaves out or leaves open.
+#include "tests/refactor/app/raw_source.h"
+
+#include <gmock/gmock.h>
+
+namespace lathe::refactor {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(RawCandidateQuestions, AllAreAskedAtOnceWithNumbersThatCompile) {
+  const std::string text = R"(
+template <int HEAD_DIM, int VEC, bool kWaits> __global__ void k(float* x, int n) {
+  static_assert(HEAD_DIM % VEC == 0 && VEC <= 16);
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i * HEAD_DIM] = kWaits ? VEC : 1;
+}
+template <int HEAD_DIM, int VEC, bool kWaits> void launch(float* x, int n) {
+  k<HEAD_DIM, VEC, kWaits><<<(n + 127) / 128, 128>>>(x, n);
+}
+)";
+  const auto asked = raw_of(text);
+  ASSERT_FALSE(asked.ok());
+  EXPECT_THAT(asked.error().sentence(),
+              HasSubstr("--template-argument HEAD_DIM=128 --template-argument VEC=4 --template-argument "
+                        "kWaits=false"));
+  LaunchOverride launch;
+  launch.template_arguments = {{"HEAD_DIM", "128"}, {"VEC", "4"}, {"kWaits", "false"}};
+  const auto raw = raw_of(text, launch);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+}
+
+TEST(RawCandidateQuestions, OfAKernelThatNothingLaunchesAllNumbersAreAskedFor) {
+  LaunchOverride launch;
+  launch.grid = "n";
+  launch.block = "256";
+  const auto asked = raw_of("template <int A, int B> __global__ void k(float* x, int n) {\n"
+                            "  if (blockIdx.x < n) x[blockIdx.x] = A + B;\n}\n",
+                            launch);
+  ASSERT_FALSE(asked.ok());
+  EXPECT_THAT(asked.error().sentence(), HasSubstr("--template-argument A=128 --template-argument B=128"));
+}
+
+// An instance that only newer devices have does not run on this one.
+TEST(RawCandidateQuestions, LaunchesForOtherDevicesArePassedOver) {
+  const auto raw = raw_of(R"(
+template <bool wide> __global__ void k(float* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] = wide ? 2 : 1;
+}
+void run(float* x, int n) {
+  int major = 0;
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+  if (major >= 10 && n > 128)
+    k<true><<<(n + 511) / 512, 512>>>(x, n);
+  else
+    k<false><<<(n + 127) / 128, 128>>>(x, n);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<false>");
+  EXPECT_EQ(raw->candidate.launch.block[0].text(), "128");
+}
+
+TEST(RawCandidateQuestions, ATypeThatTheLaunchLeavesOutIsTheInstances) {
+  const auto raw = raw_of(R"(
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+template <class T, bool is_scaled = false, class Scale = float, class Index = int>
+__global__ void k(T* out, const T* in, Scale* scales, int n) {
+  static_assert(sizeof(Scale) == sizeof(float) && sizeof(Index) == 4);
+  const Index i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = is_scaled ? T(float(in[i]) * float(scales[0])) : in[i];
+}
+void run(__half* out, const __half* in, float* scales, int n) {
+  k<__half, true><<<(n + 127) / 128, 128>>>(out, in, scales, n);
+}
+void run(float* out, const float* in, float* scales, int n) {
+  k<float, true><<<(n + 127) / 128, 128>>>(out, in, scales, n);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.arguments[2].dtype, "Scale");
+  for (const TypeParameter& type : raw->candidate.types) {
+    if (type.name != "T") {
+      EXPECT_EQ(type.dtypes.front(), type.name == "Scale" ? "f32" : "i32");
+    }
+  }
+}
+
+TEST(RawCandidateQuestions, AClassOfTheFileIsNoElementType) {
+  const auto raw = raw_of(R"(
+struct RowMajor {
+  static __device__ int at(int row, int column, int columns) { return row * columns + column; }
+};
+template <class T, class Layout> __global__ void k(T* out, const T* in, int rows, int columns) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column < columns) out[Layout::at(blockIdx.y, column, columns)] = in[column];
+}
+template <class T> void run(T* out, const T* in, int rows, int columns) {
+  k<T, RowMajor><<<dim3((columns + 127) / 128, rows), 128>>>(out, in, rows, columns);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<{T}, RowMajor>");
+  ASSERT_EQ(raw->candidate.types.size(), 1u);
+}
+
+} // namespace
+} // namespace lathe::refactor
