@@ -3,6 +3,7 @@
 #include "refactor/guard/strides.h"
 #include "refactor/guard/tolerance.h"
 #include "refactor/guard/trial_comparison.h"
+#include "refactor/guard/unordered_results.h"
 #include "tuner/measure/verify.h"
 
 #include <algorithm>
@@ -162,9 +163,14 @@ std::string TaskJudge::differs(const Task& task, const Workload& workload, const
     return result.problem;
   const TrialComparison comparison =
       compare_trials(workload, result, reference, settings, task.shape->unordered);
+  const bool is_apart = comparison.problem.empty() && task.shape->unordered_together &&
+                        !belong_together(workload, result, reference, task.shape->unordered);
   const std::lock_guard lock(mutex_);
   identical_ += comparison.identical;
   worst_error_ = std::max(worst_error_, comparison.error);
+  if (is_apart)
+    return "puts other elements of its results beside each other than the raw kernel, which keeps together "
+           "what it stores in no order";
   if (comparison.problem.empty() && (settings.data == Data::usual || settings.data == Data::ties) &&
       settings.real_scalars != RealScalars::negated && settings.real_scalars_of.empty() &&
       !task.shape->depends_on_order && comparison.small >= FEWEST_ROUNDED &&
