@@ -198,7 +198,7 @@ private:
   }
 
   std::size_t gain(const Workload& workload, const KnobValues& values) const {
-    constexpr std::size_t VALUE = 4, PAIR = 2, THREE = 1, CONDITION = 8, CONDITIONS = 1, END = 4;
+    constexpr std::size_t VALUE = 4, PAIR = 2, THREE = 1, CONDITION = 8, CONDITIONS = 1, END = 40;
     std::size_t fresh = 0;
     visit(
         workload, values,
