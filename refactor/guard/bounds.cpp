@@ -218,11 +218,11 @@ CheckResult check_bounds(const JudgedPair& subject) {
       if (root == "shared" || root == "local" || root == "constant" || found == pair.templated->memory.end())
         continue;
       if (raw.stores && found->second.stores)
-        compare_guards(subject, pair, root, raw.common_write_guards, found->second.common_write_guards,
-                       "a write", findings);
+        compare_guards(subject, pair, root, raw.common_write_guards.computed,
+                       found->second.common_write_guards.with_choices, "a write", findings);
       if (raw.loads && found->second.loads)
-        compare_guards(subject, pair, root, raw.common_read_guards, found->second.common_read_guards,
-                       "a read", findings);
+        compare_guards(subject, pair, root, raw.common_read_guards.computed,
+                       found->second.common_read_guards.with_choices, "a read", findings);
       accesses += found->second.stores + found->second.loads;
     }
     compare_parameters(subject, pair, findings);

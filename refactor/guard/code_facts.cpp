@@ -138,12 +138,13 @@ private:
       for (const auto& [from, bits] : index_bits(kernel_, pointer))
         use.index_bits[from] = std::max(use.index_bits[from], bits);
       use.before_wait |= !waits_.before(instruction);
-      const std::set<int> guards = kernel_.guards(instruction);
-      const auto note = [&](std::set<int>& common, std::size_t& count) {
+      const Guards& guards = kernel_.guards(instruction);
+      const auto note = [&](Guards& common, std::size_t& count) {
         if (count++ == 0)
           common = guards;
         else
-          std::erase_if(common, [&](int parameter) { return !guards.contains(parameter); });
+          for (auto kind : {&Guards::computed, &Guards::with_choices})
+            std::erase_if(common.*kind, [&](int parameter) { return !(guards.*kind).contains(parameter); });
       };
       if (reads) {
         use.read = true;

@@ -3,6 +3,7 @@
 // has a root.
 #pragma once
 
+#include "refactor/guard/guards.h"
 #include "refactor/guard/narrow_index.h"
 #include "tuner/base/result.h"
 #include "tuner/spec/spec.h"
@@ -26,7 +27,7 @@ struct MemoryUse {
   bool read_only_path = false; // by loads that take it for granted that nobody writes there
   // Scalar parameters (their index) that decide whether an access happens, for every plain store (load): what
   // all of them have in common.
-  std::set<int> common_write_guards, common_read_guards;
+  Guards common_write_guards, common_read_guards;
   std::size_t stores = 0, loads = 0;
   std::set<int> address_parameters; // scalar parameters that its addresses are computed from
   // Of indices that its addresses are computed from: where they were read, and how many of their bits arrive.

@@ -1,5 +1,7 @@
 #include "refactor/guard/demands.h"
 
+#include "refactor/guard/unread_data.h"
+
 #include <array>
 #include <iterator>
 #include <map>
@@ -103,6 +105,14 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   TrialSettings& interleaved = demand(&shape.raw[0], reordered);
   interleaved.schedule = HostSchedule::interleaved;
   interleaved.reverse_blocks = shape.accepts_any_block_first;
+  // What the raw kernel does not read need not be there: neither numbers nor indices.
+  if (!shape.depends_on_order && leaves_unread(*shape.workload, shape.raw[0].accesses)) {
+    const std::size_t poison = own_seed >> 6 & 1;
+    TrialSettings& garbage = demand(
+        &shape.raw[poison], " with garbage in the elements of inputs that the raw kernel does not read");
+    garbage.read_by_raw = &shape.raw[0].accesses;
+    garbage.poison = poison;
+  }
   if (shape.accepts_warps_in_turn)
     demand(&shape.raw[0], " with one warp after the other").schedule = HostSchedule::warps;
   if (shape.infinities)

@@ -54,6 +54,8 @@ struct TrialSettings {
   Data data = Data::usual;
   std::map<std::size_t, IntegerFill> integers; // of buffers, by index, that do not hold the usual ones
   std::size_t poison = 0;                      // index into POISONS
+  // Of a run of the raw kernel on the same data: what it did not read of inputs holds a poison.
+  const std::vector<BufferAccess>* read_by_raw = nullptr;
   HostSchedule schedule = HostSchedule::forward;
   std::size_t misalignment = 0;             // elements by which buffers are moved off their natural alignment
   std::set<std::size_t> misaligned_buffers; // the only ones that are moved; none: all are

@@ -45,8 +45,8 @@ struct KernelIr::State {
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;
   ModuleAnalysisManager modules;
-  std::map<const BasicBlock*, std::vector<BasicBlock*>> controllers; // direct: blocks whose branch decides
-  std::map<const BasicBlock*, std::set<int>> guards;
+  Controllers controllers;
+  std::map<const BasicBlock*, Guards> guards;
   std::array<std::uint32_t, 3> threads{};                    // of a block
   std::map<Together, std::set<const BasicBlock*>> divergent; // whose branch threads may take differently
 
@@ -140,24 +140,6 @@ void fill_in_block(Module& module, const std::array<std::uint32_t, 3>& block) {
         call->eraseFromParent();
       }
     }
-}
-
-// A value that only exists while the block's branch decides: parameters of the kernel in its computation.
-void collect_parameters(llvm::Value* value, std::set<int>& parameters, SmallPtrSetImpl<llvm::Value*>& seen) {
-  std::vector<llvm::Value*> work{value};
-  while (!work.empty()) {
-    llvm::Value* current = work.back();
-    work.pop_back();
-    if (!seen.insert(current).second)
-      continue;
-    if (const auto* argument = dyn_cast<Argument>(current)) {
-      parameters.insert(static_cast<int>(argument->getArgNo()));
-    } else if (auto* instruction = dyn_cast<Instruction>(current)) {
-      for (llvm::Value* operand : instruction->operands())
-        if (!isa<BasicBlock>(operand))
-          work.push_back(operand);
-    }
-  }
 }
 
 } // namespace
@@ -285,22 +267,13 @@ std::set<std::string> KernelIr::roots(llvm::Value* pointer) {
   return found;
 }
 
-const std::set<int>& KernelIr::guards(Instruction& instruction) {
+const Guards& KernelIr::guards(const Instruction& instruction) {
   const BasicBlock* block = instruction.getParent();
   const auto known = state_->guards.find(block);
   if (known != state_->guards.end())
     return known->second;
-  std::set<int> parameters;
-  SmallPtrSet<llvm::Value*, 32> seen;
-  for (BasicBlock* controller : state_->all_controllers(block)) {
-    if (auto* branch = dyn_cast<BranchInst>(controller->getTerminator()))
-      collect_parameters(branch->getCondition(), parameters, seen);
-    else if (auto* choice = dyn_cast<SwitchInst>(controller->getTerminator()))
-      collect_parameters(choice->getCondition(), parameters, seen);
-  }
-  std::erase_if(parameters,
-                [&](int index) { return state_->kernel->getArg(index)->getType()->isPointerTy(); });
-  return state_->guards.emplace(block, std::move(parameters)).first->second;
+  return state_->guards.emplace(block, guards_of(state_->all_controllers(block), state_->controllers))
+      .first->second;
 }
 
 bool KernelIr::is_divergent(const Instruction& instruction, Together together) {

@@ -1,6 +1,7 @@
 // One kernel's optimised LLVM IR and the analyses over it. Used inside the guard only.
 #pragma once
 
+#include "refactor/guard/guards.h"
 #include "refactor/guard/narrow_index.h"
 #include "refactor/guard/uniformity.h"
 #include "tuner/base/result.h"
@@ -39,9 +40,8 @@ public:
   llvm::Function& function();
   // Kinds of memory that the pointer may point to (see Root).
   std::set<std::string> roots(llvm::Value* pointer);
-  // Parameters of the kernel that decide whether the instruction runs: those that the conditions of the
-  // branches that control it are computed from.
-  const std::set<int>& guards(llvm::Instruction& instruction);
+  // Parameters of the kernel that decide whether the instruction runs.
+  const Guards& guards(const llvm::Instruction& instruction);
   // Whether a branch that may go different ways for threads of one block, or of one warp, controls the
   // instruction.
   bool is_divergent(const llvm::Instruction& instruction, Together together);

@@ -216,15 +216,37 @@ std::vector<std::string> far_together(const TuningSpec& spec, const KnobValues& 
   return found;
 }
 
+std::vector<const Expression*> launch_expressions(const LaunchGeometry& launch) {
+  std::vector<const Expression*> all{&launch.shared_bytes};
+  for (const auto* axes : {&launch.grid, &launch.block})
+    for (const Expression& axis : *axes)
+      all.push_back(&axis);
+  return all;
+}
+
+// The specification's expressions may have words where C++ has signs.
+std::string in_signs(std::string text) {
+  for (const auto& [word, sign] : {std::pair("and", "&&"), std::pair("or", "||"), std::pair("not", "!")})
+    text = std::regex_replace(text, std::regex(std::string("\\b") + word + "\\b"), sign);
+  return text;
+}
+
 } // namespace
 
 KnobConditions::KnobConditions(const std::string& template_text, const TuningSpec& spec,
                                const KnobValues& usual)
     : conditions_(Finder(template_text, spec).find()) {
+  const auto add = [&](const Expression& condition) {
+    if (std::ranges::find(conditions_, condition) == conditions_.end())
+      conditions_.push_back(condition);
+  };
+  for (const Expression* expression : launch_expressions(spec.kernel.launch)) {
+    const std::string text = in_signs(expression->text());
+    std::ranges::for_each(Finder(text, spec).find(), add);
+  }
   for (const std::string& text : far_together(spec, usual))
-    if (auto condition = Expression::parse(text);
-        condition && std::ranges::find(conditions_, *condition) == conditions_.end())
-      conditions_.push_back(std::move(*condition));
+    if (const auto condition = Expression::parse(text))
+      add(*condition);
 }
 
 std::vector<std::optional<bool>> KnobConditions::values(const Workload& workload,

@@ -14,7 +14,8 @@ namespace lathe::refactor {
 class KnobConditions {
 public:
   // Comparisons and the conditions of `if`, `?:` and `#if` over knobs, sizes of types and constants made of
-  // them, each on its own and joined as the text joins them. What depends on anything else is left out.
+  // them, each on its own and joined as the text joins them, and those of the specification's launch: a block
+  // or a buffer may be too small at one value. What depends on anything else is left out.
   // And for two knobs that a condition of the specification names alone: that both are far from `usual`,
   // their defaults at some problem (none: not known). One changes what the other means there, and a value
   // next to the default, such as one round that is kept, may be too few to show it.

@@ -2,6 +2,7 @@
 
 #include "refactor/guard/parallel.h"
 #include "refactor/guard/trial_comparison.h"
+#include "refactor/guard/unordered_results.h"
 
 #include <algorithm>
 #include <atomic>
@@ -116,6 +117,7 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
     if (!compare_trials(workload, results[2], results[0], settings[2], runs->unordered).problem.empty())
       return {nullptr, "its result depends on the order in which threads run", false};
     runs->depends_on_order = true;
+    runs->unordered_together = belong_together(workload, results[2], results[0], runs->unordered);
   }
   runs->races = results[0].races;
   if (settings.size() <= BRIEF) {

@@ -22,7 +22,8 @@ struct ReferenceRuns {
   std::vector<HostRace> races;
   std::vector<bool> unordered; // buffers that depend on the order of threads
   bool depends_on_order = false;
-  bool meets_by_count = false; // its threads wait for each other at barriers in different lines
+  bool unordered_together = false; // what lies beside each other in them does so in every order
+  bool meets_by_count = false;     // its threads wait for each other at barriers in different lines
   bool accepts_warps_in_turn =
       false; // gives the same with one warp after the other: has no race of its own there
   bool misalignment_tried = false, accepts_misalignment = false;

@@ -31,18 +31,20 @@ Result<Space> space_of(const TuningSpec& spec, const Workload& workload,
 }
 
 // Draws the configurations that are looked at beside the defaults. Each covers as much as possible of what no
-// earlier one has: values of knobs, pairs of knobs at and away from their defaults, threes of those that
-// decide who does which work, and the conditions over knobs that the template's own text makes, both ways,
-// alone and in pairs, and that knobs which the specification ties to each other are both far from their
-// defaults. Where a condition has not been met both ways when the wanted number is reached,
-// configurations are looked for that do.
+// earlier one has: values of knobs (the least and the largest first, of those that decide who does which
+// work), pairs of knobs at and away from their defaults, threes of those that decide who does which work, and
+// the conditions over knobs that the template's own text makes, both ways, alone and in pairs, and that knobs
+// which the specification ties to each other are both far from their defaults. Where a condition has not been
+// met both ways when the wanted number is reached, configurations are looked for that do.
 class Sampler {
 public:
   explicit Sampler(JudgedPair& subject)
       : subject_(subject), spec_(subject.spec),
         conditions_(subject.template_text, subject.spec,
                     subject.defaults.empty() ? KnobValues{} : subject.defaults.front().knobs),
-        problems_(problems_of(subject.spec)), random_(subject.seed) {}
+        problems_(problems_of(subject.spec)), random_(subject.seed) {
+    find_ends();
+  }
 
   void sample() {
     const auto wanted = static_cast<std::size_t>(std::max(0, subject_.options.sampled_configurations));
@@ -148,6 +150,24 @@ private:
            knob.kind != KnobKind::cache && knob.kind != KnobKind::size;
   }
 
+  // What goes wrong at one value alone goes wrong at the largest or the least: more warps than something has
+  // room for, a tile of nothing.
+  void find_ends() {
+    for (std::size_t k = 0; k < spec_.knobs.size(); ++k) {
+      if (!deals_out_work(spec_.knobs[k]))
+        continue;
+      std::vector<std::int64_t> numbers;
+      for (const Value& value : spec_.knobs[k].values)
+        if (const auto* number = std::get_if<std::int64_t>(&value))
+          numbers.push_back(*number);
+      if (numbers.empty())
+        continue;
+      const auto [least, largest] = std::ranges::minmax_element(numbers);
+      ends_.emplace(k, std::to_string(*least));
+      ends_.emplace(k, std::to_string(*largest));
+    }
+  }
+
   // What a configuration would cover: calls back with a key of one of five kinds.
   template <class Value, class KnobPair, class KnobThree, class Met, class MetPair>
   void visit(const Workload& workload, const KnobValues& values, Value on_value, KnobPair on_pair,
@@ -178,10 +198,14 @@ private:
   }
 
   std::size_t gain(const Workload& workload, const KnobValues& values) const {
-    constexpr std::size_t VALUE = 4, PAIR = 2, THREE = 1, CONDITION = 8, CONDITIONS = 1;
+    constexpr std::size_t VALUE = 4, PAIR = 2, THREE = 1, CONDITION = 8, CONDITIONS = 1, END = 40;
     std::size_t fresh = 0;
     visit(
-        workload, values, [&](const auto& key) { fresh += VALUE * !covered_.contains(key); },
+        workload, values,
+        [&](const auto& key) {
+          if (!covered_.contains(key))
+            fresh += VALUE + (ends_.contains(key) ? END : 0);
+        },
         [&](const Pair& key) { fresh += PAIR * !covered_pairs_.contains(key); },
         [&](const Three& key) { fresh += THREE * !covered_threes_.contains(key); },
         [&](const auto& key) { fresh += CONDITION * !met_.contains(key); },
@@ -204,6 +228,7 @@ private:
   Random random_;
   std::map<std::pair<std::size_t, std::size_t>, Pool> pools_; // by choice of types and problem
   std::set<std::string> taken_;
+  std::set<std::pair<std::size_t, std::string>> ends_;    // the least and the largest value of knobs
   std::set<std::pair<std::size_t, std::string>> covered_; // values of knobs
   std::set<Pair> covered_pairs_;                          // of knobs, at their defaults or not
   std::set<Three> covered_threes_;

@@ -3,6 +3,7 @@
 #include "refactor/guard/strides.h"
 #include "refactor/guard/tolerance.h"
 #include "refactor/guard/trial_comparison.h"
+#include "refactor/guard/unordered_results.h"
 #include "tuner/measure/verify.h"
 
 #include <algorithm>
@@ -136,7 +137,7 @@ std::string TaskJudge::judge_results(const Task& task, const std::vector<Demand>
     // Where the raw kernel has fences, and none is missing.
     if (problem.empty() && reference.fences > 0 && reference.unfenced.empty() && !result.unfenced.empty())
       problem = "lacks a memory fence that the raw kernel has: " + result.unfenced;
-    if (problem.empty())
+    if (problem.empty() || (result.clean && raw_depends_on_order(task, demand, reference)))
       continue;
     was_met = false;
     if (demand.otherwise == Otherwise::refused ||
@@ -162,9 +163,14 @@ std::string TaskJudge::differs(const Task& task, const Workload& workload, const
     return result.problem;
   const TrialComparison comparison =
       compare_trials(workload, result, reference, settings, task.shape->unordered);
+  const bool is_apart = comparison.problem.empty() && task.shape->unordered_together &&
+                        !belong_together(workload, result, reference, task.shape->unordered);
   const std::lock_guard lock(mutex_);
   identical_ += comparison.identical;
   worst_error_ = std::max(worst_error_, comparison.error);
+  if (is_apart)
+    return "puts other elements of its results beside each other than the raw kernel, which keeps together "
+           "what it stores in no order";
   if (comparison.problem.empty() && (settings.data == Data::usual || settings.data == Data::ties) &&
       settings.real_scalars != RealScalars::negated && settings.real_scalars_of.empty() &&
       !task.shape->depends_on_order && comparison.small >= FEWEST_ROUNDED &&
@@ -174,6 +180,29 @@ std::string TaskJudge::differs(const Task& task, const Workload& workload, const
     return "rounds another way: " + std::to_string(comparison.differing_small) + " of " +
            std::to_string(comparison.small) + " elements differ, each within the tolerance";
   return comparison.problem;
+}
+
+// Whether the raw kernel's own result on a run's own data, such as two rows of one slot, is another in
+// another order: at the sizes at which it was asked whether it takes such data, they may not have met. Made
+// only where a template is about to be refused.
+bool TaskJudge::raw_depends_on_order(const Task& task, const Demand& demand,
+                                     const TrialResult& reference) const {
+  const HostKernel* raw = raw_.kernels().find(task.configuration.raw_instance, task.configuration.macros());
+  if (demand.reference || demand.forerun || !raw)
+    return false;
+  const Workload& workload = task.shape->workload_of(demand.settings);
+  std::vector<Trial> trials;
+  for (const HostSchedule schedule : {HostSchedule::reverse, HostSchedule::warps}) {
+    TrialSettings settings = demand.settings;
+    settings.schedule = schedule;
+    settings.reverse_blocks = schedule == HostSchedule::reverse;
+    trials.push_back({raw, &task.configuration.raw_launch, &workload, settings});
+  }
+  const std::vector<TrialResult> results = run_trials(trials);
+  return std::ranges::any_of(results, [&](const TrialResult& other) {
+    return other.clean && !compare_trials(workload, other, reference, demand.settings, task.shape->unordered)
+                               .problem.empty();
+  });
 }
 
 // An unordered pair of accesses in a place where the raw kernel has none at this size, nor at many. Lanes

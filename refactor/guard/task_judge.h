@@ -41,6 +41,7 @@ private:
   std::string judge_results(const Task& task, const std::vector<Demand>& demands, const TrialResult*& next);
   std::string differs(const Task& task, const Workload& workload, const TrialResult& result,
                       const TrialResult& reference, const TrialSettings& settings);
+  bool raw_depends_on_order(const Task& task, const Demand& demand, const TrialResult& reference) const;
   std::string new_race(const ReferenceRuns& shape, const TrialResult& result,
                        const TrialSettings& settings) const;
   void note(std::string sentence);

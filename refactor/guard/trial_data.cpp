@@ -1,5 +1,6 @@
 #include "refactor/guard/trial_data.h"
 
+#include "refactor/guard/unread_data.h"
 #include "tuner/measure/fill.h"
 
 #include <algorithm>
@@ -200,7 +201,9 @@ const std::vector<std::byte>& Fills::of(const Workload& workload, std::size_t in
                                         const TrialSettings& settings) {
   const auto integers = settings.integers.find(index);
   const IntegerFill integer = integers == settings.integers.end() ? IntegerFill{} : integers->second;
-  auto& bytes = known_[{&workload, index, settings.seed, settings.data, integer}];
+  const std::size_t poison = settings.read_by_raw ? settings.poison : 0;
+  auto& bytes =
+      known_[{&workload, index, settings.seed, settings.data, integer, settings.read_by_raw, poison}];
   const Workload::Buffer& description = workload.buffers[index];
   if (bytes.empty() && description.count > 0) {
     bytes.resize(description.count * static_cast<std::size_t>(std::max(1, dtype_size(description.dtype))));
@@ -215,6 +218,8 @@ const std::vector<std::byte>& Fills::of(const Workload& workload, std::size_t in
       fill_integers(integer, *dtype, settings.seed + index, bytes);
     if (dtype && settings.data == Data::inner_ranges && description.fill.kind == Fill::Kind::offsets)
       move_inside(*dtype, plan.integer_range, settings.seed + index, bytes);
+    if (settings.read_by_raw)
+      poison_unread(workload, index, *settings.read_by_raw, POISONS[poison], bytes);
   }
   return bytes;
 }

@@ -19,7 +19,9 @@ public:
                                    const TrialSettings& settings);
 
 private:
-  std::map<std::tuple<const Workload*, std::size_t, std::uint64_t, Data, IntegerFill>, std::vector<std::byte>>
+  std::map<std::tuple<const Workload*, std::size_t, std::uint64_t, Data, IntegerFill,
+                      const std::vector<BufferAccess>*, std::size_t>,
+           std::vector<std::byte>>
       known_;
 };
 

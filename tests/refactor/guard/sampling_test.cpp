@@ -1,5 +1,6 @@
-// Which configurations are looked at: knobs that the specification ties to each other meet at values far from
-// their defaults under every seed.
+// Which configurations are looked at under every seed: knobs that the specification ties to each other meet
+// at values far from their defaults, and what is wrong at one value alone is met at the ends and where the
+// launch names the value.
 #include "refactor/guard/subject.h"
 #include "tuner/spec/spec.h"
 
@@ -21,6 +22,17 @@ std::int64_t knob_of(const Configuration& configuration, const std::string& name
   return 0;
 }
 
+bool samples(const TuningSpec& spec, std::uint64_t seed, const std::string& knob, std::int64_t value) {
+  const auto preparation = prepare(spec, {}, seed);
+  if (!preparation) {
+    ADD_FAILURE() << preparation.error().sentence();
+    return false;
+  }
+  return std::ranges::any_of(preparation->subject->sampled, [&](const Configuration& configuration) {
+    return knob_of(configuration, knob) == value;
+  });
+}
+
 // KEEP = 0 makes LOAD_EARLY = 1 inadmissible, and with KEEP = 1 no round comes behind the first.
 TEST(Sampling, KnobsOfOneConditionMeetFarFromTheirDefaults) {
   const auto spec = read_spec(std::filesystem::path(LATHE_SOURCE_DIR) / "search_spaces" / "rmsnorm.json");
@@ -37,6 +49,25 @@ TEST(Sampling, KnobsOfOneConditionMeetFarFromTheirDefaults) {
                                     }))
         << "seed " << seed;
   }
+}
+
+// 17 values, and 8 samples.
+TEST(Sampling, TheLargestValueIsLookedAt) {
+  const auto spec = read_spec(std::filesystem::path(LATHE_SOURCE_DIR) / "search_spaces" /
+                              "lightning_attention_decode.json");
+  ASSERT_TRUE(spec.ok()) << spec.error().sentence();
+  for (std::uint64_t seed = 1; seed <= 6; ++seed)
+    EXPECT_TRUE(samples(*spec, seed, "BLOCK", 1024)) << "seed " << seed;
+}
+
+TEST(Sampling, AValueThatTheLaunchNamesIsLookedAt) {
+  auto spec = read_spec(std::filesystem::path(LATHE_SOURCE_DIR) / "search_spaces" / "store_kv_cache.json");
+  ASSERT_TRUE(spec.ok()) << spec.error().sentence();
+  const auto shared = Expression::parse("BLOCK == 448 and length > 0 ? 16 : 0");
+  ASSERT_TRUE(shared.ok()) << shared.error().sentence();
+  spec->kernel.launch.shared_bytes = *shared;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed)
+    EXPECT_TRUE(samples(*spec, seed, "BLOCK", 448)) << "seed " << seed;
 }
 
 } // namespace
