@@ -7,6 +7,7 @@
 #include <cctype>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <regex>
 
 namespace lathe::refactor {
 namespace {
@@ -47,13 +48,17 @@ void RawCandidateBuilder::check_template_arguments() {
     const auto value = Expression::parse(in_kernel_terms(without_sizeof(argument)));
     if (!value)
       continue; // a function, an enumerator, C++ that only the compiler reads
+    // What a function of the text gives where its call could not be read: its name is no number.
+    const bool is_function = plain_word(argument) && !dtype_of_type(parameter.type).empty() &&
+                             std::regex_search(extracted_.text, std::regex(R"(\b)" + argument + R"(\s*\()"));
     const auto& names = value->names();
-    const bool is_open = std::ranges::any_of(names, [&](const std::string& name) {
-      const bool is_parameters_size =
-          std::ranges::find(kernel_.parameters, name, &KernelParameter::name) != kernel_.parameters.end();
-      return is_parameters_size ||
-             (!name.starts_with("sizeof_") && extracted_.text.find(name) == std::string::npos);
-    });
+    const bool is_open =
+        is_function || std::ranges::any_of(names, [&](const std::string& name) {
+          const bool is_parameters_size =
+              std::ranges::find(kernel_.parameters, name, &KernelParameter::name) != kernel_.parameters.end();
+          return is_parameters_size ||
+                 (!name.starts_with("sizeof_") && extracted_.text.find(name) == std::string::npos);
+        });
     if (!is_open)
       continue;
     questions_.push_back({parameter.name, argument == parameter.name

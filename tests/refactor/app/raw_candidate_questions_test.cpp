@@ -63,6 +63,27 @@ void run(float* x, int n) {
   EXPECT_EQ(raw->candidate.launch.block[0].text(), "128");
 }
 
+TEST(RawCandidateQuestions, WhatACallThatCannotBeReadGivesIsAskedFor) {
+  const auto asked = raw_of(R"(
+constexpr __host__ __device__ int power_above(int n, int factor) {
+  int power = 1;
+  while (power * factor < n) power *= 2;
+  return power;
+}
+template <class T, int LANES> __global__ void k(T* x, int n) {
+  static_assert(LANES == power_above(LANES, 1));
+  const int i = blockIdx.x * LANES + threadIdx.x;
+  if (i < n) x[i] = T(1);
+}
+template <class T, int ROW> struct Launcher {
+  static constexpr auto lanes = power_above(ROW, 16 / sizeof(T));
+  static void run(T* x, int n) { k<T, lanes><<<n, 256>>>(x, n); }
+};
+)");
+  ASSERT_FALSE(asked.ok());
+  EXPECT_THAT(asked.error().sentence(), HasSubstr("--template-argument LANES=128"));
+}
+
 TEST(RawCandidateQuestions, ATypeThatTheLaunchLeavesOutIsTheInstances) {
   const auto raw = raw_of(R"(
 #include <cuda_bf16.h>
