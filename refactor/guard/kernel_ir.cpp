@@ -286,9 +286,9 @@ bool KernelIr::is_divergent(const Instruction& instruction, Together together) {
       if (divergent[index++])
         known->second.insert(&block);
   }
-  const auto controllers = state_->all_controllers(instruction.getParent());
-  return std::ranges::any_of(
-      controllers, [&](const BasicBlock* controller) { return known->second.contains(controller); });
+  const std::set<const BasicBlock*>& divergent = known->second;
+  return std::ranges::any_of(state_->all_controllers(instruction.getParent()),
+                             [&](const BasicBlock* controller) { return divergent.contains(controller); });
 }
 
 std::set<int> KernelIr::scalars_in(llvm::Value* value) {

@@ -4,6 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <vector>
+
 namespace lathe {
 namespace {
 
@@ -13,12 +16,14 @@ using Json = nlohmann::ordered_json;
 struct Recorded {
   const char* name;
   const char* kernel;
-  // What the guard may leave undecided about the first attempt: which sizes are run depends on how long they
-  // take on this machine. Empty: it is accepted.
-  const char* undecided;
+  // What may stand against the first attempt: which sizes are run depends on how long they take on this
+  // machine, and which configurations are looked at on the seed. Empty: it is accepted.
+  std::vector<const char*> complaints;
 };
 
 constexpr const char* UNREACHED = "differential: code that ran at none of the sizes";
+// Its largest blocks with most elements a thread: it states no launch bounds.
+constexpr const char* TOO_MANY_REGISTERS = "resources: 77824 registers a block";
 
 class ModelLoop : public CommandTest, public ::testing::WithParamInterface<Recorded> {};
 
@@ -62,8 +67,9 @@ TEST_P(ModelLoop, TheFirstAttemptEndsAsItDid) {
   const bool is_accepted = attempt["Stage"] == "awaited";
   if (!is_accepted) {
     EXPECT_EQ(attempt["Stage"], "refused") << complaint;
-    EXPECT_NE(*GetParam().undecided, 0) << complaint;
-    EXPECT_NE(complaint.find(GetParam().undecided), std::string::npos) << complaint;
+    EXPECT_TRUE(std::ranges::any_of(GetParam().complaints, [&](const char* known) {
+      return complaint.find(known) != std::string::npos;
+    })) << complaint;
   }
   EXPECT_EQ(attempt["Author"], "model");
   EXPECT_EQ(history["Ledger"]["ModelCalls"], 2) << "one plan and one text";
@@ -86,9 +92,11 @@ TEST_P(ModelLoop, TheFirstAttemptEndsAsItDid) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recorded, ModelLoop,
-                         ::testing::Values(Recorded{"rotary_embedding", "rotary_embedding_kernel", UNREACHED},
-                                           Recorded{"topk_softmax", "topk_softmax_kernel", UNREACHED},
-                                           Recorded{"per_token_quant_fp8", "per_token_quant_fp8_kernel", ""}),
+                         ::testing::Values(Recorded{"rotary_embedding",
+                                                    "rotary_embedding_kernel",
+                                                    {UNREACHED, TOO_MANY_REGISTERS}},
+                                           Recorded{"topk_softmax", "topk_softmax_kernel", {UNREACHED}},
+                                           Recorded{"per_token_quant_fp8", "per_token_quant_fp8_kernel", {}}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 } // namespace
