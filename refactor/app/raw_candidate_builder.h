@@ -25,6 +25,15 @@ std::string without_qualifiers(std::string type);
 // CUDA's vector types as what they are vectors of: float4 -> f32. Empty: none of them.
 std::string dtype_of_vector(const std::string& type);
 
+inline bool is_type_parameter(const TemplateParameter& parameter) {
+  return parameter.type == "typename" || parameter.type == "class";
+}
+
+// A template parameter that is true or false.
+inline bool is_switch(const TemplateParameter& parameter) {
+  return parameter.type == "bool" || parameter.type == "const bool";
+}
+
 // Makes one raw candidate: each step goes on from what those before it have found.
 class RawCandidateBuilder {
 public:

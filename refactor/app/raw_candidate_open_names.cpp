@@ -63,7 +63,9 @@ void RawCandidateBuilder::close_open_names() {
       // Not all of them are types.
       const auto number = std::ranges::find_if(
           assumed, [&](const std::string& name) { return complaint_with(name).empty(); });
-      ask(number == assumed.end() ? std::string(assumed.front()) : std::string(*number));
+      const std::string asked =
+          number == assumed.end() ? assumed.front() : *number; // not to be erased under ask
+      ask(asked);
       continue;
     }
     const std::string name = is_open ? match[1].str() : "";

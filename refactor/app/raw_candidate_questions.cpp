@@ -12,10 +12,6 @@
 namespace lathe::refactor {
 namespace {
 
-bool is_type(const TemplateParameter& parameter) {
-  return parameter.type == "typename" || parameter.type == "class";
-}
-
 // A number that a template parameter of this name often is: a width is less than a length.
 std::int64_t usual_number(const std::string& name) {
   std::string lower;
@@ -38,12 +34,12 @@ void RawCandidateBuilder::check_template_arguments() {
   for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
     const TemplateParameter& parameter = kernel_.template_parameters[i];
     std::string& argument = site_.template_arguments[i];
-    if (!is_type(parameter) && kernel_.launches.empty() && argument.empty() &&
+    if (!is_type_parameter(parameter) && kernel_.launches.empty() && argument.empty() &&
         parameter.default_argument.empty()) {
       questions_.push_back({parameter.name, parameter.name});
       argument = parameter.name;
     }
-    if (is_type(parameter) || argument.empty())
+    if (is_type_parameter(parameter) || argument.empty())
       continue;
     const auto value = Expression::parse(in_kernel_terms(without_sizeof(argument)));
     if (!value)
@@ -97,8 +93,7 @@ std::map<std::string, std::string> RawCandidateBuilder::answers_that_compile() c
 bool RawCandidateBuilder::is_true_or_false(const std::string& name) const {
   for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i) {
     const TemplateParameter& parameter = kernel_.template_parameters[i];
-    if ((parameter.name == name || site_.template_arguments[i] == name) &&
-        (parameter.type == "bool" || parameter.type == "const bool"))
+    if ((parameter.name == name || site_.template_arguments[i] == name) && is_switch(parameter))
       return true;
   }
   return false;

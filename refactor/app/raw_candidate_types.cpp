@@ -49,14 +49,6 @@ std::vector<std::string> with_fixed_widths(std::vector<std::string> instance) {
   return instance;
 }
 
-bool is_type_parameter(const TemplateParameter& parameter) {
-  return parameter.type == "typename" || parameter.type == "class";
-}
-
-bool is_switch(const TemplateParameter& parameter) {
-  return parameter.type == "bool" || parameter.type == "const bool";
-}
-
 } // namespace
 
 Status RawCandidateBuilder::override_template_arguments() {
