@@ -43,16 +43,32 @@ function(lathe_precompile name)
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endfunction()
 
-# lathe_add_test(<name> SOURCES ... [DEPENDS ...] [LABELS ...] [TIMEOUT seconds]): one GoogleTest executable.
+# lathe_add_test(<name> SOURCES ... [DEPENDS ...] [LABELS ...] [TIMEOUT seconds] [COST seconds] [FILTER cases]): one GoogleTest
+# executable and its test. COST: what it takes, where that is minutes; such tests begin first.
 function(lathe_add_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;COST;FILTER" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE lathe_flags ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name})
+  lathe_add_test_part(${name} ${name} TIMEOUT "${ARG_TIMEOUT}" COST "${ARG_COST}" FILTER "${ARG_FILTER}"
+                      LABELS ${ARG_LABELS})
+endfunction()
+
+# lathe_add_test_part(<name> <executable> [...]): a test of its own of those cases of the executable that the filter names,
+# so that long ones run beside each other.
+function(lathe_add_test_part name executable)
+  cmake_parse_arguments(ARG "" "TIMEOUT;COST;FILTER" "LABELS" ${ARGN})
+  if(ARG_FILTER)
+    add_test(NAME ${name} COMMAND ${executable} --gtest_filter=${ARG_FILTER})
+  else()
+    add_test(NAME ${name} COMMAND ${executable})
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+  if(NOT ARG_COST)
+    set(ARG_COST 0)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST} SKIP_RETURN_CODE 77
     ENVIRONMENT "LATHE_SOURCE_DIR=${PROJECT_SOURCE_DIR};LATHE_BIN_DIR=${PROJECT_BINARY_DIR}/bin")
   if(ARG_LABELS)
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")

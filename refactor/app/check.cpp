@@ -1,5 +1,6 @@
 // `lathe check`: judges a template against its raw kernel, whoever wrote it.
 #include "refactor/app/command.h"
+#include "refactor/app/device_options.h"
 #include "refactor/app/mutant_report.h"
 #include "refactor/guard/guard.h"
 #include "tuner/app/options.h"
@@ -34,6 +35,7 @@ CommandLine make_command_line() {
       "mutants", po::value<int>()->implicit_value(100)->value_name("N"),
       "test the guard itself: judge up to N mutants of the template; exit code 1 where one survives")(
       "evidence", "print what each check looked at")("json", "print the certificate as JSON");
+  add_device_options(line.options());
   return line;
 }
 
@@ -98,6 +100,8 @@ int check_command(const Arguments& arguments) {
   if (!limit)
     return fail(limit.error());
   options.time_limit_s = *limit;
+  if (const Status device = read_device_options(line, options); !device)
+    return fail(device.error());
   if (options.sampled_configurations < 0 || options.sampled_configurations > 1000)
     return fail(usage_error("--configurations", "expected 0 to 1000"));
 

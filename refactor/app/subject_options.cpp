@@ -13,7 +13,7 @@ Result<std::string> only_kernel(ParsedSource& source) {
   if (kernels.size() == 1)
     return kernels.front().qualified_name;
   if (kernels.empty())
-    return Error{"no kernel in " + source.file().string(), "no function with __global__ was found", ""};
+    return Error{"no kernel in " + source.file().string(), why_no_kernel(source), ""};
   std::string names;
   for (const KernelInfo& kernel : kernels)
     names += (names.empty() ? "" : ", ") + kernel.qualified_name;

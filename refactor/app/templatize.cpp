@@ -2,6 +2,7 @@
 #include "refactor/app/buildable_values.h"
 #include "refactor/app/certificate_file.h"
 #include "refactor/app/command.h"
+#include "refactor/app/device_options.h"
 #include "refactor/app/kernel_choice.h"
 #include "refactor/app/kernel_list.h"
 #include "refactor/app/launched_kernel.h"
@@ -59,6 +60,7 @@ CommandLine make_command_line() {
       "seed of the guard (default: drawn, and written down)")(
       "no-check", "leave the guard out: the certificate then says that nothing was checked")(
       "json", "print the result as JSON");
+  add_device_options(line.options());
   add_model_options(line);
   return line;
 }
@@ -317,6 +319,8 @@ int templatize_command(const Arguments& arguments) {
   request.guard.architecture = request.subject.architecture;
   request.output = line.get<std::string>("output");
   request.guard.seed = line.get<std::uint64_t>("seed");
+  if (const Status device = read_device_options(line, request.guard); !device)
+    return fail(device.error());
   request.check = !line.has("no-check");
   request.json = line.has("json");
   auto model = read_model_options(line);

@@ -172,7 +172,7 @@ Result<ClangCommand> clang_command(const fs::path& file, const ParseOptions& opt
   LATHE_TRY(const CudaToolkit toolkit, find_cuda_toolkit());
   LATHE_TRY(const fs::path resources, resource_folder());
   LATHE_TRY(const fs::path shipped, shipped_file("frontend/torch"));
-  const fs::path cuda = toolkit.includes.front().parent_path();
+  const fs::path& cuda = toolkit.home;
   ClangCommand command;
   command.stand_ins = shipped.parent_path();
   command.toolkit_folders = toolkit.includes;

@@ -127,6 +127,9 @@ struct KernelInfo {
 std::vector<KernelInfo> find_kernels(ParsedSource& source);
 // By name, qualified name or glob pattern. The error lists the names that were found.
 Result<KernelInfo> find_kernel(ParsedSource& source, const std::string& name);
+// Why a source in which find_kernels() finds none has none: a clause that names the first error where Clang
+// did not read all of it.
+std::string why_no_kernel(const ParsedSource& source);
 
 // The self-contained text with what NVRTC accepts and Clang 19 does not spelled so that both accept it
 // (`Cast<T>::template to<N>(x)`, `%%laneid`), as far as the instance shows it; the text itself where there is

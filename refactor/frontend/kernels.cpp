@@ -264,10 +264,17 @@ Result<KernelInfo> find_kernel(ParsedSource& source, const std::string& name) {
               (found.empty() ? "" : kernel.location.substr(kernel.location.rfind(':')));
   if (found.empty())
     return usage_error("no kernel '" + name + "' in " + source.file().string(),
-                       listed.empty() ? "it has no function with __global__" : "it has " + listed,
+                       listed.empty() ? why_no_kernel(source) : "it has " + listed,
                        listed.empty() ? "name a file that defines one" : "");
   return usage_error(fmt::format("'{}' names {} kernels", name, found.size()), "they are " + listed,
                      "name one of them as shown");
+}
+
+std::string why_no_kernel(const ParsedSource& source) {
+  if (source.errors().empty())
+    return "it has no function with __global__";
+  return "Clang found no function with __global__ in what it could read of it; its first error: " +
+         source.errors().front();
 }
 
 } // namespace lathe::refactor

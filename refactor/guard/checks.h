@@ -10,7 +10,8 @@
 
 namespace lathe::refactor {
 
-// In the order in which they are made.
+// In the order in which they are made. Without these no template is accepted; where there is a GPU, those of
+// device_runs.h follow.
 inline constexpr const char* CHECKS[] = {"well-formed",     "interface",   "identity",  "effects",
                                          "synchronisation", "bounds",      "precision", "literals",
                                          "resources",       "differential"};
@@ -25,7 +26,9 @@ CheckResult check_bounds(const JudgedPair& subject);
 CheckResult check_precision(const JudgedPair& subject);
 CheckResult check_literals(const JudgedPair& subject);
 CheckResult check_resources(const JudgedPair& subject, const Images& images);
-CheckResult check_differential(const JudgedPair& subject, const std::string& identity_level);
+// `ran`: is set to every pair of configuration and size that was run.
+CheckResult check_differential(const JudgedPair& subject, const std::string& identity_level,
+                               std::vector<Configuration>& ran);
 
 // Gathers findings into a result: the worst verdict wins, its first sentence leads.
 class Findings {

@@ -62,6 +62,15 @@ public:
       budget_ *= OTHER_ARCHITECTURES_SHARE;
   }
 
+  // The pairs of configuration and size that were run.
+  std::vector<Configuration> ran() const {
+    std::vector<Configuration> pairs;
+    for (std::size_t i = 0; i < ran_.size(); ++i)
+      if (ran_[i])
+        pairs.push_back(plan_.tasks()[i].configuration);
+    return pairs;
+  }
+
   CheckResult run() {
     if (const auto compiler = host_compiler(); !compiler)
       findings_.undecided(compiler.error().sentence());
@@ -358,9 +367,11 @@ private:
 
 } // namespace
 
-CheckResult check_differential(const JudgedPair& subject, const std::string& identity_level) {
-  CheckResult result =
-      Differential(subject, identity_level == "L0" || identity_level == "L1", HOST_ARCHITECTURE).run();
+CheckResult check_differential(const JudgedPair& subject, const std::string& identity_level,
+                               std::vector<Configuration>& ran) {
+  Differential usual(subject, identity_level == "L0" || identity_level == "L1", HOST_ARCHITECTURE);
+  CheckResult result = usual.run();
+  ran = usual.ran();
   for (const int architecture : other_architectures(subject.raw_text, subject.template_text)) {
     if (result.verdict == Verdict::failed)
       break;

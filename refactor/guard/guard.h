@@ -72,7 +72,15 @@ std::shared_ptr<TrialMemory> remember_raw_runs();
 struct GuardOptions {
   std::uint64_t seed = 0; // 0: drawn from the system, secret until written into the certificate
   int sampled_configurations = 8;
-  bool use_gpu = false;
+  // Whether the kernels also run on a GPU, once every other check has passed.
+  enum class DeviceUse {
+    none,
+    where_there_is_one, // what cannot be opened is told in Certificate::trusted
+    required            // what cannot be opened leaves the check undecided
+  } device_use = DeviceUse::none;
+  int device = 0; // its index
+  // Tools of compute-sanitizer that watch the runs there: "memcheck", "racecheck", "initcheck", "synccheck".
+  std::vector<std::string> sanitizer_tools;
   int jobs = 0;
   double time_limit_s = 120; // of the differential runs; what it left out is in their evidence
   std::string architecture = "sm_90";

@@ -1,4 +1,5 @@
 #include "refactor/guard/checks.h"
+#include "refactor/guard/device_runs.h"
 
 #include "tuner/base/files.h"
 #include "tuner/base/hash.h"
@@ -78,7 +79,9 @@ public:
     else if (!options_.run_refused && any_failed())
       skip_rest("what an earlier check refused is not run");
     else
-      make([&] { return check_differential(subject, certificate_.identity_level); });
+      make([&] { return check_differential(subject, certificate_.identity_level, ran_); });
+    if (options_.device_use != GuardOptions::DeviceUse::none && certificate_.accepted())
+      run_on_device(subject);
     if (certificate_.identity_level.empty() ||
         (certificate_.identity_level >= "L2" && !certificate_.accepted()))
       certificate_.identity_level = "L4";
@@ -127,6 +130,26 @@ private:
     certificate_.checks.push_back(std::move(result));
   }
 
+  void run_on_device(const JudgedPair& subject) {
+    auto backend = make_cuda_backend(options_.device);
+    if (!backend && options_.device_use == GuardOptions::DeviceUse::where_there_is_one) {
+      certificate_.trusted.push_back("no GPU: " + backend.error().sentence());
+      return;
+    }
+    make([&] {
+      if (backend.ok())
+        return check_device(subject, ran_, **backend);
+      CheckResult result;
+      result.check = "device";
+      result.detail = backend.error().sentence();
+      return result;
+    });
+    if (backend.ok())
+      backend->reset(); // the tools' processes want the device
+    if (!options_.sanitizer_tools.empty() && certificate_.accepted())
+      make([&] { return check_sanitizer(subject, ran_, options_.device, options_.sanitizer_tools); });
+  }
+
   void skip_rest(const std::string& why) {
     while (certificate_.checks.size() < std::size(CHECKS))
       certificate_.checks.push_back(skipped(CHECKS[certificate_.checks.size()], why));
@@ -144,6 +167,7 @@ private:
   const TuningSpec& spec_;
   const GuardOptions& options_;
   Certificate certificate_;
+  std::vector<Configuration> ran_; // by the differential check
 };
 
 } // namespace

@@ -118,6 +118,7 @@ Result<std::vector<std::string>> kernel_entries(std::string_view cubin);
 // A CUDA 13 toolkit on this machine: LATHE_CUDA_HOME, CUDA_HOME, CUDA_PATH, beside the executable (../lib and
 // ../cuda), /usr/local/cuda, the loader's path, in this order.
 struct CudaToolkit {
+  std::filesystem::path home;                  // holds bin, include, nvvm
   std::filesystem::path nvrtc;                 // the library
   std::vector<std::filesystem::path> includes; // the toolkit's, CCCL's
   std::string version;                         // "13.0", from its cuda.h

@@ -51,6 +51,8 @@ std::optional<CudaToolkit> toolkit_at(const fs::path& home) {
     }
   if (toolkit.nvrtc.empty() || toolkit.includes.empty())
     return std::nullopt;
+  // Not the folder above `include`, which is a link into targets/ in NVIDIA's installations.
+  toolkit.home = fs::weakly_canonical(home, failure);
   toolkit.version = version_of(toolkit.includes.front());
   return toolkit;
 }

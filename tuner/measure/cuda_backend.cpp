@@ -24,16 +24,21 @@ namespace {
 // A busy machine compiles slowly, and a batch shares this.
 constexpr double LEAST_COMPILE_LIMIT_S = 60;
 constexpr std::size_t EARLY_CONFIGURATIONS = 8;
+constexpr double TOOL_LIMIT_S = 30;   // to write its report
 constexpr double SETUP_LIMIT_S = 300; // context creation, filling many gigabytes, timing the reference
 
 class CudaBackend final : public Backend {
 public:
-  explicit CudaBackend(std::vector<std::string> runner_command)
-      : runner_(runner_command), side_runner_(std::move(runner_command)) {}
+  // `has_tool`: the command starts a tool that starts the runner.
+  CudaBackend(std::vector<std::string> runner_command, bool has_tool)
+      : runner_(runner_command), side_runner_(std::move(runner_command)), has_tool_(has_tool) {}
 
   ~CudaBackend() override {
     side_runner_.stop(); // both at once: each takes its time to die
-    runner_.stop();
+    if (has_tool_)
+      runner_.finish(TOOL_LIMIT_S); // a killed tool would leave the runner alone with its report unwritten
+    else
+      runner_.stop();
   }
   CudaBackend(const CudaBackend&) = delete;
   CudaBackend& operator=(const CudaBackend&) = delete;
@@ -52,6 +57,7 @@ public:
   const Timing& raw_timing() const override { return state_.raw; }
   double copy_floor_us() const override { return state_.copy_floor_us; }
   const std::string& reference_check() const override { return reference_check_; }
+  bool raw_repeats() const override { return !state_.reference_differs; }
 
   using Backend::prepare;
   Status prepare(const Workload& workload, const MeasureOptions& options,
@@ -98,7 +104,8 @@ private:
   Status check_raw_kernel();
   Result<CompileRequest> own_kernels_request() const;
   RunnerTiming timing(double incumbent_us) const;
-  Status start_runner(bool measure);
+  // `first`: for this problem; otherwise a runner that was lost is replaced.
+  Status start_runner(bool first);
   // False when the kernel cannot launch; then the measurement says why.
   bool fits(const CompiledKernel& kernel, const Launch& launch, Measurement& measurement) const;
   Status run(const CompiledKernel& kernel, const Launch& launch, double incumbent_us,
@@ -107,6 +114,7 @@ private:
   DeviceInfo device_;
   RunnerProcess runner_;
   SideRunner side_runner_;
+  bool has_tool_ = false;
   CpuReferences references_;
   std::string reference_check_;
   std::unique_ptr<Compiler> compiler_;
@@ -201,13 +209,14 @@ Result<RunnerKernel> CudaBackend::compile_configuration(const KnobValues& config
   return runner_kernel(kernel, wanted.launch);
 }
 
-Status CudaBackend::start_runner(bool measure) {
+Status CudaBackend::start_runner(bool first) {
   if (!runner_.running()) // a second problem needs no new context
     LATHE_CHECK(runner_.start());
-  setup_.measure = measure;
-  setup_.launches = measure ? 0 : state_.launches;
+  setup_.verify_reference = first;
+  setup_.measure = first && !options_.verify_only;
+  setup_.launches = first ? 0 : state_.launches;
   setup_.return_outputs =
-      measure && !workload_->spec->cpu_reference.empty() && CpuReferences::is_small_enough(*workload_);
+      first && !workload_->spec->cpu_reference.empty() && CpuReferences::is_small_enough(*workload_);
   const RunnerProcess::Answer answer = runner_.ask(encode(setup_), SETUP_LIMIT_S);
   if (answer.kind != RunnerProcess::Answer::Kind::reply)
     return Error{"cannot prepare " + device_.name,
@@ -219,10 +228,11 @@ Status CudaBackend::start_runner(bool measure) {
   std::optional<SetupReply> reply = decode_setup_reply(answer.reply);
   if (!reply || !reply->ok) {
     runner_.stop();
+    state_.reference_differs = reply && reply->reference_differs;
     return Error{"cannot prepare " + workload_->key() + " on " + device_.name,
                  reply ? reply->error : "damaged answer", ""};
   }
-  if (measure)
+  if (first)
     state_ = *reply;
   return Done{};
 }
@@ -307,7 +317,8 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   setup_.reference = runner_kernel(reference, raw.launch);
   setup_.timing = timing(0);
   LATHE_CHECK(start_runner(true));
-  side_runner_.warm_up(); // not before: contexts that open at once open slowly
+  if (!options.verify_only)
+    side_runner_.warm_up(); // not before: contexts that open at once open slowly
   return check_raw_kernel();
 }
 
@@ -352,7 +363,8 @@ Status CudaBackend::run(const CompiledKernel& kernel, const Launch& launch, doub
                         Measurement& measurement) {
   if (!runner_.running())
     LATHE_CHECK(start_runner(false));
-  EvaluateRequest request{runner_kernel(kernel, launch), timing(incumbent_us), state_.floor_us};
+  EvaluateRequest request{runner_kernel(kernel, launch), timing(incumbent_us), state_.floor_us,
+                                options_.verify_only};
   // The runner ends its own waiting first: several waits of one limit each.
   const double limit_s = 6 * request.timing.time_limit_s + 10;
   const RunnerProcess::Answer answer = [&] {
@@ -566,15 +578,18 @@ Result<Profile> CudaBackend::profile(const std::optional<KnobValues>& configurat
 
 std::unique_ptr<Backend> make_backend_with_runner(DeviceInfo device,
                                                   std::vector<std::string> runner_command) {
-  auto backend = std::make_unique<CudaBackend>(std::move(runner_command));
+  auto backend = std::make_unique<CudaBackend>(std::move(runner_command), false);
   backend->set_device(std::move(device));
   return backend;
 }
 
-Result<std::unique_ptr<Backend>> make_cuda_backend(int index) {
+Result<std::unique_ptr<Backend>> make_cuda_backend(int index, std::vector<std::string> tool) {
   LATHE_TRY(const std::filesystem::path runner, sibling_executable("lathe-runner"));
-  auto backend =
-      std::make_unique<CudaBackend>(std::vector<std::string>{runner.string(), std::to_string(index)});
+  const bool has_tool = !tool.empty();
+  std::vector<std::string> command = std::move(tool);
+  command.push_back(runner.string());
+  command.push_back(std::to_string(index));
+  auto backend = std::make_unique<CudaBackend>(std::move(command), has_tool);
   // Starting the driver takes as long here as there: at once.
   if (CudaDriver::is_installed())
     LATHE_CHECK(backend->warm_up());

@@ -43,6 +43,7 @@ std::string encode(const SetupRequest& request) {
   message.put(request.bytes)
       .put(request.operations)
       .put(request.seed)
+      .put(request.verify_reference)
       .put(request.measure)
       .put(request.launches)
       .put(request.shifted_elements)
@@ -73,6 +74,7 @@ std::optional<SetupRequest> decode_setup(std::string_view bytes) {
   request.bytes = message.get<double>();
   request.operations = message.get<double>();
   request.seed = message.get<std::uint64_t>();
+  request.verify_reference = message.get<bool>();
   request.measure = message.get<bool>();
   request.launches = message.get<int>();
   request.shifted_elements = message.get<std::uint64_t>();
@@ -136,8 +138,8 @@ std::optional<ProfileRequest> decode_profile(std::string_view bytes) {
 
 std::string encode(const SetupReply& reply) {
   MessageWriter message;
-  message.put(reply.ok).put_text(reply.error).put(reply.raw).put(reply.launches).put(reply.copy_floor_us);
-  message.put(reply.copy_bytes_per_second).put(reply.floor_us);
+  message.put(reply.ok).put(reply.reference_differs).put_text(reply.error).put(reply.raw).put(reply.launches);
+  message.put(reply.copy_floor_us).put(reply.copy_bytes_per_second).put(reply.floor_us);
   message.put(static_cast<std::uint32_t>(reply.outputs.size()));
   for (const std::string& output : reply.outputs)
     message.put_text(output);
@@ -148,6 +150,7 @@ std::optional<SetupReply> decode_setup_reply(std::string_view bytes) {
   MessageReader message(bytes);
   SetupReply reply;
   reply.ok = message.get<bool>();
+  reply.reference_differs = message.get<bool>();
   reply.error = message.get_text();
   reply.raw = message.get<Timing>();
   reply.launches = message.get<int>();

@@ -53,7 +53,8 @@ struct SetupRequest {
   RunnerKernel reference;
   double bytes = 0, operations = 0; // of the cost model; 0: not given
   std::uint64_t seed = 1;
-  bool measure = true; // time the reference and the copy floor; false after a runner was replaced
+  bool verify_reference = true; // run it twice and compare; false after a runner was replaced
+  bool measure = true; // time the reference and the copy floor; likewise, and where nothing is timed
   int launches = 0;    // of a sample, as the first setup of the problem replied; 0: to be decided
   std::uint64_t shifted_elements = 0; // every buffer begins this many elements behind an aligned address
   bool return_outputs = false;        // what the reference wrote to the first set
@@ -62,6 +63,7 @@ struct SetupRequest {
 
 struct SetupReply {
   bool ok = false;
+  bool reference_differs = false; // from itself, run again on the same data: then it is not ok
   std::string error;
   Timing raw;
   int launches = 0;                 // of a sample: the same for every configuration of the problem

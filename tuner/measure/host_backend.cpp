@@ -270,7 +270,8 @@ void HostBackend::measure(const HostKernel& kernel, const Launch& launch, double
     if (measurement.outcome != Outcome::ok)
       return;
   }
-  time(kernel, launch, incumbent_us, measurement);
+  if (!options_.verify_only)
+    time(kernel, launch, incumbent_us, measurement);
 }
 
 Status HostBackend::prepare(const Workload& workload, const MeasureOptions& options,
@@ -295,6 +296,8 @@ Status HostBackend::prepare(const Workload& workload, const MeasureOptions& opti
     return Error{"the raw kernel of " + spec.name + " does not run for " + workload.key(), measurement.reason,
                  "check its launch, its buffers' sizes and the problem in the specification"};
   LATHE_TRY(reference_check_, references_.check(workload, options_.seed, reference_[0]));
+  if (options_.verify_only)
+    return Done{};
   time(*raw_, raw_launch_, 0, measurement);
   if (measurement.outcome != Outcome::ok)
     return Error{"cannot time the raw kernel of " + spec.name, measurement.reason, ""};

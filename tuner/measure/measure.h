@@ -62,6 +62,8 @@ struct MeasureOptions {
   // The raw kernel is known not to run on buffers that begin one element behind an aligned address. Finding
   // that out costs a fault, which the driver takes most of a second to report.
   bool raw_wants_alignment = false;
+  // Nothing is timed: evaluate() judges what the configurations write and gives no times. No comparisons then.
+  bool verify_only = false;
 };
 
 // Raw against one configuration, interleaved in one run.
@@ -106,6 +108,9 @@ public:
   // What came of the CPU reference when the problem was prepared: that the raw kernel agrees, or why it was
   // not asked. A disagreement fails prepare().
   virtual const std::string& reference_check() const = 0;
+  // False: the last prepare() failed because the raw kernel gave other results when it ran again on the same
+  // data, as where atomics decide an order. That is how the kernel is, and no fault of the device.
+  virtual bool raw_repeats() const { return true; }
 
   // Compiles (in parallel), verifies and times each configuration. Never fails as a whole for one
   // configuration's fault. `incumbent_us`: best so far, 0 for none; clearly slower ones stop early.
@@ -123,7 +128,9 @@ public:
 };
 
 // Fails with Failure::no_device where there is none. `index` counts the visible devices.
-Result<std::unique_ptr<Backend>> make_cuda_backend(int index);
+// `tool`: a program's path and arguments that the process on the device is started with, such as
+// compute-sanitizer; what it writes is the caller's to read once the backend is gone.
+Result<std::unique_ptr<Backend>> make_cuda_backend(int index, std::vector<std::string> tool = {});
 // The host executor: the kernel as C++ by clang, blocks on threads, the threads of a block as fibers.
 Result<std::unique_ptr<Backend>> make_host_backend();
 

@@ -66,10 +66,31 @@ Status RunnerProcess::start() {
   return Done{};
 }
 
+void RunnerProcess::finish(double limit_s) {
+  if (socket_ >= 0) {
+    close_socket(); // by which it knows
+    const auto limit = std::chrono::steady_clock::now() +
+                       std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                           std::chrono::duration<double>(limit_s));
+    bool ended = false;
+    while (!(ended = ::waitpid(pid_, nullptr, WNOHANG) != 0) && std::chrono::steady_clock::now() < limit)
+      std::this_thread::sleep_for(DYING_PAUSE);
+    if (!ended) {
+      ::kill(pid_, SIGKILL);
+      dying_.push_back(pid_);
+    }
+  }
+  collect_dying();
+}
+
+void RunnerProcess::close_socket() {
+  ::close(socket_);
+  socket_ = -1;
+}
+
 void RunnerProcess::stop() {
   if (socket_ >= 0) {
-    ::close(socket_);
-    socket_ = -1;
+    close_socket();
     ::kill(pid_, SIGKILL);
     dying_.push_back(pid_);
   }
@@ -90,8 +111,7 @@ void RunnerProcess::collect_dying() {
 // Closes the socket and collects the process, which the driver may hold for a while; then a later call
 // collects it.
 std::string RunnerProcess::reap(bool kill) {
-  ::close(socket_);
-  socket_ = -1;
+  close_socket();
   if (kill)
     ::kill(pid_, SIGKILL);
   int status = 0;

@@ -24,6 +24,8 @@ public:
   Status start();
   // Kills it if it runs, and does not wait for its end: the driver may hold it for a while.
   void stop();
+  // Tells it that there is no more to do, and waits for its end; after `limit_s` it is killed.
+  void finish(double limit_s);
 
   struct Answer {
     enum class Kind { reply, timeout, died } kind = Kind::died;
@@ -38,6 +40,7 @@ private:
   std::string reap(bool kill);
   void collect_dying();
   void wait_for_dying(); // a second at most
+  void close_socket();
 
   std::vector<std::string> command_;
   int socket_ = -1;

@@ -28,14 +28,16 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
     LATHE_STEP(session->fill());
     LATHE_STEP(session->run_reference(wanted.return_outputs ? &reply.outputs : nullptr));
     session->launches_ = std::min(wanted.launches, static_cast<int>(session->sets_.size()));
-    if (!wanted.measure)
+    if (!wanted.verify_reference)
       return {};
     CUfunction function = nullptr;
     LATHE_STEP(device.load(wanted.reference, function));
-    Replay replay;
     double error = 0, first_us = 0;
     LATHE_STEP(
         session->verify(function, wanted.reference.launch, wanted.timing.time_limit_s, error, first_us));
+    if (!wanted.measure)
+      return {};
+    Replay replay;
     LATHE_STEP(session->decide_launches(function, first_us, reply.copy_floor_us));
     reply.launches = session->launches_;
     LATHE_STEP(session->capture(
@@ -48,6 +50,7 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
     return {};
   };
   const DeviceStatus status = prepare();
+  reply.reference_differs = status.differs;
   if (status.differs) // here from itself
     return Error{"the raw kernel gives other results from run to run", status.reason,
                  "it may race or add up in no fixed order at these sizes: leave them out, or choose others"};

@@ -25,7 +25,7 @@ Status SideRunner::prepare(const SetupRequest& setup, State wanted) {
     LATHE_CHECK(process_.start());
   state_ = State::empty;
   SetupRequest request = setup;
-  request.measure = false;
+  request.verify_reference = request.measure = false;
   request.shifted_elements = wanted == State::shifted ? 1 : 0;
   const RunnerProcess::Answer answer = process_.ask(encode(request), SETUP_LIMIT_S);
   std::optional<SetupReply> reply;

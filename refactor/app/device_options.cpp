@@ -1,0 +1,53 @@
+#include "refactor/app/device_options.h"
+
+#include "refactor/app/subject_options.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace lathe::refactor {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr const char* ALL_TOOLS = "memcheck,racecheck,initcheck,synccheck";
+
+} // namespace
+
+void add_device_options(po::options_description& options) {
+  options.add_options()("device", po::value<std::string>()->default_value("auto"),
+                        "where an accepted template runs beside the raw kernel once more: auto (a GPU where "
+                        "there is one), host (the host executor alone), or the index of a GPU")(
+      "sanitizer", po::value<std::string>()->implicit_value(ALL_TOOLS)->value_name("TOOLS"),
+      "watch the runs on the GPU with these tools of compute-sanitizer (without TOOLS: all four)");
+}
+
+Status read_device_options(const CommandLine& line, GuardOptions& guard) {
+  const auto device = line.get<std::string>("device");
+  if (device == "auto") {
+    guard.device_use = GuardOptions::DeviceUse::where_there_is_one;
+  } else if (device != "host") {
+    const auto [end, failure] =
+        std::from_chars(device.data(), device.data() + device.size(), guard.device);
+    if (failure != std::errc{} || end != device.data() + device.size() || guard.device < 0)
+      return usage_error("no device '" + device + "'", "expected auto, host, or the index of a GPU",
+                         "lathe devices lists them");
+    guard.device_use = GuardOptions::DeviceUse::required;
+  }
+  if (!line.has("sanitizer"))
+    return Done{};
+  if (device == "host")
+    return usage_error("--sanitizer with --device host", "compute-sanitizer watches a GPU",
+                       "leave one of the two out: the host executor always runs with sanitizers of its own");
+  guard.device_use = GuardOptions::DeviceUse::required; // what was asked for is not left out in silence
+  guard.sanitizer_tools = split(line.get<std::string>("sanitizer"), ',');
+  const std::vector<std::string> known = split(ALL_TOOLS, ',');
+  for (const std::string& tool : guard.sanitizer_tools)
+    if (std::ranges::find(known, tool) == known.end())
+      return usage_error("no tool '" + tool + "'", std::string("expected some of ") + ALL_TOOLS);
+  if (guard.sanitizer_tools.empty())
+    return usage_error("--sanitizer without a tool", std::string("expected some of ") + ALL_TOOLS);
+  return Done{};
+}
+
+} // namespace lathe::refactor
