@@ -2,11 +2,14 @@
 #include "tests/refactor/frontend/sources.h"
 
 #include "tuner/base/files.h"
+#include "tuner/compile/compile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 
 namespace lathe::refactor {
 namespace {
@@ -46,6 +49,38 @@ __global__ void plain(unsigned char* bytes) { bytes[threadIdx.x] = 0; }
   EXPECT_TRUE(kernel->parameters[2].is_integer);
   EXPECT_TRUE(kernel->parameters[3].is_real);
   EXPECT_TRUE(kernel->is_whole());
+}
+
+// NVIDIA's own installations: CUDA_HOME/include is a link into CUDA_HOME/targets.
+TEST(Parse, TheToolkitsIncludeFolderMayBeALink) {
+  namespace fs = std::filesystem;
+  const auto toolkit = find_cuda_toolkit();
+  ASSERT_TRUE(toolkit.ok()) << toolkit.error().sentence();
+  auto folder = TemporaryFolder::create("toolkit");
+  ASSERT_TRUE(folder.ok());
+  const fs::path home = folder->path(), target = home / "targets" / "x86_64-linux";
+  fs::create_directories(target / "include");
+  for (const fs::directory_entry& entry : fs::directory_iterator(toolkit->includes.front()))
+    fs::create_symlink(entry.path(), target / "include" / entry.path().filename());
+  fs::create_symlink("targets/x86_64-linux/include", home / "include");
+  fs::create_symlink(toolkit->nvrtc.parent_path(), home / "lib64");
+  for (const char* part : {"bin", "nvvm"})
+    if (fs::exists(toolkit->home / part))
+      fs::create_symlink(toolkit->home / part, home / part);
+  const char* before = std::getenv("LATHE_CUDA_HOME");
+  const std::string kept = before ? before : "";
+  ::setenv("LATHE_CUDA_HOME", home.c_str(), 1);
+  auto source = parse_text("#include <cuda_fp16.h>\n__global__ void k(__half* x) { x[threadIdx.x] = 1.f; }\n");
+  before ? ::setenv("LATHE_CUDA_HOME", kept.c_str(), 1) : ::unsetenv("LATHE_CUDA_HOME");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+  EXPECT_TRUE(find_kernel(*source, "k").ok());
+}
+
+TEST(Parse, WhereNoKernelIsFoundTheFirstErrorIsNamed) {
+  auto source = parse_text("no_such_type x;\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(why_no_kernel(*source), HasSubstr("unknown type name 'no_such_type'"));
 }
 
 TEST(Parse, MissingHeadersAreListedAndDoNotStopIt) {
