@@ -26,7 +26,7 @@ public:
   // `architecture`: whose limits a launch may ask for. `raw` outlives this. `processor_seconds`: of all runs
   // together, behind which there are no more; a kernel that takes longer at the sizes that are tried here is
   // not one for the many runs that follow.
-  TracedKernel(const Candidate& raw, const std::string& architecture, double processor_seconds = 60);
+  TracedKernel(const Candidate& raw, const std::string& architecture, double processor_seconds = 40);
 
   // Before the first run.
   Status compile();
