@@ -207,6 +207,16 @@ std::vector<std::string> macros_of_kernel(ParsedSource& source, const std::strin
   });
 }
 
+std::vector<std::string> macros_of_launch(ParsedSource& source, const std::string& kernel) {
+  const std::string name = plain_name(kernel);
+  return macros_around(source, [&](const std::string& line) {
+    if (line.find("<<<") == std::string::npos)
+      return false;
+    const auto words = identifiers(line.substr(0, line.find("<<<")));
+    return std::ranges::find(words, name) != words.end();
+  });
+}
+
 std::vector<std::string> macros_of_cuda_headers(ParsedSource& source) {
   static const std::regex inclusion(
       R"(^\s*#\s*include\s*[<"](cuda|cooperative_groups|cub/|curand|vector_types))");

@@ -12,6 +12,9 @@ namespace lathe::refactor {
 // define the kernel; of no kernel, any. Empty where it stands under none that could be met by defining some.
 std::vector<std::string> macros_of_kernel(ParsedSource& source, const std::string& kernel);
 
+// Those under whose conditions the parsed files launch the kernel.
+std::vector<std::string> macros_of_launch(ParsedSource& source, const std::string& kernel);
+
 // Those under whose conditions the parsed files include CUDA's own headers, so that its types are known.
 std::vector<std::string> macros_of_cuda_headers(ParsedSource& source);
 

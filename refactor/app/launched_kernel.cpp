@@ -3,6 +3,7 @@
 
 #include "refactor/app/build_macros.h"
 #include "refactor/app/launcher_search.h"
+#include "refactor/app/preceding_headers.h"
 #include "tuner/base/files.h"
 #include "tuner/base/text.h"
 
@@ -82,8 +83,10 @@ Status find_launches(const SubjectRequest& request, ParsedSource& source, Kernel
     complete_launches(source, kernel, request.parse, kernel.launches, notes);
     return Done{};
   }
-  // A header's own launcher may need what stands before the header where it is included.
   std::vector<fs::path> files = launching_files(request.source, kernel.name);
+  if (!macros_of_launch(source, kernel.name).empty())
+    files.insert(files.begin(), source.file());
+  // A header's own launcher may need what stands before the header where it is included.
   for (fs::path& file : including_files(request.source))
     if (std::ranges::find(files, file) == files.end())
       files.push_back(std::move(file));
@@ -168,19 +171,15 @@ bool parse_with(const std::vector<std::string>& macros, SubjectRequest& request,
   return true;
 }
 
-} // namespace
-
-Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
-  std::error_code failure;
-  if (!fs::exists(request.source, failure))
-    return Error{"cannot read " + request.source.string(), "no such file", ""};
-  LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
+// Whether the kernel is whole, or for a request of no kernel there is one, once the source was parsed with
+// the macros that help.
+bool complete_with_macros(SubjectRequest& request, std::unique_ptr<ParsedSource>& source) {
   constexpr int MOST_ROUNDS = 4; // the kernel, the headers above it, those of another type, other names
   for (int round = 0; round <= MOST_ROUNDS; ++round) {
     const auto own = find_kernel(*source, request.kernel);
     const bool is_missing = request.kernel.empty() ? find_kernels(*source).empty() : !own.ok();
     if (!is_missing && (request.kernel.empty() || is_whole(*source, *own)))
-      return source;
+      return true;
     bool is_found = false;
     for (const auto& macros : round == MOST_ROUNDS ? std::vector<std::vector<std::string>>()
                                                    : macros_to_define(request, *source, is_missing)) {
@@ -191,15 +190,56 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
     if (!is_found)
       break;
   }
-  if (request.kernel.empty() || !find_kernel(*source, request.kernel).ok())
+  return false;
+}
+
+// The source behind the headers of a file that launches its kernel, where the kernel is whole so; null where
+// there is no such file. A build's own options may put headers before a source that includes nothing.
+std::unique_ptr<ParsedSource> behind_headers_of_launcher(SubjectRequest& request) {
+  std::vector<fs::path> launchers = launching_files(request.source, request.kernel);
+  if (!request.launcher.empty())
+    launchers = {request.launcher};
+  for (const fs::path& launcher : launchers) {
+    const std::vector<std::string> headers = headers_as_flags(launcher, request.parse.flags);
+    if (headers.empty())
+      continue;
+    SubjectRequest behind = request;
+    behind.parse.flags.insert(behind.parse.flags.end(), headers.begin(), headers.end());
+    behind.headers_of = launcher;
+    auto source = ParsedSource::parse(request.source, behind.parse);
+    if (!source.ok() || !complete_with_macros(behind, *source))
+      continue;
+    request = std::move(behind);
+    return std::move(*source);
+  }
+  return nullptr;
+}
+
+} // namespace
+
+Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
+  std::error_code failure;
+  if (!fs::exists(request.source, failure))
+    return Error{"cannot read " + request.source.string(), "no such file", ""};
+  const SubjectRequest as_given = request;
+  LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
+  if (complete_with_macros(request, source) || request.kernel.empty())
+    return source;
+  const bool is_found = find_kernel(*source, request.kernel).ok();
+  if (!is_found && line_of_kernel(request) == 0)
     return source;
   // A file that is a part of others has no meaning by itself: macros and types stand before it there.
-  for (const fs::path& file : including_files(request.source)) {
+  for (const fs::path& file : is_found ? including_files(request.source) : std::vector<fs::path>()) {
     auto whole = ParsedSource::parse(file, request.parse);
     if (!whole.ok())
       continue;
     if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && is_whole(**whole, *kernel))
       return whole;
+  }
+  SubjectRequest behind = as_given;
+  if (auto whole = behind_headers_of_launcher(behind)) {
+    request = std::move(behind);
+    return whole;
   }
   return source;
 }
@@ -216,6 +256,11 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
   if (fs::absolute(source.file()).lexically_normal() != fs::absolute(request.source).lexically_normal())
     notes.push_back(fmt::format("read as a part of {}, which includes it: {} alone is not whole",
                                 source.file().filename().string(), request.source.filename().string()));
+  if (!request.headers_of.empty())
+    notes.push_back(
+        fmt::format("read behind the headers of {}, which launches it: {} alone is not whole (say "
+                    "otherwise with -- -include FILE)",
+                    request.headers_of.filename().string(), request.source.filename().string()));
   if (!request.assumed_macros.empty())
     notes.push_back(fmt::format(
         "{} {} defined, as the source leaves out what the kernel needs otherwise (say "

@@ -1,10 +1,13 @@
 #include "refactor/app/launcher_search.h"
 
+#include "refactor/app/build_macros.h"
 #include "refactor/app/files_near.h"
 #include "refactor/app/nearby_definitions.h"
 #include "tuner/base/files.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <optional>
 #include <regex>
 #include <set>
 
@@ -122,15 +125,18 @@ void complete_launches(ParsedSource& source, const KernelInfo& kernel, const Par
   }
 }
 
-Result<std::vector<LaunchSite>> launches_in(const fs::path& file, const KernelInfo& kernel,
-                                            const ParseOptions& options, std::vector<std::string>& notes) {
-  LATHE_TRY(const std::unique_ptr<ParsedSource> source, ParsedSource::parse(file, options));
-  for (const KernelInfo& known : find_kernels(*source)) {
+namespace {
+
+// Those of the kernel's parameters, and what they are called in `source`.
+std::optional<std::vector<LaunchSite>> launches_of(ParsedSource& source, const KernelInfo& kernel,
+                                                   const ParseOptions& options,
+                                                   std::vector<std::string>& notes) {
+  for (const KernelInfo& known : find_kernels(source)) {
     if (known.qualified_name != kernel.qualified_name ||
         known.parameters.size() != kernel.parameters.size() || known.launches.empty())
       continue;
     std::vector<LaunchSite> launches = known.launches;
-    complete_launches(*source, known, options, launches, notes);
+    complete_launches(source, known, options, launches, notes);
     for (LaunchSite& site : launches) {
       std::map<std::string, std::string> arguments;
       for (std::size_t i = 0; i < known.parameters.size(); ++i)
@@ -139,6 +145,32 @@ Result<std::vector<LaunchSite>> launches_in(const fs::path& file, const KernelIn
       site.arguments = std::move(arguments);
     }
     return launches;
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+Result<std::vector<LaunchSite>> launches_in(const fs::path& file, const KernelInfo& kernel,
+                                            const ParseOptions& options, std::vector<std::string>& notes) {
+  LATHE_TRY(const std::unique_ptr<ParsedSource> source, ParsedSource::parse(file, options));
+  if (auto launches = launches_of(*source, kernel, options, notes))
+    return std::move(*launches);
+  // Behind a macro that the build defines, which the kernel itself does not need.
+  auto macros = macros_of_launch(*source, kernel.name);
+  std::erase_if(macros, [&](const std::string& macro) {
+    return std::ranges::find(options.flags, "-U" + macro) != options.flags.end();
+  });
+  if (!macros.empty()) {
+    ParseOptions with = options;
+    for (const std::string& macro : macros)
+      with.flags.push_back("-D" + macro + "=1");
+    LATHE_TRY(const std::unique_ptr<ParsedSource> again, ParsedSource::parse(file, with));
+    if (auto launches = launches_of(*again, kernel, with, notes)) {
+      notes.push_back(
+          fmt::format("{} defined for the launch in {}", fmt::join(macros, ", "), file.filename().string()));
+      return std::move(*launches);
+    }
   }
   return Error{"cannot read launches of " + kernel.name + " in " + file.string(),
                "it launches no kernel of that name",

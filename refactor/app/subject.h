@@ -25,7 +25,9 @@ struct SubjectRequest {
   ParseOptions parse;
   std::string architecture = "sm_90";
   std::vector<std::string> assumed_macros; // defined by open_source, in `parse` too
-  bool contiguous_tensors = false;         // strides that nobody gives follow from the other sizes
+  std::filesystem::path
+      headers_of; // whose headers open_source put before the source, in `parse` too; empty: none
+  bool contiguous_tensors = false; // strides that nobody gives follow from the other sizes
 };
 
 struct Subject {
@@ -42,7 +44,8 @@ struct Subject {
 };
 
 // Parses the request's source; where the kernel is not whole in it by itself, with the macros under whose
-// conditions the source has it or CUDA's headers, or else a file near it that includes it.
+// conditions the source has it or CUDA's headers, or else a file near it that includes it, or else behind the
+// headers of a file near it that launches it.
 Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request);
 
 // Extracts the kernel and reads its launch: no problems, no sizes of buffers yet.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 namespace lathe::refactor {
 namespace {
@@ -56,9 +57,20 @@ void merge(std::vector<Extent>& before, const std::vector<Extent>& extents) {
   }
 }
 
+// Of the processor, that children which have ended took: a busy machine changes nothing.
+double seconds_of_children() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 } // namespace
 
-TracedKernel::TracedKernel(const Candidate& raw, const std::string& architecture) : raw_(raw) {
+TracedKernel::TracedKernel(const Candidate& raw, const std::string& architecture, double processor_seconds)
+    : raw_(raw), seconds_left_(processor_seconds) {
   // Grids of as many blocks as the device has multiprocessors.
   if (const auto device = known_device(architecture); device.ok())
     device_ = device->limits();
@@ -213,6 +225,9 @@ Result<std::vector<Extent>> TracedKernel::run_rising(std::vector<Extent> at_zero
 
 Result<std::vector<Extent>> TracedKernel::run_with(const Plans& plans, const Dimensions& dimensions,
                                                    double time_limit_s) const {
+  if (seconds_left_ <= 0)
+    return Error{"the raw kernel does not run", "its runs have taken all the time that there is for them",
+                 ""};
   LATHE_TRY(const Launch geometry, launch(dimensions));
   std::vector<HostBuffer> buffers;
   buffers.reserve(raw_.arguments.size());
@@ -234,8 +249,11 @@ Result<std::vector<Extent>> TracedKernel::run_with(const Plans& plans, const Dim
     }
   }
   HostRunOptions options;
-  options.time_limit_s = time_limit_s;
-  LATHE_TRY(const HostRunResult result, kernel_->run_isolated(geometry, arguments, options));
+  options.time_limit_s = std::min(time_limit_s, seconds_left_);
+  const double before = seconds_of_children();
+  const auto ran = kernel_->run_isolated(geometry, arguments, options);
+  seconds_left_ -= seconds_of_children() - before;
+  LATHE_TRY(const HostRunResult result, ran);
   if (result.outcome != Outcome::ok)
     return Error{"the raw kernel does not run", result.reason, ""};
   std::vector<Extent> extents(raw_.arguments.size());

@@ -23,8 +23,10 @@ struct Extent {
 
 class TracedKernel {
 public:
-  // `architecture`: whose limits a launch may ask for. `raw` outlives this.
-  TracedKernel(const Candidate& raw, const std::string& architecture);
+  // `architecture`: whose limits a launch may ask for. `raw` outlives this. `processor_seconds`: of all runs
+  // together, behind which there are no more; a kernel that takes longer at the sizes that are tried here is
+  // not one for the many runs that follow.
+  TracedKernel(const Candidate& raw, const std::string& architecture, double processor_seconds = 40);
 
   // Before the first run.
   Status compile();
@@ -58,6 +60,7 @@ private:
   std::map<std::string, Value> device_;
   std::optional<HostKernel> kernel_;
   std::map<std::size_t, std::uint8_t> integers_;
+  mutable double seconds_left_;
 };
 
 } // namespace lathe::refactor

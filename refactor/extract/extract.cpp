@@ -1,6 +1,7 @@
 #include "refactor/extract/extract.h"
 
 #include "refactor/extract/declaration_graph.h"
+#include "refactor/extract/device_linking.h"
 #include "refactor/extract/host_members.h"
 #include "refactor/extract/inclusions.h"
 #include "refactor/extract/lambda_annotations.h"
@@ -295,6 +296,12 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
       units.insert(units.end(), companions->second.begin(), companions->second.end());
   }
   LATHE_CHECK(check_whole(units));
+  if (const VarDecl* missing = defined_elsewhere(units))
+    return Error{
+        "cannot extract " + kernel_.name,
+        "it uses '" + missing->getNameAsString() +
+            "', a variable of the device that another translation unit defines",
+        "put the file that defines it before this one with -- -include FILE, where no host code writes it"};
   is_cxx20_ = context_.getLangOpts().CPlusPlus20 || std::ranges::any_of(units, leaves_typename_out);
   make_pieces(units);
   add_macros();

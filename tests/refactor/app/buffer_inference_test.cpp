@@ -2,12 +2,17 @@
 #include "refactor/app/buffer_inference.h"
 
 #include "refactor/app/subject.h"
+#include "refactor/app/traced_kernel.h"
 #include "tuner/base/files.h"
 
+#include <chrono>
 #include <gmock/gmock.h>
 
 namespace lathe::refactor {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 Candidate candidate(const std::string& text, const std::string& grid, const std::string& block,
                     const std::vector<std::string>& dimensions) {
@@ -146,6 +151,26 @@ void launch(const float* from, int ld, float* to, int rows, int columns) {
   const std::vector<std::string> names = subject->raw.arguments.front().count.names();
   EXPECT_THAT(names, testing::IsSupersetOf({"columns", "ld"}));
   EXPECT_THAT(subject->notes, testing::Not(testing::Contains(testing::HasSubstr("do not grow evenly"))));
+}
+
+// Each of its runs ends at a limit of its own; all of them together would take minutes.
+TEST(TracedKernel, RunsThatEndAtTheirLimitAreNotMadeWithoutEnd) {
+  const Candidate raw = candidate(R"(
+__global__ void k(volatile unsigned char* x, int n) {
+  while (x[threadIdx.x] == 0) {}
+}
+)",
+                                  "1", "32", {"n"});
+  TracedKernel kernel(raw, "sm_90", 0.5);
+  ASSERT_TRUE(kernel.compile().ok());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto first = kernel.run({{"n", 32}}, 20);
+  ASSERT_FALSE(first.ok());
+  EXPECT_THAT(first.error().sentence(), Not(HasSubstr("all the time that there is")));
+  const auto second = kernel.run({{"n", 64}}, 20);
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(second.error().sentence(), HasSubstr("all the time that there is"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(18));
 }
 
 } // namespace

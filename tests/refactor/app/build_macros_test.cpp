@@ -9,6 +9,7 @@
 namespace lathe::refactor {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -174,6 +175,68 @@ TEST_F(OpenSource, LeavesWhatIsUndefinedByHand) {
   ASSERT_TRUE(source.ok()) << source.error().sentence();
   EXPECT_THAT(request_.assumed_macros, IsEmpty());
   EXPECT_FALSE(find_kernel(**source, "k").ok());
+}
+
+// The build names the header on its own command line; the file that launches the kernel includes it.
+TEST_F(OpenSource, ReadsAFileBehindTheHeadersOfTheOneThatLaunchesIt) {
+  const auto folder = folder_->path();
+  request_.source = folder / "kernels/k.cu";
+  ASSERT_TRUE(write_file(request_.source, R"(
+__global__ void k(real* x, int n) {
+  const int i = blockIdx.x * WIDTH + threadIdx.x;
+  if (i < n) x[i] = 2;
+}
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder / "include/types.h", "typedef float real;\n#define WIDTH 128\n"
+                                                     "__global__ void k(real* x, int n);\n")
+                  .ok());
+  ASSERT_TRUE(write_file(folder / "step.cu", R"(
+#include "types.h"
+#include "not_there.h"
+void launch(real* x, int n) {
+#ifdef WITH_GPU
+  k<<<(n + WIDTH - 1) / WIDTH, WIDTH>>>(x, n);
+#endif
+}
+)")
+                  .ok());
+  request_.parse.flags = {"-I" + (folder / "include").string()};
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  std::vector<std::string> notes;
+  const auto kernel = launched_kernel(request_, **source, notes);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().sentence();
+  ASSERT_EQ(kernel->launches.size(), 1u);
+  EXPECT_THAT(kernel->launches.front().unreadable, IsEmpty());
+  EXPECT_THAT(notes, Contains(HasSubstr("read behind the headers of step.cu, which launches it")));
+  EXPECT_THAT(notes, Contains(HasSubstr("WITH_GPU defined for the launch in step.cu")));
+}
+
+TEST_F(OpenSource, FindsALaunchThatOnlyTheBuildsMacrosLetTheCompilerSee) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+__global__ void k(float* x, int n) {
+  const int i = blockIdx.x * 128 + threadIdx.x;
+  if (i < n) x[i] = 2;
+}
+void launch(float* x, int n) {
+#ifdef WITH_GPU
+  k<<<(n + 127) / 128, 128>>>(x, n);
+#endif
+}
+)")
+                  .ok());
+  const auto launches = [&] {
+    const auto source = open_source(request_);
+    EXPECT_TRUE(source.ok());
+    std::vector<std::string> notes;
+    const auto kernel = launched_kernel(request_, **source, notes);
+    EXPECT_TRUE(kernel.ok());
+    return kernel->launches.size();
+  };
+  EXPECT_EQ(launches(), 1u);
+  request_.parse.flags = {"-UWITH_GPU"};
+  EXPECT_EQ(launches(), 0u);
 }
 
 // What lies under a condition, and what the compiler drops because a type of its parameters is not known, is

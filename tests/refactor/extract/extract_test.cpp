@@ -373,6 +373,28 @@ TEST(Extract, WhatIsBrokenIsRefusedWithThePlace) {
   EXPECT_THAT(extracted.error().sentence(), HasSubstr("input.cu:1"));
 }
 
+TEST(Extract, VariablesThatAnotherTranslationUnitDefinesAreNamed) {
+  const auto extracted = [](const std::string& declaration) {
+    auto source = parse_text(declaration + R"(
+__device__ float scaled(float x) { return x * table[1]; }
+__global__ void k(float* x) {
+  extern __shared__ float room[];
+  room[threadIdx.x] = x[threadIdx.x];
+  x[threadIdx.x] = scaled(room[threadIdx.x]);
+}
+)");
+    const auto kernel = find_kernel(*source, "k");
+    EXPECT_TRUE(kernel.ok());
+    return extract_kernel(*source, *kernel);
+  };
+  const auto linked = extracted("extern __device__ float table[];\n");
+  ASSERT_FALSE(linked.ok());
+  EXPECT_THAT(linked.error().sentence(),
+              HasSubstr("'table', a variable of the device that another translation"));
+  const auto own = extracted("extern __constant__ float table[];\n__constant__ float table[2] = {1, 2};\n");
+  EXPECT_TRUE(own.ok()) << own.error().sentence();
+}
+
 TEST(Extract, DirectivesAliasesLinkageAndGeneratedKernels) {
   auto source = parse_text(R"(
 namespace math { namespace inner { __device__ float half(float x) { return x / 2; } typedef struct { float v; } Box; } }

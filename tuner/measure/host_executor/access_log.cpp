@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <new>
 
 namespace lathe::host {
 
@@ -15,7 +17,12 @@ constexpr std::uint64_t ALL_BITS = ~std::uint64_t{0};
 
 void TouchedBytes::resize(std::size_t bytes) {
   bytes_ = bytes;
-  words_.resize((bytes + WORD_BITS - 1) / WORD_BITS);
+  low_ = SIZE_MAX;
+  high_ = 0;
+  const std::size_t words = std::max<std::size_t>(1, (bytes + WORD_BITS - 1) / WORD_BITS);
+  words_ = {static_cast<std::uint64_t*>(std::calloc(words, sizeof(std::uint64_t))), &std::free};
+  if (words_ == nullptr)
+    throw std::bad_alloc();
 }
 
 void TouchedBytes::add(std::size_t first, std::size_t last) {
@@ -32,8 +39,7 @@ void TouchedBytes::add(std::size_t first, std::size_t last) {
     return;
   }
   words_[begin] |= head;
-  std::fill(words_.begin() + static_cast<std::ptrdiff_t>(begin) + 1,
-            words_.begin() + static_cast<std::ptrdiff_t>(end), ALL_BITS);
+  std::fill(words_.get() + begin + 1, words_.get() + end, ALL_BITS);
   words_[end] |= tail;
 }
 

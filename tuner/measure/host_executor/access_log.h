@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace lathe::host {
 // Which of so many bytes were touched: a bit each.
 class TouchedBytes {
 public:
+  // None of `bytes` is touched yet.
   void resize(std::size_t bytes);
   // [first, last), of which what lies behind the last byte is left out.
   void add(std::size_t first, std::size_t last);
@@ -20,7 +22,9 @@ public:
   std::vector<ByteRange> ranges(std::size_t origin) const;
 
 private:
-  std::vector<std::uint64_t> words_;
+  // Zeros that cost memory and time only once they are touched: a traced kernel's buffers may be far larger
+  // than what it touches of them.
+  std::unique_ptr<std::uint64_t[], void (*)(void*)> words_{nullptr, nullptr};
   std::size_t bytes_ = 0;
   std::size_t low_ = SIZE_MAX, high_ = 0; // all that is touched lies in [low, high)
 };

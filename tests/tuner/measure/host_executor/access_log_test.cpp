@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <sys/resource.h>
 
 namespace lathe::host {
 namespace {
@@ -49,6 +50,23 @@ TEST(TouchedBytes, NothingIsTouchedAtFirst) {
   touched.add(100, 104);
   touched.add(5, 5);
   EXPECT_TRUE(touched.ranges(0).empty());
+}
+
+// Traced runs give buffers whose size is not known yet gigabytes of address space.
+TEST(TouchedBytes, CostMemoryOnlyWhereTheyAreTouched) {
+  constexpr std::size_t BUFFER = std::size_t{8} << 30;
+  const auto most_kilobytes = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  const long before = most_kilobytes();
+  TouchedBytes touched;
+  touched.resize(BUFFER);
+  touched.add(3, 5);
+  touched.add(BUFFER - 4, BUFFER);
+  EXPECT_EQ(touched.ranges(0).size(), 2u);
+  EXPECT_LT(most_kilobytes() - before, 64 << 10);
 }
 
 } // namespace
