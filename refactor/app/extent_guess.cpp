@@ -84,7 +84,7 @@ public:
         terms.push_back(reduced(term));
     }
     for (std::size_t run = 0; run < sizes_.size(); ++run)
-      if (std::llround(value(terms, run)) != touched_[run])
+      if (std::llround(value(terms, sizes_[run])) != touched_[run])
         return std::nullopt;
     return terms;
   }
@@ -137,6 +137,22 @@ public:
     return std::nullopt;
   }
 
+  // Whether the sum is a number of elements at the ends of what was run too: at sizes of one, at each run's
+  // size among ones, and at each one among the run's.
+  bool is_count(const std::vector<Term>& terms) const {
+    Sizes ones = sizes_.front(), runs = sizes_.front();
+    for (auto& [name, size] : ones)
+      size = 1;
+    bool holds = value(terms, ones) >= 1;
+    for (const std::string& name : names_) {
+      Sizes among_ones = ones, among_runs = runs;
+      among_ones[name] = runs[name];
+      among_runs[name] = 1;
+      holds = holds && value(terms, among_ones) >= 1 && value(terms, among_runs) >= 1;
+    }
+    return holds;
+  }
+
   // The product of the dimensions that it grows with, times the smallest number that has room for every run.
   Term bound() const {
     Term term = grown();
@@ -169,10 +185,10 @@ private:
     return (set.size() - subset.size()) % 2 == 0 ? 1 : -1;
   }
 
-  double value(const std::vector<Term>& terms, std::size_t run) const {
+  static double value(const std::vector<Term>& terms, const Sizes& sizes) {
     double sum = 0;
     for (const Term& term : terms)
-      sum += term.at(sizes_[run]);
+      sum += term.at(sizes);
     return sum;
   }
 
@@ -236,6 +252,8 @@ ExtentGuess guess_extent(const std::vector<Sizes>& sizes, const std::vector<std:
   if (terms) {
     if (const auto leading = fit.leading(*terms))
       return {leading->text(), "a little more than seen in traced runs"};
+    if (!fit.is_count(*terms))
+      return {fit.bound().text(), "guessed: room for all traced runs, whose sum is none at small sizes"};
     std::string positive, negative;
     for (const Term& term : *terms) {
       Term absolute = term;

@@ -24,7 +24,8 @@ struct ExtentGuess {
 //  - What follows the grid rather than the sizes is a multiple of the grid.
 //  - What two equal dimensions change only together is a product with the least of them; what either changes
 //    as much as both, with the greater.
-//  - Anything else is bounded by the smallest product that has room for all runs.
+//  - Anything else, a sum that is below one at sizes smaller than those that were run too, is bounded by the
+//  smallest product that has room for all runs.
 ExtentGuess guess_extent(const std::vector<std::map<std::string, std::int64_t>>& sizes,
                          const std::vector<std::int64_t>& touched,
                          const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& geometry);

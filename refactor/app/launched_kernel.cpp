@@ -95,8 +95,10 @@ Status find_launches(const SubjectRequest& request, ParsedSource& source, Kernel
       kernel.launches = std::move(*launches);
       notes.push_back(
           fmt::format("launched as in {} (say otherwise with --launcher)", file.filename().string()));
-      break;
+      return Done{};
     }
+  if (auto launches = launches_by_address(request.source, kernel, request.parse, notes); launches.ok())
+    kernel.launches = std::move(*launches);
   return Done{};
 }
 
@@ -171,6 +173,30 @@ bool parse_with(const std::vector<std::string>& macros, SubjectRequest& request,
   return true;
 }
 
+// Of overloads and kernels of several namespaces one is taken: a whole one that the file launches, or else a
+// whole one, or else any, the first of its kind in the file.
+void choose_among_namesakes(SubjectRequest& request, ParsedSource& source) {
+  if (request.kernel.empty() || find_kernel(source, request.kernel).ok())
+    return;
+  std::vector<KernelInfo> namesakes = find_kernels(source);
+  std::erase_if(namesakes, [&](const KernelInfo& kernel) {
+    return kernel.name != request.kernel && kernel.qualified_name != request.kernel;
+  });
+  if (namesakes.size() < 2)
+    return;
+  const auto rank = [](const KernelInfo& kernel) {
+    return !kernel.is_whole() ? 2 : kernel.launches.empty() ? 1 : 0;
+  };
+  const auto chosen = std::ranges::min_element(namesakes, {}, rank);
+  const auto spoken = [](const KernelInfo& kernel) {
+    return kernel.qualified_name + kernel.location.substr(kernel.location.rfind(':'));
+  };
+  for (auto other = namesakes.begin(); other != namesakes.end(); ++other)
+    if (other != chosen)
+      request.passed_over.push_back(spoken(*other));
+  request.kernel = spoken(*chosen);
+}
+
 // Whether the kernel is whole, or for a request of no kernel there is one, once the source was parsed with
 // the macros that help.
 bool complete_with_macros(SubjectRequest& request, std::unique_ptr<ParsedSource>& source) {
@@ -223,6 +249,7 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
     return Error{"cannot read " + request.source.string(), "no such file", ""};
   const SubjectRequest as_given = request;
   LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
+  choose_among_namesakes(request, *source);
   if (complete_with_macros(request, source) || request.kernel.empty())
     return source;
   const bool is_found = find_kernel(*source, request.kernel).ok();
@@ -266,6 +293,10 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
         "{} {} defined, as the source leaves out what the kernel needs otherwise (say "
         "otherwise with -- -D NAME=VALUE or -U NAME)",
         fmt::join(request.assumed_macros, ", "), request.assumed_macros.size() == 1 ? "is" : "are"));
+  if (!request.passed_over.empty())
+    notes.push_back(
+        fmt::format("of the kernels of this name, {} is taken (others: {}; say otherwise with --kernel)",
+                    request.kernel, fmt::join(request.passed_over, ", ")));
   LATHE_CHECK(find_launches(request, source, kernel, notes));
   const bool is_given = !request.launch.grid.empty() && !request.launch.block.empty();
   const std::string file = source.file().string();

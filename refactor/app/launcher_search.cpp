@@ -6,6 +6,7 @@
 #include "tuner/base/files.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 #include <optional>
 #include <regex>
@@ -19,7 +20,63 @@ namespace fs = std::filesystem;
 constexpr std::size_t MOST_FOUND = 3;
 
 std::vector<fs::path> files_that_launch(const fs::path& own) {
-  return files_near(own, {".cu", ".cuh", ".h", ".hpp", ".inl"});
+  return files_near(own, {".cu", ".cuh", ".h", ".hpp", ".inl", ".cc", ".cpp", ".cxx"});
+}
+
+// Where the word begins.
+std::vector<std::size_t> uses_of_word(const std::string& text, const std::string& word) {
+  const auto is_in_word = [&](std::size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+  };
+  std::vector<std::size_t> uses;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + word.size()))
+    if (!is_in_word(at - 1) && !is_in_word(at + word.size()))
+      uses.push_back(at);
+  return uses;
+}
+
+// The name in front of the parenthesis that ends at `end`; empty where there is none.
+std::string called_before(const std::string& text, std::size_t end) {
+  int depth = 0;
+  for (; end > 0; --end) {
+    depth += text[end] == ')' ? 1 : text[end] == '(' ? -1 : 0;
+    if (depth == 0)
+      break;
+  }
+  while (end > 0 && std::isspace(static_cast<unsigned char>(text[end - 1])))
+    --end;
+  const std::size_t last = end;
+  while (end > 0 && (std::isalnum(static_cast<unsigned char>(text[end - 1])) || text[end - 1] == '_'))
+    --end;
+  return text.substr(end, last - end);
+}
+
+// The function in whose body `at` stands: the outermost block that a parameter list stands in front of.
+std::string function_around(const std::string& text, std::size_t at) {
+  std::string function;
+  int closed = 0;
+  for (std::size_t i = at; i-- > 0;) {
+    closed += text[i] == '}' ? 1 : 0;
+    if (text[i] != '{' || closed-- > 0)
+      continue;
+    closed = 0;
+    std::size_t before = i;
+    while (before > 0 && std::isspace(static_cast<unsigned char>(text[before - 1])))
+      --before;
+    if (before > 0 && text[before - 1] == ')')
+      function = called_before(text, before - 1);
+  }
+  return function;
+}
+
+std::vector<std::string> functions_that_name(const std::string& text, const std::string& kernel) {
+  std::vector<std::string> functions;
+  for (const std::size_t at : uses_of_word(text, kernel)) {
+    std::string function = function_around(text, at);
+    if (!function.empty() && function != kernel && std::ranges::find(functions, function) == functions.end())
+      functions.push_back(std::move(function));
+  }
+  return functions;
 }
 
 } // namespace
@@ -79,6 +136,24 @@ std::vector<fs::path> launching_files(const fs::path& source, const std::string&
     }
   }
   return found.empty() ? mentioning : found;
+}
+
+Result<std::vector<LaunchSite>> launches_by_address(const fs::path& source, const KernelInfo& kernel,
+                                                    const ParseOptions& options,
+                                                    std::vector<std::string>& notes) {
+  LATHE_TRY(const std::string text, read_file(source));
+  std::error_code failure;
+  ParseOptions with_source = options;
+  with_source.flags.insert(with_source.flags.end(), {"-include", fs::absolute(source, failure).string()});
+  for (const std::string& function : functions_that_name(text, kernel.name))
+    for (const fs::path& file : launching_files(source, function))
+      if (auto launches = launches_in(file, kernel, with_source, notes); launches.ok()) {
+        notes.push_back(fmt::format("launched as in {}, which asks {} for it (say otherwise with --launcher)",
+                                    file.filename().string(), function));
+        return launches;
+      }
+  return Error{"cannot read launches of " + kernel.name, "no file near it launches what its functions return",
+               "name the file that does with --launcher, or give the launch with --grid and --block"};
 }
 
 namespace {

@@ -26,4 +26,10 @@ void complete_launches(ParsedSource& source, const KernelInfo& kernel, const Par
 Result<std::vector<LaunchSite>> launches_in(const std::filesystem::path& file, const KernelInfo& kernel,
                                             const ParseOptions& options, std::vector<std::string>& notes);
 
+// The kernel's launches in a file near `source` that is not told the kernel, but is handed its address by a
+// function of `source`: read with `source` in front of it, as one program. Fails where there is none.
+Result<std::vector<LaunchSite>> launches_by_address(const std::filesystem::path& source,
+                                                    const KernelInfo& kernel, const ParseOptions& options,
+                                                    std::vector<std::string>& notes);
+
 } // namespace lathe::refactor

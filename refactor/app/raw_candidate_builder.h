@@ -66,6 +66,8 @@ private:
   // Given, or in use, or all instances' where those are integers, or else the usual ones.
   const std::vector<std::string>& dtypes_of(const std::string& type) const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
+  // Of types that compile, those that the host executor takes too, where there are any.
+  std::vector<std::string> runnable_dtypes(const TypeParameter& type, std::vector<std::string> dtypes);
   // The types that the file's instances have for the parameter, where all of these are integers.
   std::vector<std::string> integers_in_use(std::size_t parameter) const;
   bool is_object_in_use(const std::string& type) const;

@@ -267,7 +267,8 @@ Status RawCandidateBuilder::choose_dtypes() {
     // The combination that the file itself instantiates, where no single type will do.
     if (!compiling.ok() && take_types_of_an_instance())
       return Done{};
-    LATHE_TRY(type.dtypes, std::move(compiling));
+    LATHE_TRY(std::vector<std::string> dtypes, std::move(compiling));
+    type.dtypes = runnable_dtypes(type, std::move(dtypes));
   }
   return Done{};
 }

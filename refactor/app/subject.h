@@ -27,7 +27,8 @@ struct SubjectRequest {
   std::vector<std::string> assumed_macros; // defined by open_source, in `parse` too
   std::filesystem::path
       headers_of; // whose headers open_source put before the source, in `parse` too; empty: none
-  bool contiguous_tensors = false; // strides that nobody gives follow from the other sizes
+  std::vector<std::string> passed_over;    // other kernels of the name that was given, set by open_source
+  bool contiguous_tensors = false;         // strides that nobody gives follow from the other sizes
 };
 
 struct Subject {
@@ -45,7 +46,8 @@ struct Subject {
 
 // Parses the request's source; where the kernel is not whole in it by itself, with the macros under whose
 // conditions the source has it or CUDA's headers, or else a file near it that includes it, or else behind the
-// headers of a file near it that launches it.
+// headers of a file near it that launches it. Of several kernels of the request's name, the first that the
+// source launches becomes the request's, or else the first.
 Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request);
 
 // Extracts the kernel and reads its launch: no problems, no sizes of buffers yet.

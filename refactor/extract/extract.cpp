@@ -6,6 +6,7 @@
 #include "refactor/extract/inclusions.h"
 #include "refactor/extract/lambda_annotations.h"
 #include "refactor/extract/newer_spellings.h"
+#include "refactor/extract/operator_classes.h"
 #include "refactor/extract/reached.h"
 #include "refactor/extract/source_text.h"
 #include "refactor/extract/system_headers.h"
@@ -55,6 +56,15 @@ bool is_constant_of_launcher(const NamedDecl& named) {
          });
 }
 
+// typedef typename Converted<T>::type Tc; in a class template that launches: which type it is, its instances
+// know.
+bool is_open_type_of_launcher(const NamedDecl& named) {
+  const auto* alias = dyn_cast<TypedefNameDecl>(&named);
+  return alias && isa<CXXRecordDecl>(alias->getDeclContext()) &&
+         isa<DependentNameType, TemplateTypeParmType>(
+             alias->getUnderlyingType().getDesugaredType(alias->getASTContext()));
+}
+
 class Extractor {
 public:
   Extractor(ParsedSourceImpl& source, const KernelInfo& kernel)
@@ -68,7 +78,8 @@ private:
   void index(const DeclContext* context);
   void index_macro(const Decl* declaration);
   void need(const Decl* user, const NamedDecl* used);
-  void follow(const Decl* unit);
+  void follow(const Decl* user, const Decl* unit);
+  bool need_operators(const std::set<const Decl*>& done);
   Status check_whole(const std::vector<const Decl*>& units);
   void make_pieces(const std::vector<const Decl*>& units);
   void add_macros();
@@ -88,6 +99,7 @@ private:
   const SourceManager& sources_;
   DeclarationGraph graph_;
   std::vector<const Decl*> waiting_;
+  std::vector<std::pair<const Decl*, const NamedDecl*>> operators_; // used, and by whom
   std::vector<const Decl*> roots_;
   std::map<const Decl*, std::vector<const Decl*>>
       companions_; // canonical unit -> specialisations, members, redeclarations, and what the same macro
@@ -219,8 +231,31 @@ void Extractor::need(const Decl* user, const NamedDecl* used) {
     waiting_.push_back(unit);
 }
 
-void Extractor::follow(const Decl* unit) {
-  for_each_reference(unit, [&](const NamedDecl* used) { need(unit->getCanonicalDecl(), used); });
+void Extractor::follow(const Decl* user, const Decl* unit) {
+  for_each_reference(unit, [&](const NamedDecl* used) {
+    if (classes_of_operator(*used).empty())
+      need(user, used);
+    else
+      operators_.emplace_back(user, used);
+  });
+}
+
+// a + b of types that only an instance knows may be any operator in sight: those are needed whose classes
+// are. Whether another one was.
+bool Extractor::need_operators(const std::set<const Decl*>& done) {
+  const auto is_needed = [&](const std::pair<const Decl*, const NamedDecl*>& use) {
+    return std::ranges::all_of(classes_of_operator(*use.second), [&](const NamedDecl* of) {
+      const Decl* unit = unit_of(of);
+      return !unit || !is_written_by_user(unit) || done.contains(unit->getCanonicalDecl());
+    });
+  };
+  const auto needed = std::stable_partition(operators_.begin(), operators_.end(),
+                                            [&](const auto& use) { return !is_needed(use); });
+  const std::vector<std::pair<const Decl*, const NamedDecl*>> uses(needed, operators_.end());
+  operators_.erase(needed, operators_.end());
+  for (const auto& [user, used] : uses)
+    need(user, used);
+  return !uses.empty();
 }
 
 Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned) {
@@ -234,7 +269,7 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
   // left to the specification's types.
   const std::function<void(const NamedDecl*)> argument = [&](const NamedDecl* named) {
     // Parameters and constants of the class that launches are bound there, and bring nothing of it along.
-    if (named->isTemplateParameter() || is_constant_of_launcher(*named))
+    if (named->isTemplateParameter() || is_constant_of_launcher(*named) || is_open_type_of_launcher(*named))
       return;
     if (named->getParentFunctionOrMethod()) {
       if (isa<TypedefNameDecl>(named))
@@ -272,18 +307,18 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
       }
 
   std::set<const Decl*> done;
-  while (!waiting_.empty()) {
+  while (!waiting_.empty() || (need_operators(done) && !waiting_.empty())) {
     const Decl* unit = waiting_.back();
     waiting_.pop_back();
     if (!done.insert(unit).second)
       continue;
-    follow(unit);
+    follow(unit, unit);
     const auto companions = companions_.find(unit);
     if (companions == companions_.end())
       continue;
     for (const Decl* companion : companions->second) {
       graph_.connect(unit, companion->getCanonicalDecl());
-      for_each_reference(companion, [&](const NamedDecl* used) { need(unit, used); });
+      follow(unit, companion);
       if (companion->getCanonicalDecl() != unit)
         waiting_.push_back(companion->getCanonicalDecl());
     }

@@ -344,12 +344,26 @@ HostValue HostReader::call_closure(const LambdaExpr* closure, const std::vector<
   const auto returned = std::exchange(frame_.returned, {});
   const std::size_t path = frame_.path.size();
   ++depth_;
-  execute(closure->getBody());
+  const Flow flow = execute(closure->getBody());
   --depth_;
   HostValue result = returned_value(frame_.returned);
+  keep_kernels(frame_.returned, flow);
   frame_.path.resize(std::min(path, frame_.path.size()));
   frame_.returned = returned;
   return result;
+}
+
+void HostReader::keep_kernels(const std::vector<Returned>& returned, Flow flow) {
+  std::set<const VarDecl*> kept;
+  for (std::size_t i = returned.size(); i-- > 0;)
+    for (const auto& [variable, kernel] : returned[i].kernels) {
+      HostValue& known = frame_.variables[variable];
+      const bool is_only_way = flow == Flow::returns && kept.insert(variable).second;
+      if (is_only_way || known.kind == HostValue::Kind::unknown)
+        known = kernel;
+      else if (known.kind != HostValue::Kind::kernel || known.kernels != kernel.kernels)
+        known = choose(returned[i].condition, kernel, known, "a closure returns in several places");
+    }
 }
 
 HostValue HostReader::call_instance(const LambdaExpr* closure,

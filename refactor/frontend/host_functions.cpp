@@ -57,10 +57,11 @@ bool is_of_sizes(QualType type) {
                              [](const FieldDecl* field) { return is_size(field->getType()); });
 }
 
+// A kernel's address may be a void*.
 bool gives_sizes(const FunctionDecl& function) {
   const QualType result = function.getReturnType();
   return (is_integer(result) && !result->isEnumeralType()) || result->isFunctionPointerType() ||
-         is_dim3(result) || is_of_sizes(result);
+         result->isVoidPointerType() || is_dim3(result) || is_of_sizes(result);
 }
 
 } // namespace

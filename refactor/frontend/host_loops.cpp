@@ -311,7 +311,7 @@ void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
   frame_.path.resize(std::min(path, frame_.path.size()));
   if (frame_.returned.size() > returned) {
     frame_.returned.resize(returned);
-    frame_.returned.push_back({HostValue::unknown(why), HostValue::unknown(why)});
+    frame_.returned.push_back({HostValue::unknown(why), HostValue::unknown(why), {}});
   }
   forget(loop, why, loops_leave_sizes_);
   if (loops_leave_sizes_)

@@ -44,6 +44,7 @@ private:
   enum class Flow { next, leaves_loop, returns };
   struct Returned {
     HostValue condition, value;
+    State kernels; // the variables that stand for kernels there
   };
   struct Frame {
     State variables;
@@ -91,6 +92,8 @@ private:
   // host_calls.cpp
   HostValue call_named(const clang::CallExpr* call);
   HostValue call_closure(const clang::LambdaExpr* closure, const std::vector<HostValue>& arguments);
+  // Variables that a closure sets to a kernel before one of its returns stand for that kernel behind it.
+  void keep_kernels(const std::vector<Returned>& returned, Flow flow);
   // closure.operator()<true, 4>(...): the closure's own template parameters are what is written there.
   HostValue call_instance(const clang::LambdaExpr* closure,
                           llvm::ArrayRef<clang::TemplateArgumentLoc> template_arguments,

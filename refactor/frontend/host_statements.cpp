@@ -153,8 +153,12 @@ HostReader::Flow HostReader::execute(const Stmt* statement) {
     HostValue condition = HostValue::integer("true");
     for (const HostValue& part : frame_.path)
       condition = combine(BO_LAnd, condition, part);
-    frame_.returned.push_back(
-        {condition, result->getRetValue() ? evaluate(result->getRetValue()) : HostValue::unknown("")});
+    HostValue value = result->getRetValue() ? evaluate(result->getRetValue()) : HostValue::unknown("");
+    State kernels;
+    for (const auto& [variable, known] : frame_.variables)
+      if (known.kind == HostValue::Kind::kernel)
+        kernels.emplace(variable, known);
+    frame_.returned.push_back({condition, std::move(value), std::move(kernels)});
     return Flow::returns;
   }
   if (isa<BreakStmt>(statement) || isa<ContinueStmt>(statement))

@@ -31,6 +31,47 @@ template <class T> __device__ __forceinline__ void gpuAtomicAddNoReturn(T* addre
   atomicAdd(address, value);
 }
 
+// What CUDA has no instruction for is a loop of compare and swap over the number's bits, which ends where
+// nobody else changed them. Of two numbers, one of which is not a number, that one is the greater and the
+// lesser.
+namespace lathe {
+template <unsigned bytes> struct AtomicBits;
+template <> struct AtomicBits<2> {
+  using type = unsigned short;
+};
+template <> struct AtomicBits<4> {
+  using type = unsigned int;
+};
+template <> struct AtomicBits<8> {
+  using type = unsigned long long;
+};
+
+template <class T, class Combine>
+__device__ __forceinline__ T atomically(T* address, T value, Combine combine) {
+  using Bits = typename AtomicBits<sizeof(T)>::type;
+  Bits* const place = reinterpret_cast<Bits*>(address);
+  T before = *address;
+  for (;;) {
+    const T after = combine(before, value);
+    const Bits assumed = *reinterpret_cast<const Bits*>(&before);
+    const Bits found = atomicCAS(place, assumed, *reinterpret_cast<const Bits*>(&after));
+    before = *reinterpret_cast<const T*>(&found);
+    if (found == assumed)
+      return before;
+  }
+}
+} // namespace lathe
+
+template <class T> __device__ __forceinline__ T gpuAtomicMax(T* address, T value) {
+  return lathe::atomically(address, value, [](T a, T b) { return a != a ? a : b != b ? b : a < b ? b : a; });
+}
+template <class T> __device__ __forceinline__ T gpuAtomicMin(T* address, T value) {
+  return lathe::atomically(address, value, [](T a, T b) { return a != a ? a : b != b ? b : b < a ? b : a; });
+}
+template <class T> __device__ __forceinline__ T gpuAtomicMul(T* address, T value) {
+  return lathe::atomically(address, value, [](T a, T b) { return static_cast<T>(a * b); });
+}
+
 #define CUDA_KERNEL_LOOP_TYPE(i, n, index_type)                                                              \
   long long lathe_index = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;                     \
   for (index_type i = lathe_index; lathe_index < (n); lathe_index += blockDim.x * gridDim.x, i = lathe_index)

@@ -338,7 +338,36 @@ struct Tensor {
   Tensor index_select(int64_t, const Tensor&) const;
   Tensor operator[](int64_t) const;
   template <class... Args> Tensor to(Args...) const;
-  template <class... Args> Tensor sum(Args...) const;
+  // Whatever else gives a tensor.
+#define LATHE_METHOD(name) template <class... Args> Tensor name(Args&&...) const
+  LATHE_METHOD(sum);
+  LATHE_METHOD(mean);
+  LATHE_METHOD(add);
+  LATHE_METHOD(sub);
+  LATHE_METHOD(mul);
+  LATHE_METHOD(div);
+  LATHE_METHOD(mm);
+  LATHE_METHOD(bmm);
+  LATHE_METHOD(matmul);
+  LATHE_METHOD(abs);
+  LATHE_METHOD(exp);
+  LATHE_METHOD(log);
+  LATHE_METHOD(sqrt);
+  LATHE_METHOD(clamp);
+  LATHE_METHOD(cumsum);
+  LATHE_METHOD(softmax);
+  LATHE_METHOD(masked_fill);
+  LATHE_METHOD(masked_fill_);
+  LATHE_METHOD(masked_select);
+  LATHE_METHOD(nonzero);
+  LATHE_METHOD(argsort);
+  LATHE_METHOD(gather);
+  LATHE_METHOD(repeat);
+  LATHE_METHOD(expand_as);
+  LATHE_METHOD(view_as);
+  LATHE_METHOD(type_as);
+  LATHE_METHOD(toType);
+#undef LATHE_METHOD
   Tensor& fill_(Scalar);
   Tensor& zero_();
   Tensor& copy_(const Tensor&, bool = false);
@@ -390,6 +419,9 @@ inline Tensor tensor(Scalar, TensorOptions = {}) {
 inline Tensor zeros(int64_t, TensorOptions = {}) {
   return {};
 }
+} // namespace at
+#include "lathe_torch_operations.h"
+namespace at {
 template <class T> T ceil_div(T, T);
 template <class T> T round_up(T, T);
 template <class... Args> Tensor& sum_out(Tensor& out, const Args&...) {

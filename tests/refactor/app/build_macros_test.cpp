@@ -158,6 +158,28 @@ void launch(float* x, int n) { k<<<(n + 127) / 128, 128>>>(x, n); }
   EXPECT_THAT(request_.assumed_macros, ElementsAre("MY_CUDA_ARCH=900"));
 }
 
+TEST_F(OpenSource, OfOverloadsTheFirstThatIsLaunchedIsTaken) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+__global__ void k(double* x, int n) {
+  if (threadIdx.x < n) x[threadIdx.x] = 1;
+}
+__global__ void k(float* x, int n) {
+  if (threadIdx.x < n) x[threadIdx.x] = 2;
+}
+void launch(float* x, int n) { k<<<1, 128>>>(x, n); }
+)")
+                  .ok());
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_EQ(request_.kernel, "k:5");
+  EXPECT_THAT(request_.passed_over, ElementsAre("k:2"));
+  std::vector<std::string> notes;
+  const auto kernel = launched_kernel(request_, **source, notes);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().sentence();
+  EXPECT_EQ(kernel->launches.size(), 1u);
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("k:5 is taken (others: k:2;")));
+}
+
 // Of a file that has no kernel otherwise, so that the answer names those that there are.
 TEST_F(OpenSource, DefinesWhatAnyKernelStandsUnderWhereTheNameIsWrong) {
   request_.kernel = "kk";

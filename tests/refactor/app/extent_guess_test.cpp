@@ -100,6 +100,14 @@ TEST(ExtentGuess, BoundsWhatDoesNotGrowEvenly) {
   EXPECT_NE(bound.why.find("guessed"), std::string::npos);
 }
 
+// Through the runs goes a sum that is -12 at sizes of one: no number of elements.
+TEST(ExtentGuess, ASumThatIsNoneAtSmallSizesIsBounded) {
+  const ExtentGuess bound = guess({{"height", 16}, {"width", 16}},
+                                  [](const Sizes& s) { return 8 * s.at("height") + 4 * s.at("width") - 24; });
+  EXPECT_EQ(bound.count, "height * width"); // 168 of 256 at the base
+  EXPECT_NE(bound.why.find("small sizes"), std::string::npos);
+}
+
 TEST(ExtentGuess, UntouchedIsSaid) {
   EXPECT_NE(guess(plane, [](const Sizes&) { return std::int64_t{0}; }).why.find("not touched"),
             std::string::npos);

@@ -71,6 +71,37 @@ TEST_F(LauncherSearch, ASubjectIsLaunchedAsInTheFileThatWasFound) {
   EXPECT_THAT(subject->notes, Contains(HasSubstr("launched as in launch.cu")));
 }
 
+TEST_F(LauncherSearch, FindsLaunchesOfAKernelWhoseAddressAFunctionReturns) {
+  write("kernels/shift.h", "struct Settings { float* x; int n, way; };\n"
+                           "template <class T> void* choose(const Settings& s);\n");
+  write("kernels/shift.cu", "#include \"shift.h\"\n"
+                            "namespace {\n"
+                            "template <class T, int way> __global__ void shift(Settings s) {\n"
+                            "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                            "  if (i < s.n) { s.x[i] += static_cast<T>(way); }\n}\n"
+                            "}\n"
+                            "template <class T> void* choose(const Settings& s) {\n"
+                            "  if (s.way == 1) { return (void*)shift<T, 1>; }\n"
+                            "  if (s.way == 2) { return (void*)shift<T, 2>; }\n"
+                            "  return nullptr;\n}\n"
+                            "template void* choose<float>(const Settings& s);\n");
+  write("ops/shift.cpp", "#include \"../kernels/shift.h\"\n"
+                         "void run(float* x, int count, int way) {\n"
+                         "  Settings s;\n  s.x = x;\n  s.n = count;\n  s.way = way;\n"
+                         "  void* kernel = choose<float>(s);\n"
+                         "  void* arguments[] = {&s};\n"
+                         "  cudaLaunchKernel(kernel, (count + 63) / 64, 64, arguments, 0, 0);\n}\n");
+  SubjectRequest request;
+  request.source = folder_->path() / "kernels/shift.cu";
+  request.kernel = "shift";
+  const auto source = ParsedSource::parse(request.source, {});
+  ASSERT_TRUE(source.ok());
+  const auto subject = prepare_subject(request, **source);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_EQ(subject->raw.launch.block[0].text(), "64");
+  EXPECT_THAT(subject->notes, Contains(HasSubstr("launched as in shift.cpp, which asks choose for it")));
+}
+
 TEST_F(LauncherSearch, FindsLaunchesThroughAMacro) {
   write("kernels/shift.cuh", "__global__ void shift(float* x, int n) {\n"
                              "  if (threadIdx.x < n) { x[threadIdx.x] += 1; }\n}\n");

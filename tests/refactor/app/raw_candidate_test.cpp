@@ -68,6 +68,23 @@ TEST(RawCandidate, AFileThatLaunchesOnlyASpecialisation) {
   EXPECT_EQ(raw->candidate.launch.block[0].text(), "256");
 }
 
+// The half types convert to several numbers on the host, of which std::tanh takes each.
+TEST(RawCandidate, OfTypesThatNothingNamesThoseThatCannotBeRunAreLeftOut) {
+  const auto raw = raw_of(R"(
+#include <cmath>
+template <typename T> __global__ void k(T* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] = std::tanh(x[i]);
+}
+template <typename T> void launch(T* x, int n) { k<T><<<(n + 255) / 256, 256>>>(x, n); }
+template void launch<float>(float*, int);
+template void launch<double>(double*, int);
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  ASSERT_EQ(raw->candidate.types.size(), 1u);
+  EXPECT_THAT(raw->candidate.types.front().dtypes, ElementsAre("f32"));
+}
+
 // A launcher of which the file has several instances, the first of which does not get to the launch.
 constexpr const char* INSTANCES = R"(
 template <int N> __global__ void k(float* x, int n) {

@@ -6,6 +6,7 @@
 #include "tuner/base/files.h"
 #include "tuner/compile/compile.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,6 +42,63 @@ void expect_compiles(const std::string& text, const std::string& instance) {
   auto again = parse_text(text);
   ASSERT_TRUE(again);
   EXPECT_THAT(again->errors(), IsEmpty()) << text;
+}
+
+TEST(Extract, OperatorsOfClassesThatNothingElseNamesStayBehind) {
+  const auto source = parse_text(R"(
+namespace lib {
+struct Money {
+  Money(const char* text);
+  long cents;
+};
+struct Pair { float a, b; };
+bool operator>=(const Money& a, const Money& b);
+__device__ bool operator>=(const Pair& a, const Pair& b) { return a.a >= b.a && a.b >= b.b; }
+__device__ Pair pair_of(float a) { return {a, a}; }
+template <class T> __global__ void k(const T* x, T* y, int n) {
+  if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x] >= x[0] && pair_of(1) >= pair_of(n);
+}
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("Money")));
+  EXPECT_THAT(text, HasSubstr("operator>=(const Pair& a"));
+  expect_compiles(text, "lib::k<float>");
+}
+
+TEST(Extract, ATypeThatTheLaunchersClassTakesFromAParameterBringsNothingOfItAlong) {
+  const auto source = parse_text(R"(
+#include <string>
+template <class T> struct Converted { typedef T type; };
+template <class T> struct Layer {
+  typedef typename Converted<T>::type Tc;
+  std::string name();
+  void run(Tc* x, int n);
+};
+template <class T> __global__ void k(T* x, int n) {
+  if (threadIdx.x < n) x[threadIdx.x] *= x[threadIdx.x];
+}
+template <class T> void Layer<T>::run(Tc* x, int n) { k<Tc><<<1, 128>>>(x, n); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("Layer")));
+  expect_compiles(text, "k<float>");
+}
+
+TEST(Extract, ATensAtomicsHaveAStandIn) {
+  const auto source = parse_text(R"(
+#include <ATen/cuda/Atomic.cuh>
+template <class T> __global__ void k(T* x, const T* y, int n) {
+  if (threadIdx.x < n) {
+    gpuAtomicMax(&x[0], y[threadIdx.x]);
+    gpuAtomicMin(&x[1], y[threadIdx.x]);
+    gpuAtomicMul(&x[2], y[threadIdx.x]);
+  }
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  for (const char* type : {"float", "double", "int", "__half"})
+    expect_compiles(text, fmt::format("k<{}>", type));
 }
 
 // NVRTC knows none of the libraries' headers; what stands below /usr/include is no part of the user's source.
@@ -88,7 +146,8 @@ struct Matrix { double* elements; };
 std::ostream& operator<<(std::ostream& out, const Matrix& matrix) { return out << matrix.elements[0]; }
 struct Bits { unsigned bits; };
 __device__ unsigned operator<<(Bits b, int n) { return b.bits << n; }
-template <typename T> __global__ void k(T* out, T x) { out[threadIdx.x] = x << 2; }
+template <typename T> __global__ void k(unsigned* out, T x) { out[threadIdx.x] = x << 2; }
+void run(unsigned* out, Bits x) { k<<<1, 32>>>(out, x); }
 )");
   const std::string text = extract(source.get(), "k");
   EXPECT_THAT(text, HasSubstr("operator<<(Bits"));

@@ -32,6 +32,31 @@ void launch(float* x, int rows, int columns) {
   EXPECT_EQ(sites[0].block[1], "8");
 }
 
+// A function gives the kernel as a void*, and a dispatch's closure returns behind the assignment.
+TEST(FollowedCalls, AKernelThatAReturningClosureSetsIsLaunched) {
+  const auto sites = launches(R"(
+template <class T, int way> __global__ void k(T* x, int n) {}
+template <class T> void* choose(int way) {
+  if (way == 1) return (void*)k<T, 1>;
+  return NULL;
+}
+void launch(float* x, int n, int way) {
+  void* kernel;
+  [&] {
+    switch (way) {
+    case 1: return [&] { kernel = choose<float>(way); }();
+    default: throw 1;
+    }
+  }();
+  void* arguments[] = {&x, &n};
+  cudaLaunchKernel(kernel, dim3((n + 63) / 64), dim3(64), arguments, 0, 0);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 65}}), 2);
+}
+
 TEST(FollowedCalls, SetSizesThroughReferences) {
   const auto sites = launches(R"(
 __global__ void k(float* x, int n) {}

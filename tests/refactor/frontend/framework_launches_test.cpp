@@ -27,6 +27,22 @@ void run(torch::stable::Tensor out) {
   EXPECT_EQ(found[0].instances.front().front(), "float");
 }
 
+TEST(FrameworkLaunches, TheTypeOfWhatTensorsAreComputedToIsRead) {
+  const auto found = launches(R"(
+#include <torch/extension.h>
+template <class T> __global__ void k(T* out, int n) {}
+void run(const at::Tensor a, const at::Tensor b, float scale) {
+  const auto scores = at::bmm(a * scale, b.transpose(1, 2)).softmax(-1);
+  AT_DISPATCH_FLOATING_TYPES(scores.scalar_type(), "k", [&] {
+    k<<<(scores.numel() + 255) / 256, 256>>>(scores.data_ptr<scalar_t>(), scores.numel());
+  });
+}
+)");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].unreadable, IsEmpty());
+  EXPECT_THAT(found[0].instances, testing::Contains(testing::ElementsAre("float")));
+}
+
 TEST(FrameworkLaunches, TheComputeCapabilityIsTheDevices) {
   const auto found = launches(R"(
 #include <ATen/cuda/CUDAContext.h>
