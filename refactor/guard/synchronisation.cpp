@@ -33,10 +33,10 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
   int barriers = 0;
   bool fewer_elsewhere = false; // than the raw kernel, away from the defaults
   for (const FactPair& pair : fact_pairs(subject)) {
-    if (!pair.raw || !pair.templated)
+    if (!pair.raw || !pair.raw_at_size || !pair.templated)
       continue;
     ++judged;
-    const CodeFacts &raw = *pair.raw, &templated = *pair.templated;
+    const CodeFacts &raw = *pair.raw, &at_size = *pair.raw_at_size, &templated = *pair.templated;
     barriers = std::max(barriers, raw.barriers);
     const std::string where = " at " + pair.configuration->text();
     const bool is_default = pair.configuration->is_default;
@@ -46,7 +46,7 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
                       " where the raw kernel has " + std::to_string(raw.barriers) + where +
                       ": permuted schedules stand in");
     }
-    for (const auto& [scope, count] : raw.fences)
+    for (const auto& [scope, count] : at_size.fences)
       if (!templated.fences.contains(scope))
         findings.fail("the template lost its memory fence (" + scope + ")" + where);
     for (const auto& [scope, count] : templated.fences)
@@ -76,7 +76,7 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
       else
         findings.report("the template adds " + key + where);
     }
-    for (const auto& [key, count] : raw.warp_primitives) {
+    for (const auto& [key, count] : at_size.warp_primitives) {
       if (has_primitive(templated.warp_primitives, primitive(key)))
         continue;
       if (is_default)
