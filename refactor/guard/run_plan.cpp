@@ -206,9 +206,15 @@ std::size_t RunPlan::add_telling(const Configuration& configuration, std::size_t
     left.emplace_back(shape.get(), size_marks(subject_, configuration, *shape->workload));
   std::size_t taken = 0;
   while (taken < most && !left.empty()) {
+    // How many dimensions are for the first time no power of two comes first: few sizes may be.
     const auto news = [&](const auto& candidate) {
-      return std::ranges::count_if(candidate.second,
-                                   [&](const std::string& mark) { return !known.contains(mark); });
+      std::pair<std::size_t, std::size_t> count{0, 0};
+      for (const std::string& mark : candidate.second)
+        if (!known.contains(mark)) {
+          count.first += mark.ends_with(NO_POWER_OF_TWO) ? 1 : 0;
+          ++count.second;
+        }
+      return count;
     };
     const auto best =
         std::ranges::max_element(left, [&](const auto& a, const auto& b) { return news(a) < news(b); });
