@@ -67,9 +67,14 @@ bool RunPlan::add(const Configuration& configuration, const ReferenceRuns& shape
 
 bool RunPlan::add_sampled(const Configuration& configuration) {
   const std::size_t large = add_largest(configuration);
+  // The same values of all knobs may have been drawn for another problem, and have all the instances that
+  // they may where each fixed size makes one.
   if (large + add_telling(configuration, SHAPES_PER_CONFIGURATION - large) == 0 &&
       add_own_sizes(configuration) == 0)
-    return false;
+    return std::ranges::any_of(tasks_, [&](const Task& task) {
+      return task.configuration.knobs == configuration.knobs &&
+             task.configuration.workload->types == configuration.workload->types;
+    });
   add_written_sizes(configuration);
   add_extremes(configuration);
   add_blocks_beside_each_other(configuration);
