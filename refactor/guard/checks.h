@@ -50,18 +50,18 @@ private:
 };
 
 // Pairs of raw and template facts to compare: every default with its raw kernel, every sample with the raw
-// kernel of the same types.
+// kernel of the same types. Where the template's instance is compiled for a size, so is `raw_at_size`: what
+// that does not need (a stride along a size of one, reads of which nothing depends there), the template need
+// not either. Where no size is fixed it is `raw`. What the template adds is held against `raw`, which has
+// all that it does at any size.
 struct FactPair {
   const Configuration* configuration;
-  const CodeFacts *raw, *templated;
+  const CodeFacts *raw, *raw_at_size, *templated;
   const SourceFacts *raw_source, *template_source;
 };
 std::vector<FactPair> fact_pairs(const JudgedPair& subject);
 
 // The name of a kernel parameter, or of a Root.
 std::string parameter_name(const JudgedPair& subject, const Root& root);
-// Whether the instance is compiled for one value of a size. At some values the raw kernel's own result does
-// not depend on all that it reads (a softmax over one element), and a compiler leaves the reads out.
-bool is_compiled_for_a_size(const JudgedPair& subject, const FactPair& pair);
 
 } // namespace lathe::refactor

@@ -1,25 +1,22 @@
 #include "refactor/guard/code_facts.h"
 
-#include "refactor/frontend/precompiled.h"
 #include "refactor/guard/address_facts.h"
+#include "refactor/guard/device_bitcode.h"
 #include "refactor/guard/kernel_ir.h"
-#include "tuner/base/files.h"
 #include "tuner/base/hash.h"
-#include "tuner/base/subprocess.h"
 
 #include <llvm/ADT/StringExtras.h>
-#include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <cctype>
 #include <deque>
 #include <mutex>
+#include <optional>
 
 namespace lathe::refactor {
 namespace {
@@ -320,41 +317,34 @@ private:
   CodeFacts& facts_;
 };
 
-// The first error of a compiler's output, without its carets.
-std::string first_error(const std::string& output) {
-  const std::size_t at = output.find("error:");
-  if (at == std::string::npos)
-    return output.substr(0, 200);
-  return output.substr(at, output.find('\n', at) - at);
+CodeFacts read_facts(KernelIr& kernel) {
+  CodeFacts facts;
+  FactReader(kernel, facts).read();
+  return facts;
 }
 
-Result<std::vector<CodeFacts>> read_facts(const std::string& text, const std::filesystem::path& file,
-                                          const std::vector<std::string>& arguments,
-                                          const std::vector<CodeRequest>& requests) {
-  LATHE_TRY(const TemporaryFolder folder, TemporaryFolder::create("guard"));
-  const std::filesystem::path source = folder.path() / file.filename(), bitcode = folder.path() / "kernel.bc";
-  LATHE_CHECK(write_file(source, text));
-  std::vector<std::string> command = with_precompiled_headers(arguments, text);
-  for (const char* argument : {"-O2", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "-w", "-o"})
-    command.emplace_back(argument);
-  command.push_back(bitcode.string());
-  command.push_back(source.string());
-  SubprocessOptions limits;
-  limits.timeout = std::chrono::seconds(120);
-  LATHE_TRY(const SubprocessResult run, run_subprocess(command, limits));
-  if (!run.succeeded())
-    return Error{"no LLVM IR for " + file.filename().string(), "clang: " + first_error(run.errors), ""};
-  LATHE_TRY(const std::string bytes, read_file(bitcode));
-
-  std::vector<CodeFacts> results;
-  for (const CodeRequest& request : requests) {
-    LATHE_TRY(std::unique_ptr<KernelIr> kernel, KernelIr::create(bytes, request.mangled, request.block));
-    CodeFacts facts;
-    FactReader(*kernel, facts).read();
-    results.push_back(std::move(facts));
+// The facts of the last requests: those of a raw kernel are wanted again for every candidate.
+class KnownFacts {
+public:
+  std::optional<CodeFacts> find(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, facts] : known_)
+      if (name == key)
+        return facts;
+    return std::nullopt;
   }
-  return results;
-}
+  void keep(const std::string& key, const CodeFacts& facts) {
+    constexpr std::size_t KEPT = 96; // a few kernels with a dozen instances each
+    const std::lock_guard lock(mutex_);
+    known_.emplace_front(key, facts);
+    if (known_.size() > KEPT)
+      known_.pop_back();
+  }
+
+private:
+  std::mutex mutex_;
+  std::deque<std::pair<std::string, CodeFacts>> known_;
+};
 
 } // namespace
 
@@ -381,29 +371,29 @@ bool is_async_copy(std::string_view text) {
 Result<std::vector<CodeFacts>> code_facts(const std::string& text, const std::filesystem::path& file,
                                           const std::vector<std::string>& arguments,
                                           const std::vector<CodeRequest>& requests) {
-  // One raw kernel is wanted again for every candidate that is judged against it.
-  constexpr std::size_t KEPT = 8;
-  static std::mutex mutex;
-  static std::deque<std::pair<std::string, std::vector<CodeFacts>>> known;
-  std::string key = text;
+  static KnownFacts known;
+  std::string compilation = text;
   for (const std::string& argument : arguments)
-    key += '\n' + argument;
-  for (const CodeRequest& request : requests)
-    key += '\n' + request.mangled + " " + std::to_string(request.block[0]) + " " +
-           std::to_string(request.block[1]) + " " + std::to_string(request.block[2]);
-  key = content_hash(key);
-  {
-    const std::lock_guard lock(mutex);
-    for (const auto& [name, facts] : known)
-      if (name == key)
-        return facts;
+    compilation += '\n' + argument;
+  compilation = content_hash(compilation);
+  std::vector<CodeFacts> results;
+  for (const CodeRequest& request : requests) {
+    std::string key = compilation + request.mangled;
+    for (const std::uint32_t threads : request.block)
+      key += " " + std::to_string(threads);
+    for (const auto& [parameter, value] : request.fixed)
+      key += " " + std::to_string(parameter) + "=" + std::to_string(value);
+    std::optional<CodeFacts> facts = known.find(key);
+    if (!facts) {
+      LATHE_TRY(const auto bitcode, device_bitcode(text, file, arguments));
+      LATHE_TRY(const std::unique_ptr<KernelIr> kernel,
+                KernelIr::create(*bitcode, request.mangled, request.block, request.fixed));
+      facts = read_facts(*kernel);
+      known.keep(key, *facts);
+    }
+    results.push_back(std::move(*facts));
   }
-  LATHE_TRY(std::vector<CodeFacts> facts, read_facts(text, file, arguments, requests));
-  const std::lock_guard lock(mutex);
-  known.emplace_front(key, facts);
-  if (known.size() > KEPT)
-    known.pop_back();
-  return facts;
+  return results;
 }
 
 } // namespace lathe::refactor

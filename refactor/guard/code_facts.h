@@ -3,6 +3,7 @@
 // has a root.
 #pragma once
 
+#include "refactor/guard/fixed_arguments.h"
 #include "refactor/guard/guards.h"
 #include "refactor/guard/narrow_index.h"
 #include "tuner/base/result.h"
@@ -82,10 +83,12 @@ std::string normal_assembly(std::string_view text);
 // Inline assembly of the toolkit's cache-hint loads and stores: an access, not a new effect.
 bool is_plain_access(std::string_view text, bool& is_store);
 
-// What is to be looked at: an instantiated kernel by its mangled name, and the block it is launched with.
+// What is to be looked at: an instantiated kernel by its mangled name, the block it is launched with, and
+// parameters that are constants there.
 struct CodeRequest {
   std::string instance, mangled;
   std::array<std::uint32_t, 3> block{1, 1, 1};
+  FixedArguments fixed;
 };
 
 // `text` is compiled with clang for the device (`arguments`: the flags that parsed it). One result a request,

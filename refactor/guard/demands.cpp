@@ -203,6 +203,10 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     for (std::size_t i = 0; i < accepted.integers.size(); ++i)
       if (const auto fill = accepted.integers[i].data(one.integers))
         settings.integers[i] = *fill;
+    // What one input changes is lost in a result that another makes large.
+    if (one.integers == IntegerFill::Kind::large && settings.integers.size() > 1 && draw(2) == 0)
+      settings.integers = {
+          *std::next(settings.integers.begin(), static_cast<std::ptrdiff_t>(draw(settings.integers.size())))};
     // Two kernels that a launcher chooses between may part at zeros.
     if (one.data == Data::zeros && configuration.flag_is_set())
       demands.back().otherwise = Otherwise::told;

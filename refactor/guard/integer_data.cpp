@@ -3,12 +3,14 @@
 namespace lathe::refactor {
 namespace {
 
-constexpr std::uint64_t ONE_NEGATIVE_IN = 4, ONE_MARKED_IN = 3;
+constexpr std::uint64_t ONE_NEGATIVE_IN = 4, ONE_MARKED_IN = 3, ONE_LARGEST_IN = 8;
 
-// Of at most `bits` bits without the sign, the highest of them mostly set.
+// Of at most `bits` bits without the sign, the highest of them mostly set; now and then the largest, which
+// code may take for none.
 element::u64 large_number(std::uint64_t hash, int bits, bool is_negative) {
   const std::uint64_t most = bits >= 64 ? ~0ull : (1ull << bits) - 1;
-  const std::uint64_t number = most - (hash & (most >> 2));
+  const bool is_largest = element::mix(hash) % ONE_LARGEST_IN == 0;
+  const std::uint64_t number = is_largest ? most : most - (hash & (most >> 2));
   return is_negative ? ~number + 1 : number;
 }
 

@@ -13,7 +13,7 @@ namespace lathe::refactor {
 struct IntegerFill {
   enum class Kind {
     usual, // the specification's
-    // Data: of `bits` bits, of one sign or, by the seed, both; zeros; from -2 to 2.
+    // Data: of `bits` bits, the largest among them, of one sign or, by the seed, both; zeros; from -2 to 2.
     large,
     zeros,
     small,

@@ -142,6 +142,16 @@ void fill_in_block(Module& module, const std::array<std::uint32_t, 3>& block) {
     }
 }
 
+void fill_in_arguments(Function& kernel, const FixedArguments& fixed) {
+  for (const auto& [parameter, value] : fixed) {
+    if (parameter >= static_cast<int>(kernel.arg_size()))
+      continue;
+    Argument* argument = kernel.getArg(static_cast<unsigned>(parameter));
+    if (argument->getType()->isIntegerTy())
+      argument->replaceAllUsesWith(ConstantInt::getSigned(cast<IntegerType>(argument->getType()), value));
+  }
+}
+
 } // namespace
 
 KernelIr::KernelIr(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -166,7 +176,8 @@ void keep_loads_in_place() {
 } // namespace
 
 Result<std::unique_ptr<KernelIr>> KernelIr::create(std::string_view bitcode, const std::string& mangled,
-                                                   const std::array<std::uint32_t, 3>& block) {
+                                                   const std::array<std::uint32_t, 3>& block,
+                                                   const FixedArguments& fixed) {
   auto state = std::make_unique<State>();
   Expected<std::unique_ptr<Module>> module =
       parseBitcodeFile(MemoryBufferRef(StringRef(bitcode.data(), bitcode.size()), "kernel"), state->context);
@@ -188,6 +199,7 @@ Result<std::unique_ptr<KernelIr>> KernelIr::create(std::string_view bitcode, con
   state->kernel->setCallingConv(CallingConv::PTX_Kernel);
   keep_only(*state->module, *state->kernel);
   fill_in_block(*state->module, block);
+  fill_in_arguments(*state->kernel, fixed);
   PassBuilder builder(state->machine.get());
   builder.registerModuleAnalyses(state->modules);
   builder.registerCGSCCAnalyses(state->components);

@@ -1,6 +1,7 @@
 // One kernel's optimised LLVM IR and the analyses over it. Used inside the guard only.
 #pragma once
 
+#include "refactor/guard/fixed_arguments.h"
 #include "refactor/guard/guards.h"
 #include "refactor/guard/narrow_index.h"
 #include "refactor/guard/uniformity.h"
@@ -31,10 +32,11 @@ struct BlockStep {
 
 class KernelIr {
 public:
-  // `bitcode`: unoptimised device code. Every other kernel is dropped, blockDim becomes `block`, and clang's
-  // -O2 pipeline runs. Fails when the kernel is not in it.
+  // `bitcode`: unoptimised device code. Every other kernel is dropped, blockDim becomes `block`, integer
+  // parameters their `fixed` value, and clang's -O2 pipeline runs. Fails when the kernel is not in it.
   static Result<std::unique_ptr<KernelIr>> create(std::string_view bitcode, const std::string& mangled,
-                                                  const std::array<std::uint32_t, 3>& block);
+                                                  const std::array<std::uint32_t, 3>& block,
+                                                  const FixedArguments& fixed);
   ~KernelIr();
 
   llvm::Function& function();

@@ -138,9 +138,10 @@ CheckResult check_precision(const JudgedPair& subject) {
     for (const std::string& cast : pair.template_source->narrowed_arithmetic)
       if (!pair.raw_source->narrowed_arithmetic.contains(cast))
         find("the template keeps fewer bits of what it computes (" + cast + ")");
-    if (!pair.raw || !pair.templated)
+    if (!pair.raw || !pair.raw_at_size || !pair.templated)
       continue;
-    if (pair.raw->compensations > 0 && pair.templated->compensations == 0)
+    if (pair.raw->compensations > 0 && pair.raw_at_size->compensations > 0 &&
+        pair.templated->compensations == 0)
       find("the raw kernel recovers what rounding takes from its sums or products ((a + b) - a), and the "
            "template does not");
     for (const std::string& type : pair.templated->arithmetic_types)
@@ -156,7 +157,8 @@ CheckResult check_precision(const JudgedPair& subject) {
                                                : pair.templated->integers_by_way_of_reals)
         find("the template computes integers by way of floating point (" + conversion + ")");
     for (const std::string& approximation : pair.templated->approximations)
-      if (!pair.raw->approximations.contains(approximation))
+      if (!pair.raw->approximations.contains(approximation) &&
+          !pair.raw_at_size->approximations.contains(approximation))
         find("the template computes approximately (" + approximation + ")");
     // The toolkit's arithmetic on small formats is inline assembly: fma.rn.f16, add.bf16x2, ...
     for (const auto& [text, count] : pair.templated->pure_assembly) {

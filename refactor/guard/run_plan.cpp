@@ -67,9 +67,14 @@ bool RunPlan::add(const Configuration& configuration, const ReferenceRuns& shape
 
 bool RunPlan::add_sampled(const Configuration& configuration) {
   const std::size_t large = add_largest(configuration);
+  // The same values of all knobs may have been drawn for another problem, and have all the instances that
+  // they may where each fixed size makes one.
   if (large + add_telling(configuration, SHAPES_PER_CONFIGURATION - large) == 0 &&
       add_own_sizes(configuration) == 0)
-    return false;
+    return std::ranges::any_of(tasks_, [&](const Task& task) {
+      return task.configuration.knobs == configuration.knobs &&
+             task.configuration.workload->types == configuration.workload->types;
+    });
   add_written_sizes(configuration);
   add_extremes(configuration);
   add_blocks_beside_each_other(configuration);
@@ -206,9 +211,15 @@ std::size_t RunPlan::add_telling(const Configuration& configuration, std::size_t
     left.emplace_back(shape.get(), size_marks(subject_, configuration, *shape->workload));
   std::size_t taken = 0;
   while (taken < most && !left.empty()) {
+    // How many dimensions are for the first time no power of two comes first: few sizes may be.
     const auto news = [&](const auto& candidate) {
-      return std::ranges::count_if(candidate.second,
-                                   [&](const std::string& mark) { return !known.contains(mark); });
+      std::pair<std::size_t, std::size_t> count{0, 0};
+      for (const std::string& mark : candidate.second)
+        if (!known.contains(mark)) {
+          count.first += mark.ends_with(NO_POWER_OF_TWO) ? 1 : 0;
+          ++count.second;
+        }
+      return count;
     };
     const auto best =
         std::ranges::max_element(left, [&](const auto& a, const auto& b) { return news(a) < news(b); });

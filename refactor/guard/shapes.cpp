@@ -11,6 +11,10 @@ namespace {
 
 using Dimensions = std::map<std::string, std::int64_t>;
 
+bool is_power_of_two(std::int64_t size) {
+  return size > 0 && (size & (size - 1)) == 0;
+}
+
 // Products of the numeric knobs' values of each configuration: every tile that its block may cover.
 std::set<std::int64_t> tiles(const std::vector<const Configuration*>& configurations) {
   std::set<std::int64_t> found{32, 128};
@@ -87,6 +91,8 @@ std::set<std::string> size_marks(const JudgedPair& subject, const Configuration&
                                               : "above";
       marks.insert(name + " " + place + " " + std::to_string(width));
     }
+    if (!is_power_of_two(size))
+      marks.insert(name + NO_POWER_OF_TWO);
     for (const std::int64_t number : subject.own_numbers)
       if (size == number)
         marks.insert(name + " is " + std::to_string(number));
@@ -206,6 +212,30 @@ boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::stri
   // One configuration is admitted at its own problem: that with some dimensions small, then next to it.
   if (only)
     list.consider_near(only->workload->problem.dimensions);
+  // Where all problems have powers of two for a dimension, a size near theirs that is none, or else the least
+  // that is admitted: a mask or a shift in place of a remainder or a quotient is right at theirs alone.
+  for (const std::string& name : subject.spec.dimensions) {
+    constexpr std::int64_t FIRST = 3, LARGEST = FIRST << 12;
+    std::int64_t most_of_problems = FIRST;
+    bool is_told = only != nullptr;
+    for (const Problem& problem : subject.spec.problems)
+      if (const auto own = problem.dimensions.find(name); own != problem.dimensions.end()) {
+        most_of_problems = std::max(most_of_problems, own->second);
+        is_told |= !is_power_of_two(own->second);
+      }
+    const auto is_taken = [&](std::int64_t size) {
+      Dimensions dimensions = starts[2];
+      dimensions[name] = size;
+      return list.consider(dimensions);
+    };
+    std::int64_t size = FIRST;
+    while (2 * size <= std::min(most_of_problems, LARGEST))
+      size *= 2;
+    if (is_told || is_taken(size))
+      continue;
+    for (size = FIRST; size <= LARGEST && !is_taken(size);)
+      size *= 2;
+  }
   // The problems' own sizes first, with the other dimensions small.
   for (const Problem& problem : subject.spec.problems) {
     consider(problem.dimensions);

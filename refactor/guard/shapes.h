@@ -37,8 +37,11 @@ std::vector<std::shared_ptr<const Workload>>
 shapes_near_problem(const JudgedPair& subject, const std::map<std::string, std::string>& types,
                     const Configuration& configuration, const ShapeLimits& limits, std::size_t most);
 
+// Ends the mark of a dimension that is none.
+inline constexpr const char* NO_POWER_OF_TWO = " is no power of two";
 // How a size lies to the tiles of a configuration: below, at, next to, above each, or at a number of the
-// template's own text. Two sizes with the same marks tell the same.
+// template's own text, and which dimensions are no powers of two. Two sizes with the same marks tell the
+// same.
 std::set<std::string> size_marks(const JudgedPair& subject, const Configuration& configuration,
                                  const Workload& workload);
 

@@ -73,12 +73,18 @@ ParseOptions parse_options(const JudgedPair& subject, const KernelSource& source
   return options;
 }
 
+struct WantedCode {
+  std::string instance;
+  const Launch* launch;
+  FixedArguments fixed;
+};
+
 Status parse_side(const JudgedPair& subject, const KernelSource& source, const std::string& text,
-                  const std::vector<std::pair<std::string, const Launch*>>& wanted, ParsedSide& side) {
+                  const std::vector<WantedCode>& wanted, ParsedSide& side) {
   std::vector<std::string> instances;
-  for (const auto& [instance, launch] : wanted)
-    if (std::find(instances.begin(), instances.end(), instance) == instances.end())
-      instances.push_back(instance);
+  for (const WantedCode& one : wanted)
+    if (std::find(instances.begin(), instances.end(), one.instance) == instances.end())
+      instances.push_back(one.instance);
   const std::string pinned = with_instances(text, instances);
   LATHE_TRY(side.source, ParsedSource::parse(source.file, parse_options(subject, source, pinned)));
   LATHE_TRY(const std::vector<KernelInfo> kernels, kernels_of(side, source));
@@ -94,9 +100,9 @@ Status parse_side(const JudgedPair& subject, const KernelSource& source, const s
   for (std::size_t i = 0; i < instances.size(); ++i) {
     LATHE_TRY(SourceFacts facts, source_facts(*side.source, i));
     std::set<std::string> keys;
-    for (const auto& [instance, launch] : wanted)
-      if (instance == instances[i] && keys.insert(code_key(instance, *launch)).second)
-        requests.push_back({instance, facts.mangled, launch->block});
+    for (const WantedCode& one : wanted)
+      if (one.instance == instances[i] && keys.insert(code_key(one.instance, *one.launch, one.fixed)).second)
+        requests.push_back({one.instance, facts.mangled, one.launch->block, one.fixed});
     side.source_facts[instances[i]] = std::move(facts);
   }
   // What clang read may differ from the file where the front end had to mend it.
@@ -107,16 +113,19 @@ Status parse_side(const JudgedPair& subject, const KernelSource& source, const s
     side.code_problem = code.error().sentence();
   else
     for (std::size_t i = 0; i < requests.size(); ++i)
-      side.code_facts[code_key(requests[i].instance, Launch{{}, requests[i].block, 0})] =
+      side.code_facts[code_key(requests[i].instance, Launch{{}, requests[i].block, 0}, requests[i].fixed)] =
           std::move((*code)[i]);
   return Done{};
 }
 
 } // namespace
 
-std::string code_key(const std::string& instance, const Launch& launch) {
-  return instance + " of " + std::to_string(launch.block[0]) + "x" + std::to_string(launch.block[1]) + "x" +
-         std::to_string(launch.block[2]) + " threads";
+std::string code_key(const std::string& instance, const Launch& launch, const FixedArguments& fixed) {
+  std::string key = instance + " of " + std::to_string(launch.block[0]) + "x" +
+                    std::to_string(launch.block[1]) + "x" + std::to_string(launch.block[2]) + " threads";
+  for (const auto& [parameter, value] : fixed)
+    key += " with " + std::to_string(value) + " for parameter " + std::to_string(parameter);
+  return key;
 }
 
 std::string Configuration::knobs_text() const {
@@ -207,11 +216,13 @@ Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options,
 Status parse_sides(Preparation& preparation) {
   JudgedPair& subject = *preparation.subject;
   const TuningSpec& spec = subject.spec;
-  std::vector<std::pair<std::string, const Launch*>> raw_wanted, template_wanted;
+  std::vector<WantedCode> raw_wanted, template_wanted;
   for (const auto* configurations : {&subject.defaults, &subject.sampled})
     for (const Configuration& configuration : *configurations) {
-      raw_wanted.emplace_back(configuration.raw_instance, &configuration.raw_launch);
-      template_wanted.emplace_back(configuration.template_instance, &configuration.template_launch);
+      raw_wanted.push_back({configuration.raw_instance, &configuration.raw_launch, {}});
+      if (const FixedArguments fixed = fixed_arguments(configuration); !fixed.empty())
+        raw_wanted.push_back({configuration.raw_instance, &configuration.raw_launch, fixed});
+      template_wanted.push_back({configuration.template_instance, &configuration.template_launch, {}});
     }
   auto parsing = std::async(std::launch::async, [&] {
     return parse_side(subject, spec.kernel, subject.template_text, template_wanted, subject.templated);

@@ -43,8 +43,8 @@ struct JudgedPair;
 // Fills `subject.sampled`.
 void sample_configurations(JudgedPair& subject);
 
-// An instance as one block shape runs it.
-std::string code_key(const std::string& instance, const Launch& launch);
+// An instance as one block shape runs it, with parameters that are constants there.
+std::string code_key(const std::string& instance, const Launch& launch, const FixedArguments& fixed = {});
 
 // One parsed file with its instantiations.
 struct ParsedSide {

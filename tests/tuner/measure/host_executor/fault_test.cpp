@@ -54,6 +54,21 @@ TEST(CheckedFaults, UndefinedShift) {
   expect_fault(outcome(body("out[0] = 1 << (n + 32);"), shape(1, 1), 16, checked()), {"undefined behaviour"});
 }
 
+TEST(CheckedFaults, AConversionOutOfRangeIsTheDevices) {
+  const HostRunResult result =
+      outcome(body("const float large = 1e20f * n;\n"
+                   "if (static_cast<int>(large) != 0x7fffffff || static_cast<int>(-large) >= 0 ||\n"
+                   "    static_cast<unsigned>(-large) != 0 || static_cast<int>(large - large / 0.f) >= 0)\n"
+                   "  __trap();"),
+              shape(1, 1), 16, checked());
+  EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;
+}
+
+TEST(CheckedFaults, AConversionToFewerBitsOutOfRange) {
+  expect_fault(outcome(body("out[0] = static_cast<signed char>(300.f * n);"), shape(1, 1), 16, checked()),
+               {"out of the integer's range"});
+}
+
 TEST(CheckedFaults, ACleanKernelIsClean) {
   const HostRunResult result = outcome(
       body("__shared__ float s[64]; s[threadIdx.x] = in[threadIdx.x]; __syncthreads();"

@@ -26,6 +26,12 @@ struct AnnounceAlignment : llvm::PassInfoMixin<AnnounceAlignment> {
   static bool isRequired() { return true; }
 };
 
+// Real numbers out of an integer's range are converted as on a device, and no fault where that is known.
+struct AllowConversions : llvm::PassInfoMixin<AllowConversions> {
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&);
+  static bool isRequired() { return true; }
+};
+
 // A thread's own variables hold poison until they are written, and stand between bands that must keep their
 // value.
 struct WatchLocals : llvm::PassInfoMixin<WatchLocals> {

@@ -59,6 +59,7 @@ extern "C" LLVM_ATTRIBUTE_WEAK llvm::PassPluginLibraryInfo llvmGetPassPluginInfo
                   passes.addPass(lathe_passes::MarkRounds());
                   llvm::FunctionPassManager functions;
                   functions.addPass(lathe_passes::AnnounceAlignment());
+                  functions.addPass(lathe_passes::AllowConversions());
                   functions.addPass(lathe_passes::WatchLocals());
                   passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(functions)));
                 });

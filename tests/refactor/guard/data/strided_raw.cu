@@ -1,0 +1,8 @@
+// Copies rows whose groups of eight lie `nb0` apart, rows `nb1`. A row of one group does not need the former.
+__global__ void strided_kernel(float* __restrict__ out, const float* __restrict__ x, const int n, const int ne0, const int nb0, const int nb1) {
+  const int i = blockIdx.x * 128 + threadIdx.x;
+  if (i >= n)
+    return;
+  const int row = i / ne0, column = i % ne0;
+  out[i] = x[static_cast<long long>(row) * nb1 + static_cast<long long>(column / 8) * nb0 + column % 8];
+}
