@@ -27,8 +27,7 @@ Status read_device_options(const CommandLine& line, GuardOptions& guard) {
   if (device == "auto") {
     guard.device_use = GuardOptions::DeviceUse::where_there_is_one;
   } else if (device != "host") {
-    const auto [end, failure] =
-        std::from_chars(device.data(), device.data() + device.size(), guard.device);
+    const auto [end, failure] = std::from_chars(device.data(), device.data() + device.size(), guard.device);
     if (failure != std::errc{} || end != device.data() + device.size() || guard.device < 0)
       return usage_error("no device '" + device + "'", "expected auto, host, or the index of a GPU",
                          "lathe devices lists them");

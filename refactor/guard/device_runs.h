@@ -13,9 +13,9 @@ namespace lathe::refactor {
 
 // Runs the template beside the raw kernel on the backend's device: at the sizes and configurations that the
 // differential check ran (`ran`), and at the specification's problems. Each run twice, outputs poisoned
-// differently, with guard bands and data under secret seeds. Sizes at which the raw kernel itself does not run
-// there, or gives other results from run to run, are left out and named. `backend` is the check's own until it
-// returns.
+// differently, with guard bands and data under secret seeds. Sizes at which the raw kernel itself does not
+// run there, or gives other results from run to run, are left out and named. `backend` is the check's own
+// until it returns.
 CheckResult check_device(const JudgedPair& subject, const std::vector<Configuration>& ran, Backend& backend);
 
 // Runs both on the GPU with index `device` at `ran` under tools of compute-sanitizer ("memcheck",

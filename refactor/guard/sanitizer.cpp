@@ -87,13 +87,13 @@ public:
 
   // An Error: the tool could not be run at all.
   Status run(const std::string& tool, const std::vector<Configuration>& ran) {
-    const auto deadline =
-        Clock::now() + std::chrono::milliseconds(static_cast<long long>(subject_.options.time_limit_s * 1000));
+    const auto deadline = Clock::now() + std::chrono::milliseconds(
+                                             static_cast<long long>(subject_.options.time_limit_s * 1000));
     LATHE_TRY(Logs logs, Logs::create());
     LATHE_TRY(const std::unique_ptr<Backend> backend,
-              make_cuda_backend(device_, {program_, "--tool", tool, "--log-file", logs.pattern(), "--demangle",
-                                          "no", "--show-backtrace", "no", "--report-api-errors", "no",
-                                          "--print-limit", MOST_RECORDS}));
+              make_cuda_backend(device_, {program_, "--tool", tool, "--log-file", logs.pattern(),
+                                          "--demangle", "no", "--show-backtrace", "no", "--report-api-errors",
+                                          "no", "--print-limit", MOST_RECORDS}));
     std::set<std::string> of_raw; // kinds
     std::vector<std::pair<SanitizerFinding, std::string>> of_runs;
     std::size_t late = 0;

@@ -18,9 +18,9 @@ struct SanitizerFinding {
   std::string text() const; // all of it, one clause
 };
 
-// The records of a log that was written with --demangle no, or of a part of one that ends with a whole record.
-// Messages about the program's own calls and the summary are left out, and so is what is said of kernels that
-// check results (their names begin with "lathe_"), since it is neither side's.
+// The records of a log that was written with --demangle no, or of a part of one that ends with a whole
+// record. Messages about the program's own calls and the summary are left out, and so is what is said of
+// kernels that check results (their names begin with "lathe_"), since it is neither side's.
 std::vector<SanitizerFinding> parse_sanitizer_log(std::string_view log);
 
 } // namespace lathe::refactor

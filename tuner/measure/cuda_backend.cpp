@@ -364,7 +364,7 @@ Status CudaBackend::run(const CompiledKernel& kernel, const Launch& launch, doub
   if (!runner_.running())
     LATHE_CHECK(start_runner(false));
   EvaluateRequest request{runner_kernel(kernel, launch), timing(incumbent_us), state_.floor_us,
-                                options_.verify_only};
+                          options_.verify_only};
   // The runner ends its own waiting first: several waits of one limit each.
   const double limit_s = 6 * request.timing.time_limit_s + 10;
   const RunnerProcess::Answer answer = [&] {

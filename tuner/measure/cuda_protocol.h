@@ -54,8 +54,8 @@ struct SetupRequest {
   double bytes = 0, operations = 0; // of the cost model; 0: not given
   std::uint64_t seed = 1;
   bool verify_reference = true; // run it twice and compare; false after a runner was replaced
-  bool measure = true; // time the reference and the copy floor; likewise, and where nothing is timed
-  int launches = 0;    // of a sample, as the first setup of the problem replied; 0: to be decided
+  bool measure = true;          // time the reference and the copy floor; likewise, and where nothing is timed
+  int launches = 0;             // of a sample, as the first setup of the problem replied; 0: to be decided
   std::uint64_t shifted_elements = 0; // every buffer begins this many elements behind an aligned address
   bool return_outputs = false;        // what the reference wrote to the first set
   RunnerTiming timing;

@@ -62,7 +62,8 @@ struct MeasureOptions {
   // The raw kernel is known not to run on buffers that begin one element behind an aligned address. Finding
   // that out costs a fault, which the driver takes most of a second to report.
   bool raw_wants_alignment = false;
-  // Nothing is timed: evaluate() judges what the configurations write and gives no times. No comparisons then.
+  // Nothing is timed: evaluate() judges what the configurations write and gives no times. No comparisons
+  // then.
   bool verify_only = false;
 };
 

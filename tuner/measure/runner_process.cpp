@@ -69,9 +69,9 @@ Status RunnerProcess::start() {
 void RunnerProcess::finish(double limit_s) {
   if (socket_ >= 0) {
     close_socket(); // by which it knows
-    const auto limit = std::chrono::steady_clock::now() +
-                       std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                           std::chrono::duration<double>(limit_s));
+    const auto limit =
+        std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                               std::chrono::duration<double>(limit_s));
     bool ended = false;
     while (!(ended = ::waitpid(pid_, nullptr, WNOHANG) != 0) && std::chrono::steady_clock::now() < limit)
       std::this_thread::sleep_for(DYING_PAUSE);

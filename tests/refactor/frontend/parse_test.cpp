@@ -70,7 +70,8 @@ TEST(Parse, TheToolkitsIncludeFolderMayBeALink) {
   const char* before = std::getenv("LATHE_CUDA_HOME");
   const std::string kept = before ? before : "";
   ::setenv("LATHE_CUDA_HOME", home.c_str(), 1);
-  auto source = parse_text("#include <cuda_fp16.h>\n__global__ void k(__half* x) { x[threadIdx.x] = 1.f; }\n");
+  auto source =
+      parse_text("#include <cuda_fp16.h>\n__global__ void k(__half* x) { x[threadIdx.x] = 1.f; }\n");
   before ? ::setenv("LATHE_CUDA_HOME", kept.c_str(), 1) : ::unsetenv("LATHE_CUDA_HOME");
   ASSERT_TRUE(source);
   EXPECT_THAT(source->errors(), IsEmpty());

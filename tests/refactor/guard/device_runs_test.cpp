@@ -43,7 +43,8 @@ protected:
   // As the differential check hands them on: every configuration at a size.
   std::vector<Configuration> at_size(std::int64_t count) {
     std::vector<Configuration> pairs;
-    const auto workload = own_workload(*spec_, Problem{{{"count", count}}, ProblemRole::tune, ""}, {}, subject_->device);
+    const auto workload =
+        own_workload(*spec_, Problem{{{"count", count}}, ProblemRole::tune, ""}, {}, subject_->device);
     EXPECT_TRUE(workload.ok());
     for (const Configuration& sampled : subject_->sampled)
       if (auto bound = bind_configuration(*workload, sampled.knobs); bound.ok())
@@ -133,18 +134,18 @@ TEST_F(UnderSanitizer, NothingIsFoundInARightTemplate) {
 }
 
 TEST_F(UnderSanitizer, ARaceInSharedMemoryIsNamed) {
-  const CheckResult result =
-      watch("racecheck", "{\n    __shared__ float staged[BLOCK];\n    staged[threadIdx.x] = Function(in[index]);\n"
-                         "    out[index] = staged[(threadIdx.x + 32) % BLOCK];\n  }");
+  const CheckResult result = watch(
+      "racecheck", "{\n    __shared__ float staged[BLOCK];\n    staged[threadIdx.x] = Function(in[index]);\n"
+                   "    out[index] = staged[(threadIdx.x + 32) % BLOCK];\n  }");
   EXPECT_EQ(result.verdict, Verdict::failed) << result.detail;
   EXPECT_NE(result.detail.find("Race reported"), std::string::npos) << result.detail;
   EXPECT_NE(result.detail.find("activate_kernel"), std::string::npos) << result.detail;
 }
 
 TEST_F(UnderSanitizer, AWriteBehindASharedArrayIsNamed) {
-  const CheckResult result =
-      watch("memcheck", "{\n    __shared__ float staged[BLOCK];\n    staged[threadIdx.x + count] = in[index];\n"
-                        "    __syncwarp();\n    out[index] = staged[threadIdx.x];\n  }");
+  const CheckResult result = watch(
+      "memcheck", "{\n    __shared__ float staged[BLOCK];\n    staged[threadIdx.x + count] = in[index];\n"
+                  "    __syncwarp();\n    out[index] = staged[threadIdx.x];\n  }");
   EXPECT_EQ(result.verdict, Verdict::failed) << result.detail;
   EXPECT_NE(result.detail.find("Invalid __shared__ write"), std::string::npos) << result.detail;
 }

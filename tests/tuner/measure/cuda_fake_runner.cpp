@@ -1,8 +1,8 @@
 // A runner without a device. What it does with a configuration is the configuration's block size: 32 measures
 // (at a made-up time, which nothing reports), 64 never answers, 96 dies of a signal, 128 answers with noise,
 // 160 loses its context, 192 ends in the middle of an answer, 224 exits. Counters: 32 has some, 96 dies,
-// others are denied. Argument: "setup-fails" refuses every problem, "aligned-only" those with shifted
-// buffers.
+// others are denied. Argument: "setup-fails" refuses every problem, "unsteady" since the raw kernel differs
+// from itself, "aligned-only" those with shifted buffers, "times-nothing" those that ask for times.
 #include "tuner/compile/message.h"
 #include "tuner/measure/cuda_protocol.h"
 
@@ -20,7 +20,10 @@ int main(int count, char** arguments) {
       if (!wanted)
         return 1;
       SetupReply reply;
-      reply.ok = manner != "setup-fails" && (manner != "aligned-only" || wanted->shifted_elements == 0);
+      reply.reference_differs = manner == "unsteady";
+      reply.ok = manner != "setup-fails" && !reply.reference_differs &&
+                 (manner != "aligned-only" || wanted->shifted_elements == 0) &&
+                 (manner != "times-nothing" || !wanted->measure);
       reply.error = "the raw kernel cannot be run on this device: made up";
       reply.raw.median_us = 10;
       if (!send_frame(RUNNER_SOCKET, encode(reply)))
@@ -42,7 +45,7 @@ int main(int count, char** arguments) {
       continue;
     }
     const auto request = decode_evaluate(*frame);
-    if (!request)
+    if (!request || (manner == "times-nothing" && !request->verify_only))
       return 1;
     EvaluateReply reply;
     reply.timing.median_us = 5;

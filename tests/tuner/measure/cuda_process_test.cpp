@@ -212,6 +212,43 @@ TEST(RunnerProcess, SaysHowItsProcessEnded) {
   }
 }
 
+TEST(RunnerProcess, OneThatIsToldToFinishIsWaitedFor) {
+  const auto seconds_to_finish = [](std::vector<std::string> command, double limit_s) {
+    RunnerProcess process(std::move(command));
+    EXPECT_TRUE(process.start().ok());
+    const auto start = std::chrono::steady_clock::now();
+    process.finish(limit_s);
+    EXPECT_FALSE(process.running());
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  EXPECT_LT(seconds_to_finish({fake_runner()}, 20), 10); // ends when the socket does
+  const double killed_after = seconds_to_finish({"/bin/sleep", "60"}, 0.3);
+  EXPECT_GE(killed_after, 0.3);
+  EXPECT_LT(killed_after, 10);
+}
+
+TEST_F(FakeDevice, ARawKernelThatDiffersFromItselfIsTold) {
+  for (const auto& [manner, repeats] : {std::pair{"unsteady", false}, {"setup-fails", true}, {"", true}}) {
+    const auto backend = make_backend_with_runner(known_device("sm_90").value(), {fake_runner(), manner});
+    EXPECT_EQ(backend->prepare(workload_, options_).ok(), std::string(manner).empty());
+    EXPECT_EQ(backend->raw_repeats(), repeats) << manner;
+  }
+}
+
+// Nothing is timed then: the fake runner refuses setups that ask for it.
+TEST_F(FakeDevice, VerifyingAloneAsksForNoTimes) {
+  const auto backend =
+      make_backend_with_runner(known_device("sm_90").value(), {fake_runner(), "times-nothing"});
+  EXPECT_FALSE(backend->prepare(workload_, options_).ok());
+  options_.verify_only = true;
+  EXPECT_TRUE(backend->prepare(workload_, options_).ok());
+  const std::vector<KnobValues> one = {block(32)};
+  const auto measured = backend->evaluate(one, 0);
+  ASSERT_TRUE(measured.ok()) << measured.error().sentence();
+  EXPECT_EQ(measured->front().outcome, Outcome::ok) << measured->front().reason;
+  EXPECT_EQ(measured->front().timing.samples, 0);
+}
+
 TEST(Protocol, EveryTruncationIsNoticed) {
   SetupRequest setup;
   setup.utilities = "cubin";
