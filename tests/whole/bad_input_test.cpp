@@ -191,6 +191,22 @@ TEST_F(BadInput, NoGpuIsExitCodeThree) {
   expect_sentence(devices, 3, {});
   make_spec();
   expect_sentence(tune({}, "0"), 3, {});
+  expect_sentence(lathe({"check", "search_spaces/scale.json", "--device", "0"}), 3, {});
+  expect_sentence(lathe({"check", "search_spaces/scale.json", "--sanitizer"}), 3, {});
+}
+
+TEST_F(BadInput, WhereATemplateIsToBeChecked) {
+  make_spec();
+  const auto check = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments{"check", "search_spaces/scale.json"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return lathe(arguments);
+  };
+  expect_sentence(check({"--device", "fast"}), 2, {"'fast'", "auto"});
+  expect_sentence(check({"--device", "-1"}), 2, {"'-1'"});
+  expect_sentence(check({"--sanitizer=magiccheck"}), 2, {"'magiccheck'", "racecheck"});
+  expect_sentence(check({"--sanitizer=,"}), 2, {"without a tool"});
+  expect_sentence(check({"--sanitizer", "--device", "host"}), 2, {"--device host"});
 }
 
 } // namespace
