@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <map>
 #include <set>
 
 namespace lathe::refactor {
@@ -59,6 +58,7 @@ private:
     switch (measurement.outcome) {
     case Outcome::ok:
       ++runs_;
+      identical_runs_ += measurement.error == 0;
       worst_error_ = std::max(worst_error_, measurement.error);
       configurations_.insert(knobs);
       break;
@@ -95,6 +95,7 @@ private:
                                    std::to_string(problems_) + " problems agree with the raw kernel on " +
                                    name + " (worst difference " + error + " of what is allowed)");
     result.runs = runs_;
+    result.identical_runs = identical_runs_;
     return result;
   }
 
@@ -103,7 +104,8 @@ private:
   Findings findings_;
   Clock::time_point deadline_;
   MeasureOptions measure_;
-  std::size_t runs_ = 0, sizes_ = 0, problems_ = 0, late_ = 0, unsteady_ = 0, without_raw_ = 0;
+  std::size_t runs_ = 0, identical_runs_ = 0, sizes_ = 0, problems_ = 0, late_ = 0, unsteady_ = 0,
+              without_raw_ = 0;
   double worst_error_ = 0;
   std::set<KnobValues> configurations_;
 };

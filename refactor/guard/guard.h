@@ -37,7 +37,7 @@ struct CheckResult {
   std::string detail;                // what was looked at and found, one or two sentences
   std::vector<std::string> evidence; // configurations, shapes, seeds, hashes
   double seconds = 0;
-  // Of the check that runs both kernels: how many runs were made, and how many were equal bit for bit.
+  // Of the checks that run both kernels: how many runs were made, and how many were equal bit for bit.
   std::size_t runs = 0, identical_runs = 0;
   // And at how many sizes the raw kernel was run on buffers that begin one element behind an aligned address,
   // and at how many of these it ran.

@@ -141,6 +141,7 @@ public:
         Verdict::tested, tools_ + " of compute-sanitizer watched " + std::to_string(runs_) +
                              " runs of the template and found nothing that the raw kernel does not do");
     result.runs = runs_;
+    result.identical_runs = identical_runs_;
     return result;
   }
 
@@ -150,6 +151,7 @@ private:
     if (measurement.outcome == Outcome::resource_limit)
       return;
     ++runs_;
+    identical_runs_ += measurement.outcome == Outcome::ok && measurement.error == 0;
     if (measurement.outcome != Outcome::ok && !is_explained)
       findings_.fail(std::string(to_string(measurement.outcome)) + " under " + tool + ": " +
                      measurement.reason + " at " + where);
@@ -160,7 +162,7 @@ private:
   std::string program_, tools_;
   MeasureOptions measure_;
   Findings findings_;
-  std::size_t runs_ = 0;
+  std::size_t runs_ = 0, identical_runs_ = 0;
 };
 
 } // namespace

@@ -66,6 +66,7 @@ TEST_F(OnDevice, ARightTemplateAgreesAtSmallSizesAndAtProblems) {
   EXPECT_EQ(result.verdict, Verdict::tested) << result.detail;
   // Two knob values beside the default at the small size; all three at the problem.
   EXPECT_EQ(result.runs, 5U) << result.detail;
+  EXPECT_EQ(result.identical_runs, 5U);
 }
 
 TEST_F(OnDevice, AWrongTemplateFails) {
