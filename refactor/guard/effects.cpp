@@ -13,21 +13,26 @@ namespace lathe::refactor {
 
 std::vector<FactPair> fact_pairs(const JudgedPair& subject) {
   std::vector<FactPair> pairs;
+  const auto known = [](const std::map<std::string, CodeFacts>& facts, const std::string& key) {
+    const auto found = facts.find(key);
+    return found == facts.end() ? nullptr : &found->second;
+  };
   const auto add = [&](const Configuration& configuration) {
-    const auto raw =
-        subject.raw.code_facts.find(code_key(configuration.raw_instance, configuration.raw_launch));
-    const auto raw_at_size = subject.raw.code_facts.find(
-        code_key(configuration.raw_instance, configuration.raw_launch, fixed_arguments(configuration)));
-    const auto templated = subject.templated.code_facts.find(
-        code_key(configuration.template_instance, configuration.template_launch));
+    const std::string raw_key = code_key(configuration.raw_instance, configuration.raw_launch);
+    const FixedArguments fixed = fixed_arguments(configuration);
+    const CodeFacts* raw = known(subject.raw.code_facts, raw_key);
+    const CodeFacts* raw_at_size =
+        fixed.empty() ? raw
+                      : known(subject.raw.code_facts_at_size,
+                              code_key(configuration.raw_instance, configuration.raw_launch, fixed));
     const auto raw_source = subject.raw.source_facts.find(configuration.raw_instance);
     const auto template_source = subject.templated.source_facts.find(configuration.template_instance);
     if (raw_source == subject.raw.source_facts.end() ||
         template_source == subject.templated.source_facts.end())
       return;
-    pairs.push_back({&configuration, raw == subject.raw.code_facts.end() ? nullptr : &raw->second,
-                     raw_at_size == subject.raw.code_facts.end() ? nullptr : &raw_at_size->second,
-                     templated == subject.templated.code_facts.end() ? nullptr : &templated->second,
+    pairs.push_back({&configuration, raw, raw_at_size,
+                     known(subject.templated.code_facts,
+                           code_key(configuration.template_instance, configuration.template_launch)),
                      &raw_source->second, &template_source->second});
   };
   for (const Configuration& configuration : subject.defaults)

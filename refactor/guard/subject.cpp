@@ -112,9 +112,11 @@ Status parse_side(const JudgedPair& subject, const KernelSource& source, const s
   if (!code)
     side.code_problem = code.error().sentence();
   else
-    for (std::size_t i = 0; i < requests.size(); ++i)
-      side.code_facts[code_key(requests[i].instance, Launch{{}, requests[i].block, 0}, requests[i].fixed)] =
-          std::move((*code)[i]);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const CodeRequest& request = requests[i];
+      (request.fixed.empty() ? side.code_facts : side.code_facts_at_size)[code_key(
+          request.instance, Launch{{}, request.block, 0}, request.fixed)] = std::move((*code)[i]);
+    }
   return Done{};
 }
 

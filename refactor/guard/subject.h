@@ -52,7 +52,10 @@ struct ParsedSide {
   KernelInfo kernel;
   std::map<std::string, SourceFacts> source_facts; // by instance
   std::map<std::string, CodeFacts> code_facts;     // by code_key(); empty when LLVM IR was not to be had
-  std::string code_problem;                        // why it was not
+  // By code_key() with fixed arguments. Apart from the others: they say what code is left at one size, and
+  // nothing of what the kernel does with its parameters.
+  std::map<std::string, CodeFacts> code_facts_at_size;
+  std::string code_problem; // why there are none
 };
 
 struct JudgedPair {
