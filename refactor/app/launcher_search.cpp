@@ -3,6 +3,7 @@
 #include "refactor/app/build_macros.h"
 #include "refactor/app/files_near.h"
 #include "refactor/app/nearby_definitions.h"
+#include "refactor/app/source_words.h"
 #include "tuner/base/files.h"
 
 #include <algorithm>
@@ -21,34 +22,6 @@ constexpr std::size_t MOST_FOUND = 3;
 
 std::vector<fs::path> files_that_launch(const fs::path& own) {
   return files_near(own, {".cu", ".cuh", ".h", ".hpp", ".inl", ".cc", ".cpp", ".cxx"});
-}
-
-// Where the word begins.
-std::vector<std::size_t> uses_of_word(const std::string& text, const std::string& word) {
-  const auto is_in_word = [&](std::size_t at) {
-    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
-  };
-  std::vector<std::size_t> uses;
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + word.size()))
-    if (!is_in_word(at - 1) && !is_in_word(at + word.size()))
-      uses.push_back(at);
-  return uses;
-}
-
-// The name in front of the parenthesis that ends at `end`; empty where there is none.
-std::string called_before(const std::string& text, std::size_t end) {
-  int depth = 0;
-  for (; end > 0; --end) {
-    depth += text[end] == ')' ? 1 : text[end] == '(' ? -1 : 0;
-    if (depth == 0)
-      break;
-  }
-  while (end > 0 && std::isspace(static_cast<unsigned char>(text[end - 1])))
-    --end;
-  const std::size_t last = end;
-  while (end > 0 && (std::isalnum(static_cast<unsigned char>(text[end - 1])) || text[end - 1] == '_'))
-    --end;
-  return text.substr(end, last - end);
 }
 
 // The function in whose body `at` stands: the outermost block that a parameter list stands in front of.

@@ -1,7 +1,9 @@
 #include "refactor/app/nearby_definitions.h"
 
 #include "refactor/app/files_near.h"
+#include "refactor/app/source_words.h"
 #include "tuner/base/files.h"
+#include "tuner/base/text.h"
 
 #include <algorithm>
 #include <cctype>
@@ -13,10 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t MOST_PARSED = 3, MOST_CALLERS = 3;
-
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-}
 
 std::size_t skip_space(const std::string& text, std::size_t at) {
   while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])))
@@ -97,18 +95,7 @@ std::string handing_on(const std::string& text, std::size_t at) {
   std::size_t end = brace;
   while (end > 0 && text[end] != ')')
     --end;
-  int depth = 0;
-  for (; end > 0; --end) {
-    depth += text[end] == ')' ? 1 : text[end] == '(' ? -1 : 0;
-    if (depth == 0)
-      break;
-  }
-  while (end > 0 && std::isspace(static_cast<unsigned char>(text[end - 1])))
-    --end;
-  std::size_t begin = end;
-  while (begin > 0 && is_word(text[begin - 1]))
-    --begin;
-  return text.substr(begin, end - begin);
+  return called_before(text, end);
 }
 
 bool is_header(const fs::path& file) {
