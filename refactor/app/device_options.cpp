@@ -1,10 +1,10 @@
 #include "refactor/app/device_options.h"
 
 #include "refactor/app/subject_options.h"
+#include "tuner/app/selection.h"
 #include "tuner/device/device.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace lathe::refactor {
 namespace {
@@ -20,10 +20,7 @@ Status read_device(const std::string& device, GuardOptions& guard) {
   if (device == "auto")
     return Done{};
   guard.device_use = GuardOptions::DeviceUse::required;
-  const auto [end, failure] = std::from_chars(device.data(), device.data() + device.size(), guard.device);
-  if (failure != std::errc{} || end != device.data() + device.size() || guard.device < 0)
-    return usage_error("no device '" + device + "'", "expected auto, host, or the index of a GPU",
-                       "lathe devices lists them");
+  LATHE_TRY(guard.device, parse_device_index(device));
   return Done{};
 }
 

@@ -97,6 +97,7 @@ public:
     std::set<std::string> of_raw; // kinds
     std::vector<std::pair<SanitizerFinding, std::string>> of_runs;
     std::size_t late = 0;
+    const std::size_t runs_before = runs_;
     for (const DeviceSize& size : boundary_sizes(subject_, ran, backend->device())) {
       if (Clock::now() >= deadline) {
         ++late;
@@ -124,6 +125,8 @@ public:
         findings_.report(tool + " finds in the raw kernel, too: " + finding.kind);
       else
         findings_.fail(tool + ": " + finding.text() + " at " + where);
+    if (runs_ == runs_before)
+      findings_.undecided(tool + " watched no run");
     if (late)
       findings_.evidence(tool + " left out " + std::to_string(late) + " sizes for the time limit");
     tools_ += (tools_.empty() ? "" : ", ") + tool;
@@ -135,8 +138,6 @@ public:
   }
 
   CheckResult conclude() {
-    if (runs_ == 0)
-      findings_.undecided("no run was watched");
     CheckResult result = findings_.conclude(
         Verdict::tested, tools_ + " of compute-sanitizer watched " + std::to_string(runs_) +
                              " runs of the template and found nothing that the raw kernel does not do");

@@ -118,12 +118,17 @@ Result<std::unique_ptr<Backend>> open_backend(const std::string& device) {
                  backend.error().sentence().c_str());
     return make_host_backend();
   }
+  LATHE_TRY(const int index, parse_device_index(device));
+  return make_cuda_backend(index);
+}
+
+Result<int> parse_device_index(const std::string& device) {
   int index = 0;
   const auto [end, failure] = std::from_chars(device.data(), device.data() + device.size(), index);
   if (failure != std::errc{} || end != device.data() + device.size() || index < 0)
     return usage_error("no device '" + device + "'", "expected auto, host, or the index of a GPU",
                        "lathe devices lists them");
-  return make_cuda_backend(index);
+  return index;
 }
 
 Result<DevicesByModel> open_one_device(const std::string& device) {

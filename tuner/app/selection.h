@@ -26,6 +26,8 @@ Result<std::vector<Workload>> select_workloads(const TuningSpec& spec, const Wor
 
 // "auto": the first GPU, or the host executor with a note on standard error; "host"; or a GPU's index.
 Result<std::unique_ptr<Backend>> open_backend(const std::string& device);
+// The index of a GPU, given where "auto" and "host" were possible too.
+Result<int> parse_device_index(const std::string& device);
 // Devices by model: "all", or indices with commas between them.
 using DevicesByModel = std::vector<std::vector<std::unique_ptr<Backend>>>;
 Result<DevicesByModel> open_devices(const std::string& text);
