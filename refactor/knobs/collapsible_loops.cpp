@@ -45,7 +45,7 @@ public:
 
   // Nothing where the nest is collapsible; `nest` is then whole.
   std::optional<std::string> read(CollapsibleNest& nest) {
-    spans_grid_ = nest.outer.start.mentions("blockIdx.");
+    spans_grid_ = nest.spans_grid = nest.outer.start.mentions("blockIdx.");
     if (auto reason = read_body(nest))
       return reason;
     std::vector<const Stmt*> parts(nest.between.begin(), nest.between.end());
@@ -66,6 +66,7 @@ public:
     nest.counts_in_32_bits = std::ranges::any_of(accesses_, [](const RoundAccess& access) {
       return access.stores && access.indices.size() == 1 && access.bounds_rounds;
     });
+    nest.neighbours = neighbours_of(nest);
     return std::nullopt;
   }
 
@@ -142,6 +143,35 @@ private:
             load.indices != store.indices)
           return "a round may load what another one stores" + at(load.location);
     return std::nullopt;
+  }
+
+  std::vector<ElementAccess> neighbours_of(const CollapsibleNest& nest) const {
+    view_.keep(nest.outer.counter, row_atom);
+    view_.keep(nest.inner.counter, loop_atom);
+    std::vector<ElementAccess> moved = movable_accesses(
+        view_, {nest.inner.counter, {nest.inner.loop->getBody()}, nest.inner.loop, true, nest.outer.counter});
+    std::erase_if(moved, [&](const ElementAccess& access) {
+      return !goes_on_evenly(access.index) || !is_alone(access);
+    });
+    view_.release(nest.outer.counter);
+    view_.release(nest.inner.counter);
+    return moved;
+  }
+
+  // Each row begins as far behind the one before.
+  bool goes_on_evenly(const Polynomial& index) const {
+    const auto row = index.quotient_by(row_atom);
+    return row && !row->mentions(row_atom) && is_stable(view_, *row) &&
+           is_stable(view_, index.without(row_atom));
+  }
+
+  // What is loaded before, or stored behind, the work of its neighbours is seen by none of them.
+  bool is_alone(const ElementAccess& moved) const {
+    const MemoryBase base = memory_base(view_, moved.buffer);
+    return std::ranges::none_of(accesses_, [&](const RoundAccess& access) {
+      return access.base.variable != moved.buffer && (access.stores || moved.writes) &&
+             may_overlap(access.base, base);
+    });
   }
 
   // Rounds of a thread that has returned would be another thread's.
@@ -267,7 +297,9 @@ std::variant<std::string, std::vector<CollapsibleNest>> find_collapsible_nests(K
     const auto inner = deals_out_in_turn(outer, facts) ? inner_loop(view, outer) : std::nullopt;
     if (!inner)
       continue;
-    CollapsibleNest nest{outer, *inner, {}, false};
+    CollapsibleNest nest;
+    nest.outer = outer;
+    nest.inner = *inner;
     if (auto why = Reader(view).read(nest))
       reason = *why;
     else

@@ -1,6 +1,7 @@
 // Nests of two loops of which the outer one alone is dealt out to threads, and both could be.
 #pragma once
 
+#include "refactor/knobs/element_work.h"
 #include "refactor/knobs/strided_loop.h"
 
 #include <clang/AST/Stmt.h>
@@ -16,6 +17,11 @@ struct CollapsibleNest {
   std::vector<const clang::DeclStmt*> between; // what a round of `outer` declares in front of `inner`
   // The rounds of both together are fewer than 2^31, by the kernel's own index of what every round stores.
   bool counts_in_32_bits = false;
+  // The rounds are dealt out to the threads of all blocks.
+  bool spans_grid = false;
+  // Accesses of the inner loop's body whose neighbouring columns can be moved at once: no other access of a
+  // round is of the same element. Where two rows are aligned all are.
+  std::vector<ElementAccess> neighbours;
 };
 
 // The proof obligation, for `for (i = thread; i < N; i += threads) { declarations; for (j = 0; j < M; ++j)

@@ -37,7 +37,17 @@ public:
     return found_;
   }
 
+  std::vector<ElementAccess> movable() {
+    for (const VarDecl* parameter : view_.kernel()->parameters())
+      if (parameter->getType()->isPointerType())
+        if (const auto found = accesses_of(view_, parameter); std::holds_alternative<Accesses>(found))
+          take_all(parameter, std::get<Accesses>(found));
+    return found_;
+  }
+
 private:
+  using Accesses = std::vector<BufferAccess>;
+
   void refuse(const Stmt* at, const std::string& what) {
     if (problem_.empty())
       problem_ = what + " at " + view_.at_line(at->getBeginLoc());
@@ -156,7 +166,7 @@ private:
 
   void look_at_buffer(const VarDecl* buffer) {
     const auto found = accesses_of(view_, buffer);
-    const auto* accesses = std::get_if<std::vector<BufferAccess>>(&found);
+    const auto* accesses = std::get_if<Accesses>(&found);
     const auto is_inside = [&](const BufferAccess& access) { return in_body(access.expression); };
     if (!accesses) { // of no concern where the loop has nothing to do with it
       if (std::ranges::any_of(view_.uses(buffer), [&](const Expr* use) { return in_body(use); }))
@@ -172,12 +182,18 @@ private:
       problem_ = "'" + buffer->getNameAsString() + "' is written, and used outside of " + place() + " too";
       return;
     }
+    take_all(buffer, *accesses);
+  }
+
+  // Of one buffer.
+  void take_all(const VarDecl* buffer, const Accesses& accesses) {
     std::vector<ElementAccess> elements;
-    bool all = true;
-    for (const BufferAccess& access : *accesses) {
-      if (!is_inside(access))
+    bool all = true, writes = false;
+    for (const BufferAccess& access : accesses) {
+      if (!in_body(access.expression))
         continue;
-      const bool taken = take(access, elements);
+      writes |= access.writes;
+      const bool taken = take(buffer, access, elements);
       all &= taken;
     }
     // Elements that wait for the end of the vector must not be seen in between.
@@ -186,7 +202,7 @@ private:
     found_.insert(found_.end(), elements.begin(), elements.end());
   }
 
-  bool take(const BufferAccess& access, std::vector<ElementAccess>& elements) const {
+  bool take(const VarDecl* buffer, const BufferAccess& access, std::vector<ElementAccess>& elements) const {
     const auto* subscript = dyn_cast<ArraySubscriptExpr>(access.expression);
     if (access.is_address || !access.carrier.isNull() || !subscript ||
         subscript->getType().isVolatileQualified() || !is_unconditional(subscript))
@@ -204,7 +220,8 @@ private:
       static const std::regex word(R"([A-Za-z_]\w*)");
       if (!std::regex_match(base, word))
         return false;
-      elements.push_back({*text, base, subscript->getType().getUnqualifiedType(), false, false, {}});
+      elements.push_back(
+          {*text, base, buffer, subscript->getType().getUnqualifiedType(), access.index, false, false, {}});
       known = elements.end() - 1;
     }
     known->reads |= access.reads;
@@ -251,7 +268,7 @@ private:
       }
       const auto* reference = dyn_cast<DeclRefExpr>(statement);
       const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-      if (!known || !variable || variable == work_.number)
+      if (!known || !variable || variable == work_.number || variable == work_.row)
         return;
       known &= !view_.is_modified(variable);
       if (!known || !is_declared_in_body(variable))
@@ -288,6 +305,10 @@ private:
 std::variant<std::string, std::vector<ElementAccess>> read_element_work(const KernelView& view,
                                                                         const ElementWork& work) {
   return Reader(view, work).read();
+}
+
+std::vector<ElementAccess> movable_accesses(const KernelView& view, const ElementWork& work) {
+  return Reader(view, work).movable();
 }
 
 } // namespace lathe::refactor

@@ -13,7 +13,9 @@ namespace lathe::refactor {
 struct ElementAccess {
   std::string text; // in terms of the element's number, as it can be written before the work
   std::string name; // of the array or pointer
+  const clang::VarDecl* buffer = nullptr; // the parameter that it is of
   clang::QualType element;
+  Polynomial index; // from the buffer's start, with what the view keeps
   bool reads = false, writes = false;
   std::vector<TextRange> places;
 };
@@ -23,6 +25,7 @@ struct ElementWork {
   std::vector<const clang::Stmt*> parts;  // of the kernel's own body, done once an element
   const clang::Stmt* statement = nullptr; // where they stand, for messages
   bool in_rounds = false; // of a loop that deals the block's elements out; otherwise one element a thread
+  const clang::VarDecl* row = nullptr; // counter of a loop around the work: neighbours have one value of it
 };
 
 // The accesses that can be moved several elements at a time, or the reason why none can. The obligations: the
@@ -32,5 +35,10 @@ struct ElementWork {
 // on more than the element, stays as it is.
 std::variant<std::string, std::vector<ElementAccess>> read_element_work(const KernelView& view,
                                                                         const ElementWork& work);
+
+// The same accesses where the caller has shown that the work of neighbouring elements may be done in any
+// order, and holds stores against loads of other buffers himself. A buffer whose accesses in the work cannot
+// all be moved while it is written is left out.
+std::vector<ElementAccess> movable_accesses(const KernelView& view, const ElementWork& work);
 
 } // namespace lathe::refactor
