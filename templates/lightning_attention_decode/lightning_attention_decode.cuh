@@ -56,7 +56,7 @@ template <int COUNT, class T> __device__ __forceinline__ bool lathe_aligned(cons
   return reinterpret_cast<unsigned long long>(first) % alignof(lathe_elements<T, COUNT>) == 0;
 }
 
-template <typename T, int COLLAPSE, int VEC, int VEC_2, int VEC_3, unsigned BLOCK, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_EARLY, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int FIXED_V_DIM, int FIXED_NUM_HEADS>
+template <typename T, int COLLAPSE, int COLLAPSE_VEC, int VEC, int VEC_2, int VEC_3, unsigned BLOCK, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_EARLY, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int FIXED_V_DIM, int FIXED_NUM_HEADS>
 __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 128 : BLOCK), MIN_BLOCKS) lightning_attention_decode_kernel(const T* __restrict__ q, const T* __restrict__ k,
                                                   const T* __restrict__ v, const float* __restrict__ past_kv,
                                                   const float* __restrict__ slope, T* __restrict__ output,
@@ -115,8 +115,32 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 128 : BLOC
   const float decay = expf(-(LOAD_EARLY == 1 ? lathe_early : lathe_load<LOAD_CACHE>(&slope[head])));
   if constexpr (COLLAPSE != 0) {
     const unsigned lathe_rounds = qk_dim > 0 && (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) > 0 ? static_cast<unsigned>(qk_dim) * static_cast<unsigned>((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM)) : 0;
+    unsigned lathe_done_of_rows = 0;
+    if constexpr (COLLAPSE_VEC > 1) {
+      bool lathe_whole = (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) % COLLAPSE_VEC == 0;
+      for (int d = 0; d < 2 && d < qk_dim; ++d) {
+        const float key = static_cast<float>(k_shared[d]);
+        lathe_whole = lathe_whole && lathe_aligned<COLLAPSE_VEC>(&past_kv[state_begin + d * (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + 0]);
+      }
+      lathe_done_of_rows = lathe_whole ? lathe_rounds : 0;
 #pragma unroll (COLLAPSE == 0 ? 1 : COLLAPSE)
-    for (unsigned lathe_round = threadIdx.x; lathe_round < lathe_rounds; lathe_round += (BLOCK == 0 ? blockDim.x : BLOCK)) {
+      for (unsigned lathe_round = static_cast<unsigned>(threadIdx.x) * COLLAPSE_VEC; lathe_round < lathe_done_of_rows; lathe_round += static_cast<unsigned>((BLOCK == 0 ? blockDim.x : BLOCK)) * COLLAPSE_VEC) {
+        const int d = lathe_round / (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM);
+        const float key = static_cast<float>(k_shared[d]);
+        const int lathe_first_of_rows = lathe_round % (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM);
+        const lathe_elements<float, COLLAPSE_VEC> lathe_past_kv_of_rows = lathe_load<LOAD_CACHE>(reinterpret_cast<const lathe_elements<float, COLLAPSE_VEC>*>(&past_kv[state_begin + d * (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + lathe_first_of_rows]));
+#pragma unroll
+        for (int lathe_lane_of_rows = 0; lathe_lane_of_rows < COLLAPSE_VEC; ++lathe_lane_of_rows) {
+          const int e = lathe_first_of_rows + lathe_lane_of_rows;
+          {
+      const T product = static_cast<T>(key * static_cast<float>(v_shared[e]));
+      state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + 1) + e] = decay * lathe_past_kv_of_rows.element[lathe_lane_of_rows] + static_cast<float>(product);
+    }
+        }
+      }
+    }
+#pragma unroll (COLLAPSE == 0 ? 1 : COLLAPSE)
+    for (unsigned lathe_round = lathe_done_of_rows + threadIdx.x; lathe_round < lathe_rounds; lathe_round += (BLOCK == 0 ? blockDim.x : BLOCK)) {
       const int d = lathe_round / (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM);
       const float key = static_cast<float>(k_shared[d]);
       const int e = lathe_round % (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM);
