@@ -567,8 +567,9 @@ std::string Extractor::compose() {
       closing += "}";
       at = next == std::string::npos ? next : next + 2;
     }
+    const std::string outermost = name.substr(0, name.find("::"));
     const bool system = std::any_of(headers_.begin(), headers_.end(), [&](const std::string& header) {
-      return header.find(name.substr(0, name.find("::"))) != std::string::npos || name == "nvcuda";
+      return header.find(outermost == "nvcuda" ? "mma" : outermost) != std::string::npos;
     });
     if (!system)
       text += opening + closing + "\n";

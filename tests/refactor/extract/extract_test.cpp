@@ -471,6 +471,17 @@ KERNEL(root, sqrtf)
   expect_compiles(text, "root_kernel");
 }
 
+// Of another kernel of the file that needs its header.
+TEST(Extract, ADirectiveOfANamespaceWhoseHeaderIsNotNeeded) {
+  auto source = parse_text(R"(
+#include <cuda_fp16.h>
+#include <mma.h>
+using namespace nvcuda;
+__global__ void k(__half* x) { x[threadIdx.x] = __float2half(1.f); }
+)");
+  expect_compiles(extract(source.get(), "k"), "k");
+}
+
 TEST(Extract, TypesThatTheSystemHasNamedBeforeAreTheSystems) {
   auto source = parse_text(R"(
 #include <stdint.h>
