@@ -413,6 +413,25 @@ TEST(LaunchSizes, MembersOfAnObjectThatIsPassedWhole) {
   EXPECT_EQ(changed.arguments.at("p.rows"), "7");
 }
 
+TEST(LaunchSizes, AParameterWhoseTypeIsAnIntegerInEveryInstanceIsASize) {
+  const auto grid = [](const std::string& type, const std::string& instances) {
+    const auto sites =
+        launches("template <class V> __global__ void k(float* x, V n) { if (blockIdx.x < n) x[0] = 1; }\n"
+                 "template <class " +
+                 type + "> void run(float* x, const " + type +
+                 " n) {\n"
+                 "  k<" +
+                 type + "><<<(n + static_cast<" + type + ">(31)) / 32, 32>>>(x, n);\n}\n" + instances);
+    return sites.empty() || !sites[0].unreadable.empty() ? std::string() : sites[0].grid[0];
+  };
+  EXPECT_EQ(
+      value_of(grid("V", "void a(float* x) { run<int>(x, 1); run<unsigned long>(x, 1); }\n"), {{"n", 64}}),
+      2);
+  EXPECT_EQ(value_of(grid("vertex_t", ""), {{"n", 64}}), 2);
+  EXPECT_EQ(grid("V", ""), "");
+  EXPECT_EQ(grid("V", "void a(float* x) { run<int>(x, 1); run<float>(x, 1); }\n"), "");
+}
+
 TEST(LaunchSizes, TensorsOfTheStableInterfaceHaveSizes) {
   const auto found = launches(R"(
 #include <torch/csrc/stable/ops.h>
