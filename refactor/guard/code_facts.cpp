@@ -77,6 +77,11 @@ private:
       };
       if (reads) {
         use.read = true;
+        const std::set<int> idle = kernel_.idle_guards(instruction, pointer);
+        if (use.loads == 0)
+          use.idle_read_guards = idle;
+        else
+          std::erase_if(use.idle_read_guards, [&](int parameter) { return !idle.contains(parameter); });
         note(use.common_read_guards, use.loads);
       }
       if (writes) {

@@ -30,6 +30,8 @@ struct MemoryUse {
   // Scalar parameters (their index) that decide whether an access happens, for every plain store (load): what
   // all of them have in common.
   Guards common_write_guards, common_read_guards;
+  // Of those of reads the ones that bound nothing of any load's address (see idle_guards).
+  std::set<int> idle_read_guards;
   std::size_t stores = 0, loads = 0;
   std::set<int> address_parameters; // scalar parameters that its addresses are computed from
   // Of indices that its addresses are computed from: where they were read, and how many of their bits arrive.
