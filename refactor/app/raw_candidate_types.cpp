@@ -186,23 +186,29 @@ void RawCandidateBuilder::name_types() {
 }
 
 // quantize<In> launches k<<<rows, n, n * sizeof(In)>>>(device_cast<In>(x)): what In is to k's T is not
-// written there.
+// written there. A kernel without element types that copies vectors, whatever is in them, has none to name.
 void RawCandidateBuilder::name_sizes() {
   constexpr std::string_view PREFIX = "sizeof_";
-  if (data_types_.size() != 1)
+  if (data_types_.size() > 1)
     return;
-  const std::string own = std::string(PREFIX) + data_types_.front();
+  const bool has_type = !data_types_.empty();
+  const std::string own =
+      has_type ? std::string(PREFIX) + data_types_.front() : std::to_string(dtype_size(usual_dtypes.front()));
   std::vector<std::string> texts(site_.grid.begin(), site_.grid.end());
   texts.insert(texts.end(), site_.block.begin(), site_.block.end());
   texts.push_back(site_.shared_bytes);
+  if (!has_type)
+    for (const auto& [parameter, passed] : site_.arguments)
+      texts.push_back(passed);
   for (const std::string& text : texts)
     for (const std::string& name : identifiers(text))
-      if (name.starts_with(PREFIX) && name != own && names_.emplace(name, own).second) {
-        const std::string type = name.substr(PREFIX.size());
+      if (const std::string type = name.substr(std::min(PREFIX.size(), name.size()));
+          name.starts_with(PREFIX) && name != own && names_.emplace(name, own).second)
         result_.assumptions.push_back(
-            fmt::format("sizeof({}) at the launch is that of {}, the kernel's only element type", type,
-                        data_types_.front()));
-      }
+            has_type
+                ? fmt::format("sizeof({}) at the launch is that of {}, the kernel's only element type", type,
+                              data_types_.front())
+                : fmt::format("sizeof({}) at the launch is {}: the kernel has no element type", type, own));
 }
 
 // The template argument list with {T} for element types, or with the C++ types of `cxx` filled in.

@@ -3,7 +3,6 @@
 #include "tuner/base/text.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -13,7 +12,6 @@ namespace {
 
 // Each attempt is judged in full, which takes seconds.
 constexpr int MOST_ATTEMPTS = 6;
-constexpr std::chrono::seconds PATIENCE{60}; // nothing is begun later
 
 // The check that failed, or that cannot be decided because of a knob.
 const CheckResult* failure(const Certificate& certificate) {
@@ -84,37 +82,41 @@ std::vector<std::string> suspects(const RewriteResult& rewritten, const std::set
 
 } // namespace
 
-Result<std::optional<JudgedTemplate>> retreat(const JudgedTemplate& refused, const AttemptByRules& attempt) {
+Result<Retreat> retreat(const JudgedTemplate& refused, const AttemptByRules& attempt,
+                        std::chrono::steady_clock::time_point end) {
   const CheckResult* first = failure(refused.certificate);
   if (!first)
-    return std::optional<JudgedTemplate>();
+    return Retreat();
   const std::string reason = first->check + ": " + first->detail;
   std::vector<std::string> rules = applied_rules(refused.rewritten);
   std::set<std::string> without; // left out whatever else is tried
   int attempts = 0;
-  const auto start = std::chrono::steady_clock::now();
+  std::chrono::duration<double> longest(refused.certificate.seconds);
   JudgedTemplate last = refused;
   while (rules.size() > 1) {
     const CheckResult* fault = failure(last.certificate);
     if (!fault)
-      return std::optional<JudgedTemplate>();
+      return Retreat();
     const std::vector<std::string> order = suspects(last.rewritten, knobs_of_failure(*fault, last.spec));
     std::optional<JudgedTemplate> smaller; // without the first suspect that can be left out
     std::string left_out;
     for (const std::string& suspect : order) {
-      if (++attempts > MOST_ATTEMPTS || std::chrono::steady_clock::now() - start > PATIENCE)
-        return std::optional<JudgedTemplate>();
+      if (++attempts > MOST_ATTEMPTS)
+        return Retreat();
+      if (std::chrono::steady_clock::now() + longest > end)
+        return Retreat{std::nullopt, true};
       std::vector<std::string> kept = rules;
       std::erase(kept, suspect);
       auto tried = attempt(kept);
       if (!tried.ok()) // without a knob there is no template
         continue;
+      longest = std::max(longest, std::chrono::duration<double>(tried->certificate.seconds));
       if (tried->certificate.accepted()) {
         without.insert(suspect);
         for (const std::string& rule : without)
           tried->rewritten.reports.push_back(
               {rule, false, "left out, as the guard refuses the template with it (" + reason + ")", {}});
-        return std::optional<JudgedTemplate>(std::move(*tried));
+        return Retreat{std::move(*tried), false};
       }
       if (!smaller) {
         smaller = std::move(*tried);
@@ -122,12 +124,12 @@ Result<std::optional<JudgedTemplate>> retreat(const JudgedTemplate& refused, con
       }
     }
     if (!smaller)
-      return std::optional<JudgedTemplate>();
+      return Retreat();
     std::erase(rules, left_out);
     without.insert(left_out);
     last = std::move(*smaller);
   }
-  return std::optional<JudgedTemplate>();
+  return Retreat();
 }
 
 } // namespace lathe::refactor

@@ -1,6 +1,5 @@
 // `lathe templatize`: raw kernel -> template, search space, certificate.
 #include "refactor/app/buildable_values.h"
-#include "refactor/app/certificate_file.h"
 #include "refactor/app/command.h"
 #include "refactor/app/device_options.h"
 #include "refactor/app/kernel_choice.h"
@@ -9,6 +8,7 @@
 #include "refactor/app/model_author.h"
 #include "refactor/app/retreat.h"
 #include "refactor/app/subject_options.h"
+#include "refactor/app/template_report.h"
 #include "refactor/frontend/standard.h"
 #include "refactor/rewrite/joined_kernels.h"
 #include "tuner/base/files.h"
@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <fmt/format.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -36,6 +37,13 @@ struct Request {
   GuardOptions guard;
   std::optional<ModelOptions> model;
   bool check = true, json = false, force = false;
+  double time_limit_s = 0; // no further template is judged that would end later
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+
+  std::chrono::steady_clock::time_point end() const {
+    return start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                       std::chrono::duration<double>(time_limit_s));
+  }
 };
 
 CommandLine make_command_line() {
@@ -58,59 +66,13 @@ CommandLine make_command_line() {
       "rules", po::value<std::string>(), "only these rules, such as expose-block-size,expose-unroll")(
       "seed", po::value<std::uint64_t>()->default_value(0),
       "seed of the guard (default: drawn, and written down)")(
+      "time-limit", po::value<std::string>()->value_name("TIME")->default_value("180s"),
+      "after which no other template is judged, where the first is refused")(
       "no-check", "leave the guard out: the certificate then says that nothing was checked")(
       "json", "print the result as JSON");
   add_device_options(line.options());
   add_model_options(line);
   return line;
-}
-
-struct Product : JudgedTemplate {
-  OutputPaths paths;
-};
-
-void print(const Product& outcome, bool checked) {
-  std::cout << "knobs\n";
-  for (const Knob& knob : outcome.spec.knobs) {
-    std::string values;
-    for (const Value& value : knob.values)
-      values += (values.empty() ? "" : " ") + lathe::to_string(value);
-    std::cout << fmt::format("  {:<14} {:<9} default {:<18} of {}\n  {:<14} {}\n", knob.name,
-                             lathe::to_string(knob.kind), knob.default_value.text(), values, "", knob.why);
-  }
-  if (!outcome.rewritten.reports.empty())
-    std::cout << "rules\n";
-  for (const RuleReport& report : outcome.rewritten.reports)
-    std::cout << fmt::format("  {:<26} {:<8} {}\n", report.rule, report.applied ? "applied" : "refused",
-                             report.detail);
-  if (!outcome.notes.empty())
-    std::cout << "assumed\n";
-  for (const std::string& note : outcome.notes)
-    std::cout << "  " << note << "\n";
-  std::cout << "checks\n"
-            << (checked ? certificate_table(outcome.certificate) : "  none: --no-check was given\n");
-  std::cout << "template     " << outcome.paths.template_file.string() << "\nspecification "
-            << outcome.paths.spec_file.string() << "\ncertificate  "
-            << outcome.paths.certificate_file.string() << "\n";
-}
-
-std::string outcome_json(const Product& outcome) {
-  nlohmann::ordered_json json;
-  json["Schema"] = 1;
-  json["Template"] = outcome.paths.template_file.string();
-  json["Specification"] = outcome.paths.spec_file.string();
-  json["Certificate"] = outcome.paths.certificate_file.string();
-  json["Accepted"] = outcome.certificate.accepted();
-  json["IdentityLevel"] = outcome.certificate.identity_level;
-  for (const Knob& knob : outcome.spec.knobs)
-    json["Knobs"].push_back({{"Name", knob.name},
-                             {"Kind", lathe::to_string(knob.kind)},
-                             {"Default", knob.default_value.text()},
-                             {"Why", knob.why}});
-  for (const RuleReport& report : outcome.rewritten.reports)
-    json["Rules"].push_back({{"Rule", report.rule}, {"Applied", report.applied}, {"Detail", report.detail}});
-  json["Assumptions"] = outcome.notes;
-  return json.dump(2);
 }
 
 // What the model makes of the kernel in place of what the rules made of it.
@@ -227,6 +189,13 @@ Result<JudgedTemplate> write_by_rules(const Request& request, const Subject& sub
   return result;
 }
 
+std::string out_of_time(const Request& request, const std::string& which) {
+  return fmt::format(
+      "no other template, {}, was judged: that would not have ended within {:.0f} s, so give more "
+      "time with --time-limit",
+      which, request.time_limit_s);
+}
+
 Result<Product> templatize_subject(const Request& request, const Subject& subject) {
   const std::string name = request.name.empty() ? subject.kernel : request.name;
   Product outcome;
@@ -251,12 +220,14 @@ Result<Product> templatize_subject(const Request& request, const Subject& subjec
     judged.guard.seed = result.certificate.seed;
     // Who names the rules wants these and no others.
     if (request.check && request.rules.empty() && !result.certificate.accepted()) {
-      LATHE_TRY(std::optional<JudgedTemplate> smaller, retreat(result, attempt));
-      if (smaller) {
-        result = std::move(*smaller);
+      LATHE_TRY(Retreat smaller, retreat(result, attempt, request.end()));
+      if (smaller.accepted) {
+        result = std::move(*smaller.accepted);
       } else { // the first's files again
         LATHE_TRY(result.spec,
                   write_template(subject, result.rewritten.candidate, name, outcome.paths, result.notes));
+        if (smaller.is_out_of_time)
+          result.notes.push_back(out_of_time(request, "without some of the rules"));
       }
     }
   }
@@ -279,6 +250,11 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
   LATHE_TRY(Product product, templatize_subject(request, subject));
   if (request.model || subject.guessed_strides.empty() || !runs_nowhere(product.certificate))
     return product;
+  if (std::chrono::steady_clock::now() + std::chrono::duration<double>(product.certificate.seconds) >
+      request.end()) {
+    product.notes.push_back(out_of_time(request, "of tensors without gaps"));
+    return product;
+  }
   SubjectRequest contiguous = request.subject;
   contiguous.contiguous_tensors = true;
   const auto followed = prepare_subject(contiguous, source);
@@ -317,6 +293,10 @@ int templatize_command(const Arguments& arguments) {
   Request request;
   request.subject = std::move(*subject);
   request.guard.architecture = request.subject.architecture;
+  const auto limit = parse_duration(line.get<std::string>("time-limit"));
+  if (!limit.ok())
+    return fail(limit.error());
+  request.time_limit_s = *limit;
   request.output = line.get<std::string>("output");
   request.guard.seed = line.get<std::uint64_t>("seed");
   if (const Status device = read_device_options(line, request.guard); !device)
@@ -378,9 +358,9 @@ int templatize_command(const Arguments& arguments) {
   if (!outcome.ok())
     return fail(outcome.error());
   if (request.json)
-    std::cout << outcome_json(*outcome) << "\n";
+    std::cout << product_json(*outcome) << "\n";
   else
-    print(*outcome, request.check);
+    print_product(*outcome, request.check);
   return !request.check || outcome->certificate.accepted() ? 0 : static_cast<int>(Failure::work);
 }
 

@@ -174,6 +174,23 @@ bool has_blocks(const Candidate& raw, const DeviceInfo* device, const Problem& p
          std::all_of(raw.launch.block.begin(), raw.launch.block.end(), is_positive);
 }
 
+// Arguments that are quotients of sizes: how many parts of one size another has. A kernel does nothing where
+// that is none.
+std::vector<Expression> counts_of_parts(const Candidate& raw) {
+  std::vector<Expression> counts;
+  for (const Argument& argument : raw.arguments)
+    if (!argument.is_buffer && argument.value.text().find(" / ") != std::string::npos &&
+        argument.value.names().size() > 1)
+      counts.push_back(argument.value);
+  return counts;
+}
+
+bool has_parts(const Candidate& raw, const DeviceInfo* device, const Problem& problem) {
+  return std::ranges::none_of(counts_of_parts(raw), [&](const Expression& count) {
+    return launch_value(raw, device, problem, count) == 0;
+  });
+}
+
 // Whether a block at these sizes has no more threads and shared memory than the device holds.
 bool block_fits(const Candidate& raw, const DeviceInfo& device, const Problem& problem) {
   std::int64_t threads = 1;
@@ -205,16 +222,18 @@ bool fit_to_device(const Candidate& raw, const DeviceInfo& device, Problem& prob
   return is_smaller;
 }
 
-// Whether the device takes the raw launch at these sizes.
+// Whether the device takes the raw launch at these sizes, and the kernel has something to do.
 bool is_launchable(const Candidate& raw, const DeviceInfo& device, const Problem& problem) {
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (launch_value(raw, &device, problem, raw.launch.grid[axis]).value_or(0) > device.max_grid[axis])
       return false;
-  return has_blocks(raw, &device, problem) && block_fits(raw, device, problem);
+  return has_blocks(raw, &device, problem) && block_fits(raw, device, problem) &&
+         has_parts(raw, &device, problem);
 }
 
-// Where nothing can be launched at the guessed sizes (a quotient of two of them is 0, a product too many
-// blocks), one or two of them are changed, as little as will do. True where that was needed and helped.
+// Where nothing can be launched at the guessed sizes or nothing is done (a quotient of two of them is 0, a
+// product too many blocks), one or two of them are changed, as little as will do. True where that was needed
+// and helped.
 bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& problem) {
   if (is_launchable(raw, device, problem))
     return false;
@@ -224,6 +243,10 @@ bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& pr
       for (const std::string& name : size.names())
         if (problem.dimensions.contains(name))
           names.insert(name);
+  for (const Expression& count : counts_of_parts(raw))
+    for (const std::string& name : count.names())
+      if (problem.dimensions.contains(name))
+        names.insert(name);
   constexpr int DOUBLINGS = 24; // a grid of n / 2^18 blocks has one
   std::optional<Problem> best;
   int least_change = 0;
@@ -289,8 +312,9 @@ std::vector<Problem> usual_problems(const Candidate& raw,
       if (make_launchable(raw, *device, problem))
         for (const auto& [name, size] : problem.dimensions)
           if (size != guessed.dimensions.at(name))
-            changes.insert(fmt::format("{} = {} in place of {}, at which nothing can be launched", name, size,
-                                       guessed.dimensions.at(name)));
+            changes.insert(
+                fmt::format("{} = {} in place of {}, at which nothing can be launched or nothing is done",
+                            name, size, guessed.dimensions.at(name)));
       if (std::ranges::find(held, problem.dimensions, &Problem::dimensions) == held.end())
         held.push_back(std::move(problem));
     }

@@ -136,6 +136,13 @@ void Extractor::index(const DeclContext* context) {
       if (unit)
         companions_[unit->getCanonicalDecl()].push_back(declaration);
     };
+    // What is specialised brings its specialisations, and each of these what it specialises, which may be
+    // known by an instance of it alone.
+    const auto specialises = [&](const Decl* primary) {
+      belongs_to(primary);
+      if (const Decl* unit = primary ? unit_of(primary) : nullptr; unit && is_written_by_user(unit))
+        companions_[declaration->getCanonicalDecl()].push_back(unit);
+    };
     const Decl* plain = declaration;
     if (const auto* described = dyn_cast<TemplateDecl>(declaration);
         described && described->getTemplatedDecl())
@@ -145,7 +152,7 @@ void Extractor::index(const DeclContext* context) {
       belongs_to(record);
     if (const auto* specialised = dyn_cast<ClassTemplateSpecializationDecl>(plain)) {
       if (specialised->isExplicitSpecialization() || isa<ClassTemplatePartialSpecializationDecl>(specialised))
-        belongs_to(specialised->getSpecializedTemplate());
+        specialises(specialised->getSpecializedTemplate());
     } else if (const auto* function = dyn_cast<FunctionDecl>(plain);
                function && function->getTemplateSpecializationKind() == TSK_ExplicitSpecialization) {
       // The kernel's own are kernels beside it.
@@ -567,8 +574,9 @@ std::string Extractor::compose() {
       closing += "}";
       at = next == std::string::npos ? next : next + 2;
     }
+    const std::string outermost = name.substr(0, name.find("::"));
     const bool system = std::any_of(headers_.begin(), headers_.end(), [&](const std::string& header) {
-      return header.find(name.substr(0, name.find("::"))) != std::string::npos || name == "nvcuda";
+      return header.find(outermost == "nvcuda" ? "mma" : outermost) != std::string::npos;
     });
     if (!system)
       text += opening + closing + "\n";

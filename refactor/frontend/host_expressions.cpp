@@ -41,6 +41,17 @@ bool is_of_index_type(const VarDecl* variable) {
   if (!type || !parameters || type->getDepth() != parameters->getDepth() ||
       type->getIndex() >= parameters->size())
     return false;
+  // What all of the source's instances say, before what its name does.
+  bool is_known = false, is_integer = true;
+  for (const FunctionDecl* instance : described->specializations())
+    if (const TemplateArgumentList* arguments = instance->getTemplateSpecializationArgs();
+        arguments && type->getIndex() < arguments->size() &&
+        arguments->get(type->getIndex()).getKind() == TemplateArgument::Type) {
+      is_known = true;
+      is_integer &= is_size(arguments->get(type->getIndex()).getAsType());
+    }
+  if (is_known)
+    return is_integer;
   const auto* declared = dyn_cast<TemplateTypeParmDecl>(parameters->getParam(type->getIndex()));
   return declared &&
          is_index_type(declared->getNameAsString(),

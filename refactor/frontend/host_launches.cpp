@@ -201,6 +201,8 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
     if (argument.is_integer())
       told.push_back(argument.text);
     note_members(argument, parameter->getNameAsString(), site);
+    const std::vector<std::string> in_object = told_in_object(*parameter, argument, site);
+    told.insert(told.end(), in_object.begin(), in_object.end());
   }
   tie_to_arguments(site, told);
   for (const auto* sides : {&site.grid, &site.block})

@@ -198,6 +198,10 @@ private:
                                llvm::ArrayRef<const clang::Expr*> written, clang::SourceLocation location);
 
   // host_ties.cpp
+  // Numbers in an object that the kernel takes whole and that the launcher's sizes were asked from, noted as
+  // what is passed for the kernel's "p.n"; returned as the launcher has them.
+  std::vector<std::string> told_in_object(const clang::ParmVarDecl& parameter, const HostValue& argument,
+                                          LaunchSite& site);
   // Puts what the kernel is told in the place of sizes of the launch that are computed from the same: `told`
   // are the numbers among its arguments.
   void tie_to_arguments(LaunchSite& site, const std::vector<std::string>& told) const;

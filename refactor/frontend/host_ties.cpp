@@ -1,7 +1,11 @@
 // Sizes of a launch that are what the kernel is told by another name: a variable that is computed from a
-// number which is passed as well, and a member of the launcher's class that is named as what is passed.
+// number which is passed as well, a member of an object that is passed whole, and a member of the launcher's
+// class that is named as what is passed.
 #include "refactor/frontend/host_reader.h"
+#include "refactor/frontend/host_syntax.h"
 #include "tuner/base/text.h"
+
+#include <clang/AST/DeclTemplate.h>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,6 +14,7 @@
 namespace lathe::refactor {
 
 using namespace clang;
+using namespace host_syntax;
 
 namespace {
 
@@ -58,7 +63,84 @@ std::optional<std::string> own_member(const std::string& key) {
   return key.substr(1);
 }
 
+// The class of an object, its template's own text where it is an instance that depends on others.
+const CXXRecordDecl* class_of(QualType type) {
+  if (const CXXRecordDecl* record = type->getAsCXXRecordDecl())
+    return record->getDefinition();
+  const auto* specialised = type->getAs<TemplateSpecializationType>();
+  const auto* described =
+      specialised ? dyn_cast_or_null<ClassTemplateDecl>(specialised->getTemplateName().getAsTemplateDecl())
+                  : nullptr;
+  return described ? described->getTemplatedDecl()->getDefinition() : nullptr;
+}
+
+struct NumberInObject {
+  std::string path;      // "p.dims.x", as the kernel names it
+  std::string key, name; // by which the launcher asks for it, and what it is called then
+};
+
+// The integers in an object that the launcher calls `object` and the kernel `path`.
+std::vector<NumberInObject> numbers_in(QualType type, const std::string& object, const std::string& path) {
+  constexpr int DEEPEST = 4;
+  struct Part {
+    QualType type;
+    std::string object, path;
+    int depth;
+  };
+  std::vector<NumberInObject> found;
+  std::vector<Part> left{{type, object, path, 0}};
+  while (!left.empty()) {
+    const Part part = left.back();
+    left.pop_back();
+    const CXXRecordDecl* record = class_of(part.type);
+    if (!record || part.depth > DEEPEST)
+      continue;
+    for (const CXXBaseSpecifier& base : record->bases())
+      left.push_back({base.getType(), part.object, part.path, part.depth + 1});
+    for (const FieldDecl* field : record->fields()) {
+      const std::string name = field->getNameAsString();
+      if (name.empty())
+        continue;
+      const std::string called = part.object + "_" + name, own = part.path + "." + name;
+      if (field->getType()->isDependentType() || is_integer(field->getType()))
+        found.push_back({own, part.object + "." + name, called});
+      left.push_back({field->getType(), called, own, part.depth + 1});
+    }
+  }
+  return found;
+}
+
 } // namespace
+
+// What the launcher has asked of an object is what the kernel finds in its copy of it: a member that is set
+// in between is known by what it was set to. A function that is not read and may change the object is taken
+// to leave it, as it is wherever a member is asked for twice.
+std::vector<std::string> HostReader::told_in_object(const ParmVarDecl& parameter, const HostValue& argument,
+                                                    LaunchSite& site) {
+  std::vector<std::string> told;
+  if ((argument.kind != HostValue::Kind::unknown && argument.kind != HostValue::Kind::structure) ||
+      argument.text.empty() || parameter.getType()->isAnyPointerType())
+    return told;
+  std::set<std::string> computed_from; // keys that are asked for in the launch's sizes
+  const auto collect = [&](const std::string& size) {
+    for (const std::string& name : identifiers(size))
+      if (const auto computed = computed_.find(name); computed != computed_.end())
+        for (const auto& [asked, key] : computed->second.asked)
+          computed_from.insert(key);
+  };
+  for (const auto* sides : {&site.grid, &site.block})
+    std::ranges::for_each(*sides, collect);
+  collect(site.shared_bytes);
+  for (const NumberInObject& number :
+       numbers_in(parameter.getType().getNonReferenceType(), argument.text, parameter.getNameAsString())) {
+    if (site.arguments.contains(number.path) ||
+        (!queries_.contains(number.key) && !computed_from.contains(number.key)))
+      continue;
+    told.push_back(query(number.key, number.name).text);
+    site.arguments[number.path] = told.back();
+  }
+  return told;
+}
 
 // The number that the kernel is told and that was asked for by `key`, as an expression.
 std::optional<std::string> HostReader::told_as(const std::string& key, const LaunchSite& site,

@@ -34,7 +34,7 @@ bool is_index_type(const std::string& name, const std::string& default_argument)
   if (!default_argument.empty())
     return integers.contains(default_argument);
   const std::set<std::string> words = words_of(name);
-  for (const char* word : {"index", "idx", "offset", "ordinal"})
+  for (const char* word : {"index", "idx", "offset", "ordinal", "vertex", "edge"})
     if (words.contains(word))
       return true;
   return false;

@@ -11,6 +11,7 @@
 #include <clang/Frontend/FrontendAction.h>
 #include <clang/Frontend/Utils.h>
 #include <clang/Lex/LexDiagnostic.h>
+#include <clang/Lex/Lexer.h>
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
 #include <clang/Lex/PreprocessorOptions.h>
@@ -121,6 +122,57 @@ private:
   clang::SourceManager& sources_;
 };
 
+// Keeps what macros of the main file become.
+class ExpansionRecorder {
+public:
+  ExpansionRecorder(ParseRecord& record, const clang::Preprocessor& preprocessor)
+      : record_(record), preprocessor_(preprocessor), sources_(preprocessor.getSourceManager()) {}
+
+  void operator()(const clang::Token& token) {
+    if (!token.getLocation().isMacroID())
+      return;
+    const clang::CharSourceRange written = sources_.getExpansionRange(token.getLocation());
+    if (!sources_.isWrittenInMainFile(written.getBegin()) || !sources_.isWrittenInMainFile(written.getEnd()))
+      return;
+    const unsigned begin = sources_.getFileOffset(written.getBegin()),
+                   end = sources_.getFileOffset(written.getEnd()) +
+                         clang::Lexer::MeasureTokenLength(written.getEnd(), sources_,
+                                                          preprocessor_.getLangOpts());
+    std::vector<MacroExpansion>& all = record_.expansions;
+    if (all.empty() || all.back().begin != begin)
+      all.push_back({begin, end, {}, true});
+    MacroExpansion& expansion = all.back();
+    expansion.end = std::max(expansion.end, end); // where a name becomes a macro that takes what follows
+    if (token.isAnnotation()) {
+      expansion.is_plain = false;
+      return;
+    }
+    expansion.tokens.push_back(
+        {preprocessor_.getSpelling(token), token.hasLeadingSpace(), through(token.getLocation())});
+  }
+
+private:
+  std::vector<std::pair<std::string, SourceLocation>> through(SourceLocation location) const {
+    std::vector<std::pair<std::string, SourceLocation>> macros;
+    while (location.isMacroID()) {
+      if (sources_.isMacroArgExpansion(location)) {
+        location = sources_.getImmediateSpellingLoc(location);
+        continue;
+      }
+      location = sources_.getImmediateExpansionRange(location).getBegin();
+      const SourceLocation name = sources_.getSpellingLoc(location);
+      macros.emplace_back(
+          clang::Lexer::getSpelling(name, buffer_, sources_, preprocessor_.getLangOpts()).str(), location);
+    }
+    return macros;
+  }
+
+  ParseRecord& record_;
+  const clang::Preprocessor& preprocessor_;
+  const clang::SourceManager& sources_;
+  mutable llvm::SmallString<64> buffer_;
+};
+
 class ParseAction final : public clang::ASTFrontendAction {
 public:
   ParseAction(ParseRecord& record, FileClassifier& files) : record_(record), files_(files) {}
@@ -129,6 +181,7 @@ protected:
   bool BeginSourceFileAction(clang::CompilerInstance& compiler) override {
     compiler.getPreprocessor().addPPCallbacks(
         std::make_unique<PreprocessorRecorder>(record_, files_, compiler.getSourceManager()));
+    compiler.getPreprocessor().setTokenWatcher(ExpansionRecorder(record_, compiler.getPreprocessor()));
     return true;
   }
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance&, llvm::StringRef) override {

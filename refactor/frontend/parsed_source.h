@@ -26,6 +26,21 @@ struct MacroUse {
   const clang::MacroInfo* definition = nullptr; // null for a name tested by #ifdef that is not defined
 };
 
+// One token of what a macro became, and the macros that it came through: their names, each with where it was
+// expanded, the innermost first.
+struct ExpandedToken {
+  std::string text;
+  bool has_space = false; // before it
+  std::vector<std::pair<std::string, clang::SourceLocation>> through;
+};
+
+// What stands in the source itself for a macro, arguments included, and what the preprocessor made of it.
+struct MacroExpansion {
+  unsigned begin = 0, end = 0; // bytes of the source
+  std::vector<ExpandedToken> tokens;
+  bool is_plain = true; // of tokens alone: no pragma among them
+};
+
 struct Inclusion {
   clang::SourceLocation hash;
   std::string name; // "<cuda_bf16.h>" or "\"utils.h\""
@@ -60,6 +75,7 @@ struct ParseRecord {
   std::vector<ParseError> errors;
   std::vector<std::string> missing;
   std::vector<MacroUse> macro_uses;
+  std::vector<MacroExpansion> expansions; // of the main file, in their order
   std::vector<Inclusion> inclusions;
   std::vector<ConditionalBlock> conditionals;
 };

@@ -3,6 +3,7 @@
 // has a root.
 #pragma once
 
+#include "refactor/guard/arithmetic_facts.h"
 #include "refactor/guard/fixed_arguments.h"
 #include "refactor/guard/guards.h"
 #include "refactor/guard/narrow_index.h"
@@ -29,6 +30,8 @@ struct MemoryUse {
   // Scalar parameters (their index) that decide whether an access happens, for every plain store (load): what
   // all of them have in common.
   Guards common_write_guards, common_read_guards;
+  // Of those of reads the ones that bound nothing of any load's address (see idle_guards).
+  std::set<int> idle_read_guards;
   std::size_t stores = 0, loads = 0;
   std::set<int> address_parameters; // scalar parameters that its addresses are computed from
   // Of indices that its addresses are computed from: where they were read, and how many of their bits arrive.
@@ -64,8 +67,8 @@ struct CodeFacts {
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> block_steps;
   std::set<std::string> integers_by_way_of_reals; // of them those that were integers before
   std::set<std::string> approximations;           // "ex2.approx.ftz", "contract"-free fast-math flags
-  int compensations = 0;  // what recovers the error of a sum or product: (a + b) - a, fma(a, b, -(a * b))
-  std::set<int> nullable; // pointer parameters (their index) that the kernel compares with null
+  ArithmeticFacts arithmetic;
+  std::set<int> nullable;            // pointer parameters (their index) that the kernel compares with null
   std::map<std::string, int> fences; // __threadfence() and its like, by scope: occurrences
   std::set<int> used_parameters;
   std::set<int> strides;  // scalar parameters that do nothing but scale addresses

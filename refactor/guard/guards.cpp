@@ -2,9 +2,11 @@
 
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/Argument.h>
+#include <llvm/IR/Constants.h>
 #include <llvm/IR/Instructions.h>
 
 #include <algorithm>
+#include <string>
 
 namespace lathe::refactor {
 
@@ -57,7 +59,81 @@ std::set<int> parameters_in(std::vector<Value*> work, const Controllers* direct)
   return parameters;
 }
 
+// What a value is computed from.
+struct Origins {
+  std::set<int> parameters;
+  std::set<std::string> places; // special registers: "tid.x", "ctaid.y"
+  bool others = false;          // memory, other threads
+};
+
+Origins origins_of(Value* value) {
+  Origins origins;
+  SmallPtrSet<Value*, 32> seen;
+  std::vector<Value*> work{value};
+  while (!work.empty()) {
+    Value* current = work.back();
+    work.pop_back();
+    if (!seen.insert(current).second)
+      continue;
+    if (const auto* argument = dyn_cast<Argument>(current); argument && !argument->getType()->isPointerTy())
+      origins.parameters.insert(static_cast<int>(argument->getArgNo()));
+    const auto* instruction = dyn_cast<Instruction>(current);
+    if (!instruction)
+      continue;
+    const auto* call = dyn_cast<CallBase>(instruction);
+    StringRef name = call && call->getCalledFunction() ? call->getCalledFunction()->getName() : "";
+    if (name.consume_front("llvm.nvvm.read.ptx.sreg."))
+      origins.places.insert(name.str());
+    else if (instruction->mayReadOrWriteMemory() || (call && call->isConvergent()))
+      origins.others = true;
+    for (Value* operand : instruction->operands())
+      if (!isa<BasicBlock>(operand))
+        work.push_back(operand);
+  }
+  return origins;
+}
+
+// The comparisons that a condition joins by "and", "or" and "not".
+std::vector<Value*> comparisons_of(Value* condition) {
+  std::vector<Value*> found;
+  SmallPtrSet<Value*, 16> seen;
+  std::vector<Value*> work{condition};
+  while (!work.empty()) {
+    Value* current = work.back();
+    work.pop_back();
+    if (isa<Constant>(current) || !seen.insert(current).second)
+      continue;
+    const auto* operation = dyn_cast<Instruction>(current);
+    const bool joins = operation && current->getType()->isIntegerTy(1) &&
+                       (isa<BinaryOperator>(operation) || isa<SelectInst>(operation));
+    if (!joins)
+      found.push_back(current);
+    else
+      work.insert(work.end(), operation->op_begin(), operation->op_end());
+  }
+  return found;
+}
+
 } // namespace
+
+std::set<int> idle_guards(const std::vector<BasicBlock*>& controllers, Value* address) {
+  const Origins of_address = origins_of(address);
+  std::set<int> idle, bounding;
+  for (const BasicBlock* controller : controllers) {
+    Value* condition = condition_of(*controller);
+    if (!condition)
+      continue;
+    for (Value* comparison : comparisons_of(condition)) {
+      const Origins asked = origins_of(comparison);
+      const bool meets = std::ranges::any_of(
+          asked.places, [&](const std::string& place) { return of_address.places.contains(place); });
+      auto& parameters = asked.places.empty() || asked.others || meets ? bounding : idle;
+      parameters.insert(asked.parameters.begin(), asked.parameters.end());
+    }
+  }
+  std::erase_if(idle, [&](int parameter) { return bounding.contains(parameter); });
+  return idle;
+}
 
 Guards guards_of(const std::vector<BasicBlock*>& controllers, const Controllers& direct) {
   std::vector<Value*> conditions;

@@ -7,7 +7,8 @@
 
 namespace llvm {
 class BasicBlock;
-}
+class Value;
+} // namespace llvm
 
 namespace lathe::refactor {
 
@@ -24,5 +25,10 @@ struct Guards {
 
 // `controllers`: all blocks whose branches decide whether the instruction runs.
 Guards guards_of(const std::vector<llvm::BasicBlock*>& controllers, const Controllers& direct);
+
+// Of the parameters among `Guards::computed` those that bound nothing of an address: every comparison that
+// they are part of asks for places of threads and blocks alone, none of which the address is computed from.
+// What is read there is read by other threads at the same places, which the parameter does not turn away.
+std::set<int> idle_guards(const std::vector<llvm::BasicBlock*>& controllers, llvm::Value* address);
 
 } // namespace lathe::refactor

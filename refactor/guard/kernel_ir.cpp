@@ -288,6 +288,10 @@ const Guards& KernelIr::guards(const Instruction& instruction) {
       .first->second;
 }
 
+std::set<int> KernelIr::idle_guards(const Instruction& instruction, llvm::Value* address) {
+  return refactor::idle_guards(state_->all_controllers(instruction.getParent()), address);
+}
+
 bool KernelIr::is_divergent(const Instruction& instruction, Together together) {
   const auto [known, is_new] = state_->divergent.try_emplace(together);
   if (is_new) {

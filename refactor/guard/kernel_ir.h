@@ -44,6 +44,8 @@ public:
   std::set<std::string> roots(llvm::Value* pointer);
   // Parameters of the kernel that decide whether the instruction runs.
   const Guards& guards(const llvm::Instruction& instruction);
+  // And those of them that bound nothing of an address that it accesses.
+  std::set<int> idle_guards(const llvm::Instruction& instruction, llvm::Value* address);
   // Whether a branch that may go different ways for threads of one block, or of one warp, controls the
   // instruction.
   bool is_divergent(const llvm::Instruction& instruction, Together together);

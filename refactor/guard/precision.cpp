@@ -1,6 +1,7 @@
 // Precision: no variable, conversion or arithmetic is narrower than the raw kernel's, and no fast-math
 // intrinsic appears, unless a flag knob that the specification declares owns it.
 #include "refactor/guard/checks.h"
+#include "refactor/guard/packed_assembly.h"
 
 #include <algorithm>
 #include <regex>
@@ -140,10 +141,15 @@ CheckResult check_precision(const JudgedPair& subject) {
         find("the template keeps fewer bits of what it computes (" + cast + ")");
     if (!pair.raw || !pair.raw_at_size || !pair.templated)
       continue;
-    if (pair.raw->compensations > 0 && pair.raw_at_size->compensations > 0 &&
-        pair.templated->compensations == 0)
+    const ArithmeticFacts &raw = pair.raw->arithmetic, &templated = pair.templated->arithmetic;
+    if (raw.compensations > 0 && pair.raw_at_size->arithmetic.compensations > 0 &&
+        templated.compensations == 0)
       find("the raw kernel recovers what rounding takes from its sums or products ((a + b) - a), and the "
            "template does not");
+    for (const std::string& factor : templated.factors)
+      if (raw.reciprocals.contains(factor) && !raw.factors.contains(factor))
+        find("the template multiplies by a constant's reciprocal (" + factor +
+             "), and the raw kernel divides by the constant");
     for (const std::string& type : pair.templated->arithmetic_types)
       if ((type == "half" || type == "bfloat") && !pair.raw->arithmetic_types.contains(type))
         find("the template computes in " + type);
@@ -161,13 +167,15 @@ CheckResult check_precision(const JudgedPair& subject) {
           !pair.raw_at_size->approximations.contains(approximation))
         find("the template computes approximately (" + approximation + ")");
     // The toolkit's arithmetic on small formats is inline assembly: fma.rn.f16, add.bf16x2, ...
+    std::set<std::string> raw_operations;
+    for (const auto& [text, count] : pair.raw->pure_assembly)
+      raw_operations.insert(operations_of(text));
     for (const auto& [text, count] : pair.templated->pure_assembly) {
-      const std::string code = text.substr(std::min(text.size(), text.find_first_not_of(" {\t")));
+      const std::string operations = operations_of(text);
       // Where cooperative groups keep what they know of themselves.
-      const bool moves = code.starts_with("mov") || code.starts_with("prmt") ||
-                         code.find("%reserved_smem_offset") != std::string::npos;
-      if (!moves && !pair.raw->pure_assembly.contains(text))
-        find(std::string(code.starts_with("cvt") ? "the template converts" : "the template computes") +
+      const bool moves = operations.empty() || text.find("%reserved_smem_offset") != std::string::npos;
+      if (!moves && !raw_operations.contains(operations))
+        find(std::string(operations.starts_with("cvt") ? "the template converts" : "the template computes") +
              " by '" + text + "'");
     }
   }

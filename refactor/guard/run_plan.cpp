@@ -83,9 +83,9 @@ bool RunPlan::add_sampled(const Configuration& configuration) {
 
 // For each dimension a size at which it is as small as the configuration admits, the others as in its first
 // size, and one at which all of them are: the boundary of each tile from below. And one at which it is as
-// large as can be, with two of everything else where that is admitted, or one: what lies behind a thread's or
-// a block's first round, of one row and of the next. And those at which a condition over knobs and sizes just
-// still holds.
+// large as can be, with two of everything else where that is admitted, or one more, with one: what lies
+// behind a thread's or a block's first round, of one row and of the next, and behind the last whole tile. And
+// those at which a condition over knobs and sizes just still holds.
 void RunPlan::add_extremes(const Configuration& configuration) {
   const auto first = std::ranges::find_if(tasks_, [&](const Task& task) {
     return task.configuration.knobs == configuration.knobs &&
@@ -119,12 +119,13 @@ void RunPlan::add_extremes(const Configuration& configuration) {
   largest_first.resize(std::min(largest_first.size(), MOST));
   constexpr std::uint64_t GROWTH = 4;
   for (const auto& [negative, name] : largest_first)
-    for (Problem small : {twos, ones}) {
+    for (const bool is_of_ones : {false, true}) {
+      Problem small = is_of_ones ? ones : twos;
       small.dimensions[name] = -negative;
       std::vector<std::shared_ptr<const Workload>> longer;
       for (const std::uint64_t growth : {GROWTH, GROWTH * GROWTH, GROWTH * GROWTH * GROWTH})
         if (auto shape = longest_shape(subject_, configuration, small, name,
-                                       static_cast<std::int64_t>(growth), limits_))
+                                       static_cast<std::int64_t>(growth), is_of_ones, limits_))
           longer.push_back(std::move(shape));
       wanted.push_back(std::move(longer));
     }

@@ -324,15 +324,17 @@ std::shared_ptr<const Workload> shape_of(const JudgedPair& subject, const Config
 
 std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const Configuration& configuration,
                                               const Problem& base, const std::string& dimension,
-                                              std::int64_t growth, const ShapeLimits& limits) {
+                                              std::int64_t growth, bool one_more, const ShapeLimits& limits) {
   ShapeList list(subject, configuration.workload->types, limits, 32, &configuration);
   auto dimensions = base.dimensions;
-  std::int64_t& size = dimensions.at(dimension);
-  for (const std::int64_t most = growth * size; size < most;) {
-    size *= 2;
-    if (!list.consider(dimensions))
+  const std::int64_t own = dimensions.at(dimension);
+  const auto is_taken = [&](std::int64_t size) {
+    dimensions[dimension] = size;
+    return list.consider(dimensions);
+  };
+  for (std::int64_t size = 2 * own; size < 2 * growth * own; size *= 2)
+    if (!(one_more && is_taken(size + 1)) && !is_taken(size))
       break;
-  }
   return list.shapes.empty() ? nullptr : list.shapes.back();
 }
 

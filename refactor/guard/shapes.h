@@ -55,11 +55,12 @@ std::shared_ptr<const Workload> least_shape(const JudgedPair& subject, const Con
 std::shared_ptr<const Workload> shape_of(const JudgedPair& subject, const Configuration& configuration,
                                          const Problem& problem, const ShapeLimits& limits);
 // The size like `base` with the dimension doubled as often as the limits and the configuration admit, up to
-// `growth` times: loops that one round serves at usual sizes go round. Nothing where it cannot be doubled at
-// all.
+// `growth` times: loops that one round serves at usual sizes go round. With `one_more` it is one more than
+// that where that is admitted: a single element is left behind all tiles. Nothing where it cannot be doubled
+// at all.
 std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const Configuration& configuration,
                                               const Problem& base, const std::string& dimension,
-                                              std::int64_t growth, const ShapeLimits& limits);
+                                              std::int64_t growth, bool one_more, const ShapeLimits& limits);
 
 // Whether a configuration's launch at this workload stays within the limits.
 bool fits(const Workload& workload, const Launch& launch, std::uint64_t bytes, std::uint64_t threads);

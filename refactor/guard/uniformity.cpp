@@ -5,6 +5,7 @@
 #include <llvm/Analysis/UniformityAnalysis.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
@@ -110,6 +111,36 @@ llvm::Value* address_of_load(const CallInst& call) {
   return call.getArgOperand(0);
 }
 
+// Whether both are one computation of the same values, which nothing but these decides.
+bool are_equal(const llvm::Value* one, const llvm::Value* other) {
+  const auto *first = dyn_cast<Instruction>(one), *second = dyn_cast<Instruction>(other);
+  return first && second && !isa<PHINode>(first) && !first->mayReadOrWriteMemory() &&
+         !first->mayHaveSideEffects() && first->isIdenticalToWhenDefined(second);
+}
+
+// Where ways meet and each brings the same computation of the same values (`stage + 1`, which the optimiser
+// computes on either), the value is the same for all threads whichever way each took. It is computed there
+// instead: a value that a way brings was computed since its operands were, for it dominates that way's end.
+void compute_at_joins(Function& kernel) {
+  const DominatorTree tree(kernel);
+  for (BasicBlock& block : kernel)
+    for (PHINode& joined : make_early_inc_range(block.phis())) {
+      const auto* value = dyn_cast<Instruction>(joined.getIncomingValue(0));
+      const BasicBlock::iterator place = block.getFirstInsertionPt();
+      if (!value || place == block.end() ||
+          !all_of(joined.incoming_values(), [&](const Use& other) { return are_equal(value, other); }) ||
+          !all_of(value->operands(), [&](const Use& operand) {
+            const auto* before = dyn_cast<Instruction>(operand);
+            return !before || tree.properlyDominates(before->getParent(), &block);
+          }))
+        continue;
+      Instruction* again = value->clone();
+      again->insertBefore(place);
+      joined.replaceAllUsesWith(again);
+      joined.eraseFromParent();
+    }
+}
+
 } // namespace
 
 std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysisManager& analyses,
@@ -117,6 +148,7 @@ std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysis
   ValueToValueMapTy copies;
   const std::unique_ptr<Module> module = CloneModule(*kernel.getParent(), copies);
   auto* copy = cast<Function>(copies[&kernel]);
+  compute_at_joins(*copy);
   std::vector<Instruction*> same;
   std::vector<CallBase*> calls;
   std::vector<CallInst*> hinted_loads;

@@ -1,5 +1,7 @@
-// name-macros: #define TILE 32 becomes a constant of that name, which the rules for constants can take.
+// name-macros: #define TILE 32 becomes a constant of that name, which the rules for constants can take, and
+// what stands for a thread's number or a loop is written out, where the other rules can change it.
 #include "refactor/rewrite/rule_support.h"
+#include "refactor/rewrite/spelled_macros.h"
 
 #include <algorithm>
 #include <cctype>
@@ -32,10 +34,12 @@ class NameMacros : public Rule {
 public:
   std::string_view name() const override { return "name-macros"; }
   std::string_view summary() const override {
-    return "turns macros that are whole numbers into constants, which other rules can take as knobs";
+    return "turns macros that are whole numbers into constants, which other rules can take as knobs, and "
+           "writes "
+           "out macros for a thread's number or a loop";
   }
 
-  Outcome propose(ParsedSource&, const KernelInfo&, const Candidate& candidate) const override {
+  Outcome propose(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate) const override {
     const std::vector<Line> lines = lines_of(candidate.text);
     static const std::regex object(R"(^\s*#\s*define\s+([A-Za-z_]\w*)\s+(.*?)\s*(//.*)?$)");
     static const std::regex number(R"((0[xX][0-9a-fA-F]+|[0-9]+)([uU]?[lL]{0,2}|[lL]{1,2}[uU])?)");
@@ -59,6 +63,7 @@ public:
     }
     Proposal proposal;
     std::string named, reasons;
+    std::set<std::string> constants;
     for (const auto& [line, macro] : numbers) {
       if (definitions[macro] != 1) {
         reasons += (reasons.empty() ? "" : "; ") + macro + " is defined more than once";
@@ -76,14 +81,53 @@ public:
                                     values[macro] + ";" +
                                     (parts[3].matched ? " " + parts[3].str() : std::string())});
       named += (named.empty() ? "" : ", ") + macro;
+      constants.insert(macro);
     }
+    std::vector<std::string> spelled;
+    const std::vector<Edit> written_out =
+        spell_out_macros(source, view_of(source, kernel, candidate), constants, spelled);
+    proposal.edits.insert(proposal.edits.end(), written_out.begin(), written_out.end());
+    remove_definitions(lines, spelled, definitions, written_out, proposal.edits);
     if (proposal.edits.empty())
       return Refusal{reasons.empty() ? "no macro is a whole number" : reasons};
-    proposal.detail = named + " named as constants";
+    if (!named.empty())
+      proposal.detail = named + " named as constants";
+    for (const std::string& name : spelled)
+      proposal.detail += (proposal.detail.empty() ? "" : ", ") + name + " written out";
     return proposal;
   }
 
 private:
+  // The definition of what is written out everywhere goes: a constant in it would count as used there.
+  static void remove_definitions(const std::vector<Line>& lines, const std::vector<std::string>& spelled,
+                                 const std::map<std::string, int>& definitions,
+                                 const std::vector<Edit>& written_out, std::vector<Edit>& edits) {
+    const auto is_written_out = [&](std::size_t at) {
+      return std::ranges::any_of(
+          written_out, [&](const Edit& edit) { return edit.offset <= at && at < edit.offset + edit.length; });
+    };
+    for (const std::string& macro : spelled) {
+      const auto known = definitions.find(macro);
+      if (known == definitions.end() || known->second != 1)
+        continue;
+      const std::regex definition(R"(^\s*#\s*define\s+)" + macro + R"(\b.*)"), word("\\b" + macro + "\\b");
+      std::size_t begin = 0, end = 0; // of the definition
+      bool is_inside = false, is_used = false;
+      for (const Line& line : lines) {
+        is_inside = std::regex_match(line.text, definition) || (is_inside && line.continued);
+        if (is_inside) {
+          begin = end == 0 ? line.begin : begin;
+          end = line.end;
+          continue;
+        }
+        for (std::sregex_iterator at(line.text.begin(), line.text.end(), word), none; at != none; ++at)
+          is_used |= !is_written_out(line.begin + static_cast<std::size_t>(at->position()));
+      }
+      if (!is_used && end != 0)
+        edits.push_back({begin, end - begin, ""});
+    }
+  }
+
   // Whole numbers, operators, and macros that are such numbers themselves.
   static bool is_number(const std::string& body, const std::map<std::string, std::string>& values) {
     static const std::regex token(R"(\s+|[-+*/%()]|<<|>>|[0-9]\w*|[A-Za-z_]\w*)");

@@ -33,6 +33,23 @@ template <typename T, typename Index, int ROW> void launch(T* out, const T* in, 
 }
 )";
 
+// What is copied may be anything: the size of its elements is the launcher's alone.
+TEST(RawCandidate, ASizeOfAnElementThatTheKernelDoesNotKnow) {
+  const auto raw = raw_of(R"(
+__global__ void k(int width, const float4* in, float4* out) {
+  for (int i = threadIdx.x; i < width; i += blockDim.x) out[blockIdx.x * width + i] = in[blockIdx.x * width + i];
+}
+template <class T> void launch(int rows, int width, T* in, T* out) {
+  width = width / (16 / sizeof(T));
+  k<<<rows, 512>>>(width, (float4*)in, (float4*)out);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.dimensions, testing::UnorderedElementsAre("rows", "width"));
+  EXPECT_EQ(raw->candidate.arguments[0].value.text().find("sizeof"), std::string::npos);
+  EXPECT_THAT(raw->assumptions, testing::Contains(testing::HasSubstr("sizeof(T) at the launch is 2")));
+}
+
 TEST(RawCandidate, ALauncherParameterIsAskedFor) {
   const auto raw = raw_of(PACKED);
   ASSERT_FALSE(raw.ok());

@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace lathe::refactor {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+const auto LATER = std::chrono::steady_clock::now() + std::chrono::hours(1);
 
 // A guard that refuses whatever one of the wrong rules had a part in, and names the knobs of these.
 class FakeGuard {
@@ -35,6 +38,7 @@ public:
       else
         configuration += " " + name + "=0";
     }
+    result.certificate.seconds = seconds;
     const bool is_wrong = configuration.find("=2") != std::string::npos;
     for (const char* check : CHECKS)
       if (std::string(check) != "differential")
@@ -53,6 +57,7 @@ public:
 
   std::vector<std::vector<std::string>> attempts;
   Verdict verdict_on_wrong = Verdict::failed;
+  double seconds = 0; // of each judgement
   std::string reason = "y[0] is 1 where the raw kernel gives 2 at";
 
 private:
@@ -95,9 +100,9 @@ TEST(Retreat, OfWhatTheCodeLacksASizeThatIsFixedIsSuspectedFirst) {
     };
     const auto refused = judge({"unroll", "size"});
     ASSERT_TRUE(refused.ok());
-    const auto smaller = retreat(*refused, judge);
-    ASSERT_TRUE(smaller.ok() && smaller->has_value()) << check;
-    EXPECT_THAT(applied(**smaller), ElementsAre("unroll"));
+    const auto smaller = retreat(*refused, judge, LATER);
+    ASSERT_TRUE(smaller.ok() && smaller->accepted.has_value()) << check;
+    EXPECT_THAT(applied(*smaller->accepted), ElementsAre("unroll"));
     EXPECT_EQ(attempts.size(), check == "effects" ? 2u : 3u);
   }
 }
@@ -106,12 +111,12 @@ TEST(Retreat, LeavesOutTheRuleWhoseKnobFailed) {
   FakeGuard guard({"c"});
   const auto refused = guard.judge({"a", "b", "c", "d"});
   ASSERT_TRUE(refused.ok());
-  const auto smaller = retreat(*refused, guard.attempt());
+  const auto smaller = retreat(*refused, guard.attempt(), LATER);
   ASSERT_TRUE(smaller.ok());
-  ASSERT_TRUE(smaller->has_value());
-  EXPECT_THAT(applied(**smaller), ElementsAre("a", "b", "d"));
+  ASSERT_TRUE(smaller->accepted.has_value());
+  EXPECT_THAT(applied(*smaller->accepted), ElementsAre("a", "b", "d"));
   EXPECT_EQ(guard.attempts.size(), 2u) << "the rule that the failure names is the first to go";
-  const RuleReport& report = (*smaller)->rewritten.reports.back();
+  const RuleReport& report = smaller->accepted->rewritten.reports.back();
   EXPECT_EQ(report.rule, "c");
   EXPECT_FALSE(report.applied);
   EXPECT_THAT(report.detail, HasSubstr("differential: y[0] is 1 where the raw kernel gives 2"));
@@ -121,28 +126,28 @@ TEST(Retreat, LeavesOutTwoWhereOneIsNotEnough) {
   FakeGuard guard({"a", "c"});
   const auto refused = guard.judge({"a", "b", "c"});
   ASSERT_TRUE(refused.ok());
-  const auto smaller = retreat(*refused, guard.attempt());
+  const auto smaller = retreat(*refused, guard.attempt(), LATER);
   ASSERT_TRUE(smaller.ok());
-  ASSERT_TRUE(smaller->has_value());
-  EXPECT_THAT(applied(**smaller), ElementsAre("b"));
+  ASSERT_TRUE(smaller->accepted.has_value());
+  EXPECT_THAT(applied(*smaller->accepted), ElementsAre("b"));
 }
 
 TEST(Retreat, EndsWhereNothingIsLeft) {
   FakeGuard guard({"a", "b"});
   const auto refused = guard.judge({"a", "b"});
   ASSERT_TRUE(refused.ok());
-  const auto smaller = retreat(*refused, guard.attempt());
+  const auto smaller = retreat(*refused, guard.attempt(), LATER);
   ASSERT_TRUE(smaller.ok());
-  EXPECT_FALSE(smaller->has_value());
+  EXPECT_FALSE(smaller->accepted.has_value());
 }
 
 TEST(Retreat, ManyWrongRulesEndAfterSomeAttempts) {
   FakeGuard guard({"a", "b", "c", "d", "e", "f", "g", "h"});
   const auto refused = guard.judge({"a", "b", "c", "d", "e", "f", "g", "h", "i"});
   ASSERT_TRUE(refused.ok());
-  const auto smaller = retreat(*refused, guard.attempt());
+  const auto smaller = retreat(*refused, guard.attempt(), LATER);
   ASSERT_TRUE(smaller.ok());
-  EXPECT_FALSE(smaller->has_value());
+  EXPECT_FALSE(smaller->accepted.has_value());
   EXPECT_LE(guard.attempts.size(), 8u);
 }
 
@@ -153,11 +158,29 @@ TEST(Retreat, KnobsAtWhichNothingCanBeRunAreLeftOut) {
     guard.reason = reason;
     const auto refused = guard.judge({"a", "b", "c"});
     ASSERT_TRUE(refused.ok());
-    const auto smaller = retreat(*refused, guard.attempt());
+    const auto smaller = retreat(*refused, guard.attempt(), LATER);
     ASSERT_TRUE(smaller.ok());
-    ASSERT_TRUE(smaller->has_value());
-    EXPECT_THAT(applied(**smaller), ElementsAre("a", "c"));
+    ASSERT_TRUE(smaller->accepted.has_value());
+    EXPECT_THAT(applied(*smaller->accepted), ElementsAre("a", "c"));
   }
+}
+
+// Nothing is begun that would end too late by what a judgement took before.
+TEST(Retreat, EndsInTime) {
+  FakeGuard guard({"a", "c"});
+  guard.seconds = 60;
+  const auto refused = guard.judge({"a", "b", "c"});
+  ASSERT_TRUE(refused.ok());
+  const auto now = std::chrono::steady_clock::now();
+  const auto none = retreat(*refused, guard.attempt(), now + std::chrono::seconds(50));
+  ASSERT_TRUE(none.ok());
+  EXPECT_FALSE(none->accepted.has_value());
+  EXPECT_TRUE(none->is_out_of_time);
+  EXPECT_EQ(guard.attempts.size(), 1u);
+  const auto found = retreat(*refused, guard.attempt(), now + std::chrono::seconds(600));
+  ASSERT_TRUE(found.ok());
+  EXPECT_TRUE(found->accepted.has_value());
+  EXPECT_FALSE(found->is_out_of_time);
 }
 
 // What is undecided for the raw kernel's sake would be so with fewer knobs too.
@@ -166,9 +189,9 @@ TEST(Retreat, WhatIsUndecidedIsNoRulesFault) {
   auto refused = guard.judge({"a", "b"});
   ASSERT_TRUE(refused.ok());
   refused->certificate.checks.back().verdict = Verdict::undecided;
-  const auto smaller = retreat(*refused, guard.attempt());
+  const auto smaller = retreat(*refused, guard.attempt(), LATER);
   ASSERT_TRUE(smaller.ok());
-  EXPECT_FALSE(smaller->has_value());
+  EXPECT_FALSE(smaller->accepted.has_value());
   EXPECT_EQ(guard.attempts.size(), 1u);
 }
 

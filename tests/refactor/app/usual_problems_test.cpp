@@ -37,6 +37,27 @@ void launch(float* out, const float* in, int width, int depth) {
   EXPECT_THAT(assumptions, testing::Contains(HasSubstr("halved")));
 }
 
+// A kernel that is told how many parts a size has does nothing where that is none.
+TEST(UsualProblems, AQuotientThatIsPassedIsNotZero) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, const signed char* in, int part, int parts) {
+  for (int at = blockIdx.x * blockDim.x + threadIdx.x; at < parts; at += gridDim.x * blockDim.x) {
+    for (int i = 0; i < part; ++i) out[at * part + i] = in[at * part + i];
+  }
+}
+void launch(float* out, const signed char* in, int num_bytes, int part) {
+  k<<<512, 256>>>(out, in, part, num_bytes / part);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);
+  ASSERT_FALSE(problems.empty());
+  for (const Problem& problem : problems)
+    EXPECT_GE(problem.dimensions.at("num_bytes"), problem.dimensions.at("part"));
+  EXPECT_THAT(assumptions, testing::Contains(HasSubstr("nothing is done")));
+}
+
 TEST(UsualProblems, WhatTheSourceFixesIsNotGuessed) {
   const auto raw = raw_of(R"(
 #define ROWS 3000

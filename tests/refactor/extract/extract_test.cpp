@@ -471,6 +471,39 @@ KERNEL(root, sqrtf)
   expect_compiles(text, "root_kernel");
 }
 
+// Of another kernel of the file that needs its header.
+TEST(Extract, ADirectiveOfANamespaceWhoseHeaderIsNotNeeded) {
+  auto source = parse_text(R"(
+#include <cuda_fp16.h>
+#include <mma.h>
+using namespace nvcuda;
+__global__ void k(__half* x) { x[threadIdx.x] = __float2half(1.f); }
+)");
+  expect_compiles(extract(source.get(), "k"), "k");
+}
+
+TEST(Extract, ASpecialisationBringsWhatItSpecialises) {
+  auto source = parse_text(R"(
+template <class Generator, class Real> class Uniform;
+template <class Generator> class Uniform<Generator, float> {
+public:
+  float low;
+  __device__ float operator()(Generator generator) { return generator.key * low; }
+};
+struct Generator { unsigned key; };
+template <class Distribution> __global__ void k(float* x, Generator generator, Distribution from) {
+  x[threadIdx.x] = from(generator);
+}
+template <class Distribution> struct Fill {
+  void run(float* x, Distribution from) { k<<<1, 32>>>(x, Generator{1}, from); }
+};
+template struct Fill<Uniform<Generator, float>>;
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("class Uniform;"));
+  expect_compiles(text, "k<Uniform<Generator, float>>");
+}
+
 TEST(Extract, TypesThatTheSystemHasNamedBeforeAreTheSystems) {
   auto source = parse_text(R"(
 #include <stdint.h>

@@ -381,6 +381,57 @@ TEST(LaunchSizes, AGridComputedFromWhatTheKernelIsToldFollowsIt) {
       value_of(either[0].grid[0], {{"rows_count", 1000}, {"blocks", 7}, {"wide", 1}, {"rows_width", 1}}), 4);
 }
 
+// What the launcher asks of an object that it passes whole is what the kernel finds in its copy.
+TEST(LaunchSizes, MembersOfAnObjectThatIsPassedWhole) {
+  const std::string kernel = "struct Extent { unsigned x, y; };\n"
+                             "struct Base { int batch; };\n"
+                             "struct Params : Base { int rows, columns; float scale; Extent extent; };\n"
+                             "__global__ void k(float* x, Params p) {\n"
+                             "  for (int i = threadIdx.x; i < p.columns; i += 64) x[i] = p.scale;\n}\n";
+  const auto launch = [&](const std::string& body) {
+    const auto sites = launches(kernel + "void run(float* x, const Params& given) {\n" + body + "}\n");
+    EXPECT_EQ(sites.size(), 1u);
+    return sites.empty() ? LaunchSite() : sites.front();
+  };
+  // Under the name that the launcher keeps it by; what no size follows is not mentioned.
+  const LaunchSite kept = launch("int n = given.rows; k<<<n, 64>>>(x, given);\n");
+  EXPECT_EQ(kept.grid[0], "n");
+  EXPECT_EQ(kept.arguments.at("p.rows"), "n");
+  EXPECT_FALSE(kept.arguments.contains("p.columns"));
+  EXPECT_THAT(kept.dimensions, ElementsAre("n"));
+  // Of a base class and of an object inside; a size that is computed from such a number follows it.
+  const LaunchSite inner =
+      launch("int blocks = (given.extent.x + 63) / 64; k<<<dim3(blocks, given.batch), 64>>>(x, given);\n");
+  EXPECT_EQ(value_of(inner.grid[0], {{"given_extent_x", 100}}), 2);
+  EXPECT_EQ(inner.arguments.at("p.extent.x"), "given_extent_x");
+  EXPECT_EQ(inner.arguments.at("p.batch"), inner.grid[1]);
+  // Another object, and one that changes before the launch.
+  const LaunchSite other = launch("Params own; int n = given.rows; k<<<n, 64>>>(x, own);\n");
+  EXPECT_FALSE(other.arguments.contains("p.rows"));
+  const LaunchSite changed =
+      launch("Params own = given; int n = own.rows; own.rows = 7; k<<<n, 64>>>(x, own);\n");
+  EXPECT_EQ(changed.arguments.at("p.rows"), "7");
+}
+
+TEST(LaunchSizes, AParameterWhoseTypeIsAnIntegerInEveryInstanceIsASize) {
+  const auto grid = [](const std::string& type, const std::string& instances) {
+    const auto sites =
+        launches("template <class V> __global__ void k(float* x, V n) { if (blockIdx.x < n) x[0] = 1; }\n"
+                 "template <class " +
+                 type + "> void run(float* x, const " + type +
+                 " n) {\n"
+                 "  k<" +
+                 type + "><<<(n + static_cast<" + type + ">(31)) / 32, 32>>>(x, n);\n}\n" + instances);
+    return sites.empty() || !sites[0].unreadable.empty() ? std::string() : sites[0].grid[0];
+  };
+  EXPECT_EQ(
+      value_of(grid("V", "void a(float* x) { run<int>(x, 1); run<unsigned long>(x, 1); }\n"), {{"n", 64}}),
+      2);
+  EXPECT_EQ(value_of(grid("vertex_t", ""), {{"n", 64}}), 2);
+  EXPECT_EQ(grid("V", ""), "");
+  EXPECT_EQ(grid("V", "void a(float* x) { run<int>(x, 1); run<float>(x, 1); }\n"), "");
+}
+
 TEST(LaunchSizes, TensorsOfTheStableInterfaceHaveSizes) {
   const auto found = launches(R"(
 #include <torch/csrc/stable/ops.h>

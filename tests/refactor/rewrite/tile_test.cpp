@@ -133,6 +133,50 @@ TEST(Macros, NumbersBecomeConstantsInPlace) {
   EXPECT_EQ(machine_code(transpose, "k"), machine_code(outcome.candidate.text, "k"));
 }
 
+// The other rules cannot change what stands in a macro; the compiler sees the same tokens either way.
+TEST(Macros, ThreadsAndLoopsAreWrittenOutWhereTheyAreUsed) {
+  const std::string loop = "#define WIDTH 64\n#define THREAD (blockIdx.x * blockDim.x + threadIdx.x)\n"
+                           "#define EACH(i, n) \\\n  for (int i = threadIdx.x; \\\n"
+                           "       i < (n); i += WIDTH)\n";
+  const std::string raw =
+      kernel("  if (THREAD == 0) out[0] = 1;\n  EACH(i, d) out[i] = in[i] + WIDTH;", loop);
+  const Outcome outcome = apply_rule("name-macros", plain(raw, {"64"}));
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_EQ(outcome.report.detail, "WIDTH named as constants, THREAD written out, EACH written out");
+  EXPECT_TRUE(outcome.has("if ((blockIdx.x * blockDim.x + threadIdx.x) == 0)")) << outcome.candidate.text;
+  EXPECT_TRUE(outcome.has("for (int i = threadIdx.x; i < (d); i += WIDTH) out[i]")) << outcome.candidate.text;
+  EXPECT_FALSE(outcome.has("#define")) << outcome.candidate.text;
+  EXPECT_EQ(machine_code(raw, "k"), machine_code(outcome.candidate.text, "k"));
+  // So that a loop has its knobs.
+  auto composed =
+      rewrite(make_candidate(plain(raw, {"64"})), {"name-macros", "expose-unroll"}, ParseOptions{});
+  ASSERT_TRUE(composed.ok()) << composed.error().sentence();
+  EXPECT_TRUE(composed->reports[1].applied) << composed->reports[1].detail;
+}
+
+TEST(Macros, WhatIsNotWrittenOut) {
+  const auto detail = [](const std::string& body, const std::string& before) {
+    return apply_rule("name-macros", plain(kernel(body, before))).report.detail;
+  };
+  const std::string nothing = "no macro is a whole number";
+  EXPECT_EQ(detail("  out[0] = HALF(in[0]);", "#define HALF(x) ((x) * 0.5f)\n"), nothing);
+  EXPECT_EQ(detail("  TURN for (int i = 0; i < n; ++i) out[i] = threadIdx.x;",
+                   "#define TURN asm volatile(\"\"); __syncthreads(); for (int u = 0; u < 2; ++u)\n"),
+            nothing);
+  EXPECT_EQ(detail("  EACH out[i] = 1;", "#define EACH _Pragma(\"unroll\") for (int i = 0; i < 4; ++i)\n"),
+            nothing);
+  // A definition that something else uses stays.
+  const Outcome both = apply_rule(
+      "name-macros", plain(kernel("  out[ROW] = in[OTHER];",
+                                  "#define ROW (blockIdx.x)\n#define OTHER (ROW + threadIdx.y)\n")));
+  EXPECT_TRUE(both.has("#define ROW")) << both.candidate.text;
+  EXPECT_TRUE(both.has("out[(blockIdx.x)] = in[((blockIdx.x) + threadIdx.y)]")) << both.candidate.text;
+  // Signs of different macros stay two tokens.
+  const Outcome signs = apply_rule(
+      "name-macros", plain(kernel("  out[0] = in[0] + LESS(-n);", "#define LESS(v) -v-blockIdx.x\n")));
+  EXPECT_TRUE(signs.has("- -n")) << signs.candidate.text;
+}
+
 TEST(Macros, WhatThePreprocessorNeedsStays) {
   const auto refusal = [](const std::string& before) {
     return apply_rule("name-macros", plain(kernel("  out[0] = in[0] * N;", before))).report.detail;
