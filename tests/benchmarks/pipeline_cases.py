@@ -61,10 +61,14 @@ def write_part(root, case, folder):
     """The specification with the case's values, beside links to what it names; its path."""
     content = case.content(root)
     for knob in content["ConfigurationSpace"]["TuningParameters"]:
-        if knob["Name"] in case.values:
-            knob["Values"] = str(case.values[knob["Name"]])
-            if knob.get("Default") not in case.values[knob["Name"]]:
-                knob["Default"] = case.values[knob["Name"]][0]
+        name, default = knob["Name"], knob["Default"]
+        values = case.values.get(name, [default])
+        if "Size" in content["Lathe"]["Knobs"].get(name, {}):  # has to be 0 or 1
+            content["ConfigurationSpace"]["Conditions"].append({"Expression": f"{name} == {default}", "Parameters": [name]})
+            continue
+        knob["Values"] = str(values)
+        if default not in values:
+            knob["Default"] = values[0]
     for name, knob in content["Lathe"]["Knobs"].items():
         if name in case.values and "Default" in knob:
             knob["Default"] = case.values[name][len(case.values[name]) // 2]
