@@ -34,8 +34,9 @@ Result<Space> space_of(const TuningSpec& spec, const Workload& workload,
 // earlier one has: values of knobs (the least and the largest first, of those that decide who does which
 // work), pairs of knobs at and away from their defaults, threes of those that decide who does which work, and
 // the conditions over knobs that the template's own text makes, both ways, alone and in pairs, and that knobs
-// which the specification ties to each other are both far from their defaults. Where a condition has not been
-// met both ways when the wanted number is reached, configurations are looked for that do.
+// which the specification ties to each other are both far from their defaults. Where such a value
+// has not been taken, or a condition has not been met both ways, when the wanted number is reached,
+// configurations are looked for that do.
 class Sampler {
 public:
   explicit Sampler(JudgedPair& subject)
@@ -56,11 +57,15 @@ public:
     for (std::size_t pick = 0; subject_.sampled.size() < wanted && fruitless < 3 * problems_.size() + 3;
          ++pick)
       fruitless = take_best(pool_of(pick)) ? 0 : fruitless + 1;
-    // What the text singles out: at most twice as many again.
+    // An end that no drawn configuration had a place for, and what the text singles out: at most twice as
+    // many again.
+    for (const auto& end : ends_)
+      if (subject_.sampled.size() < 3 * wanted && !covered_.contains(end))
+        meet(spec_.knobs[end.first].name + " == " + end.second);
     for (std::size_t i = 0; i < conditions_.size() && subject_.sampled.size() < 3 * wanted; ++i)
       for (const bool value : {true, false})
         if (!met_.contains({i, value}))
-          meet(i, value);
+          meet(value ? conditions_[i].text() : "!(" + conditions_[i].text() + ")");
   }
 
 private:
@@ -125,10 +130,9 @@ private:
     return true;
   }
 
-  // A configuration at which the condition has this value, of any types and problem.
-  void meet(std::size_t condition, bool value) {
-    const std::string& text = conditions_[condition].text();
-    const auto wanted = Expression::parse(value ? text : "!(" + text + ")");
+  // A configuration at which the condition holds, of any types and problem.
+  void meet(const std::string& condition) {
+    const auto wanted = Expression::parse(condition);
     constexpr std::size_t TRIES = 4; // problems a choice of types
     for (std::size_t types = 0; wanted && types < subject_.type_choices.size(); ++types)
       for (std::size_t which = 0; which < std::min(TRIES, problems_.size()); ++which) {
