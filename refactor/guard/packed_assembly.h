@@ -1,6 +1,5 @@
 // What inline assembly computes, so that arithmetic on one number of a small format and the same on two at
-// once
-// (`fma.rn.f16`, `fma.rn.f16x2`) are told to be the same.
+// once (`fma.rn.f16`, `fma.rn.f16x2`) are told to be the same.
 #pragma once
 
 #include <string>

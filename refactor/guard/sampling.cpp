@@ -34,9 +34,9 @@ Result<Space> space_of(const TuningSpec& spec, const Workload& workload,
 // earlier one has: values of knobs (the least and the largest first, of those that decide who does which
 // work), pairs of knobs at and away from their defaults, threes of those that decide who does which work, and
 // the conditions over knobs that the template's own text makes, both ways, alone and in pairs, and that knobs
-// which the specification ties to each other are both far from their defaults. Where such a value
-// has not been taken, or a condition has not been met both ways, when the wanted number is reached,
-// configurations are looked for that do.
+// which the specification ties to each other are both far from their defaults. Where a knob's least or
+// largest value has not been taken, or a condition has not been met both ways, when the wanted number is
+// reached, configurations are looked for that do.
 class Sampler {
 public:
   explicit Sampler(JudgedPair& subject)

@@ -35,8 +35,7 @@ public:
   std::string_view name() const override { return "name-macros"; }
   std::string_view summary() const override {
     return "turns macros that are whole numbers into constants, which other rules can take as knobs, and "
-           "writes "
-           "out macros for a thread's number or a loop";
+           "writes out macros for a thread's number or a loop";
   }
 
   Outcome propose(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate) const override {
