@@ -89,4 +89,5 @@ def main():
         sys.exit(f"counter_spaces: not recorded: {', '.join(failed)}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -6,14 +6,13 @@
 #include "tuner/compile/compile.h"
 #include "tuner/measure/host_executor/host_executor.h"
 #include "tuner/search/pace.h"
+#include "tuner/search/under_way.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <deque>
 #include <fmt/format.h>
 #include <future>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -23,6 +22,9 @@ namespace lathe {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// What takes longer than so many times a copy of the same bytes wants an explanation.
+constexpr double FAR_FROM_COPY = 1.35;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -42,10 +44,11 @@ struct Ranked {
 // The state of one search that survives from batch to batch.
 class Session {
 public:
-  Session(const Workload& workload, Backend& backend, Store& store, const SessionOptions& options)
+  Session(const Workload& workload, const Space& space, Backend& backend, Store& store,
+          const SessionOptions& options)
       : workload_(workload), backend_(backend), store_(store), options_(options),
         key_(store_key(workload, backend.device())), names_(workload.spec->knob_names()),
-        pace_(options.technique == "random" ? Pace::blind(options.batch) : Pace(options.batch)) {}
+        under_way_(space.parameters()), pace_(options.technique == "random" ? Pace::blind(options.batch) : Pace(options.batch)) {}
 
   Status start(Search& search, const Space& space);
   // Asks for as many configurations as may be under way; those that were not before.
@@ -83,8 +86,8 @@ private:
   const SessionOptions& options_;
   StoreKey key_;
   std::vector<std::string> names_;
+  UnderWay under_way_; // their compilation may have begun
   Pace pace_;
-  std::deque<Point> under_way_; // asked for, in order; their compilation may have begun
   Clock::time_point start_ = Clock::now();
 };
 
@@ -105,6 +108,7 @@ void Session::observe(const Measurement& measurement, const KnobValues& knobs) {
 
 void Session::tell(Search& search, Observation observation) {
   search.tell(observation);
+  under_way_.tell(observation.point, observation.seconds);
   observations.push_back(std::move(observation));
 }
 
@@ -145,16 +149,14 @@ std::vector<KnobValues> Session::ask(Search& search, const Space& space) {
   std::vector<KnobValues> fresh;
   for (Point& point : choose(search, wanted())) {
     fresh.push_back(space.values(point));
-    under_way_.push_back(std::move(point));
+    under_way_.add(std::move(point));
   }
   result.load.choose_alone_s += seconds_since(start);
   return fresh;
 }
 
 Status Session::evaluate(Search& search, const Space& space, std::size_t count, std::size_t more) {
-  const auto end = under_way_.begin() + static_cast<std::ptrdiff_t>(count);
-  const std::vector<Point> points(under_way_.begin(), end);
-  under_way_.erase(under_way_.begin(), end);
+  const std::vector<Point> points = under_way_.take(count);
   std::vector<KnobValues> configurations;
   for (const Point& point : points)
     configurations.push_back(space.values(point));
@@ -172,7 +174,8 @@ Status Session::evaluate(Search& search, const Space& space, std::size_t count, 
       backend_.evaluate(configurations, result.progress.best_us);
   if (coming.valid()) {
     const Clock::time_point start = Clock::now();
-    std::ranges::move(coming.get(), std::back_inserter(under_way_));
+    for (Point& point : coming.get())
+      under_way_.add(std::move(point));
     result.load.choose_alone_s += seconds_since(start);
   }
   if (!measured.ok())
@@ -200,8 +203,9 @@ Status Session::record(Search& search, const std::vector<Point>& points,
   return Done{};
 }
 
-// Results are told in the order of asking, in portions that depend on their number alone: the same seed asks
-// for the same configurations, however many compile or measure at a time, and however long choosing takes.
+// Results are told in an order that depends on what was told before alone, and in portions that depend on
+// their number alone: the same results lead to the same search, however many compile or measure at a time, and
+// however long choosing takes.
 Status Session::search(Search& search, const Space& space, const std::atomic<bool>& stop,
                        const ProgressCallback& progress) {
   SessionProgress& now = result.progress;
@@ -401,7 +405,7 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
   }
   LATHE_TRY(const std::unique_ptr<Search> search, make_search(space, search_options));
 
-  Session session(workload, backend, store, options);
+  Session session(workload, space, backend, store, options);
   SessionProgress& now = session.result.progress;
   const double valid = space.valid_count().value;
   now.planned = static_cast<int>(
@@ -453,7 +457,7 @@ Result<SessionResult> assess_workload(const Workload& workload, Backend& backend
       if (space.contains(near) && std::find(valid.begin(), valid.end(), values) == valid.end())
         valid.push_back(values);
     }
-  Session session(workload, backend, store, options);
+  Session session(workload, space, backend, store, options);
   session.result.progress.raw_us = backend.raw_timing().median_us;
   session.result.progress.copy_floor_us = backend.copy_floor_us();
   LATHE_TRY(const std::vector<Measurement> measured, backend.evaluate(valid, 0));
@@ -461,6 +465,10 @@ Result<SessionResult> assess_workload(const Workload& workload, Backend& backend
     session.observe(measured[i], valid[i]);
   const auto default_point = space.point_of(defaults);
   LATHE_CHECK(session.finish(defaults, default_point && space.contains(*default_point)));
+  const StoredWinner& winner = session.result.winner;
+  if (options.profile && !backend.device().is_host &&
+      winner.comparison.tuned.median_us > FAR_FROM_COPY * winner.copy_floor_us)
+    LATHE_CHECK(session.profile());
   return std::move(session.result);
 }
 

@@ -1,12 +1,12 @@
 #include "tuner/search/replay.h"
 
 #include "tuner/search/engine.h"
+#include "tuner/search/under_way.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <ctime>
-#include <deque>
 #include <limits>
 #include <mutex>
 #include <thread>
@@ -29,39 +29,39 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// The clock of a tuning that compiles on several workers and measures on one device, in the order of asking.
+// The clock of a tuning that compiles on several workers and measures on one device.
 class Pipeline {
 public:
   explicit Pipeline(std::size_t workers) : workers_(std::max<std::size_t>(1, workers), 0.0) {}
 
   double now() const { return now_; }
-  // Asked for now: when its result is known.
-  double submit(const RecordedSpace::Record& record) {
+  // Asked for now: when it is compiled.
+  double compile(const RecordedSpace::Record& record) {
     const auto worker = std::ranges::min_element(workers_);
-    *worker = std::max(*worker, now_) + record.compile_seconds;
-    device_ = std::max(device_, *worker) + (record.seconds - record.compile_seconds);
-    return device_;
+    return *worker = std::max(*worker, now_) + record.compile_seconds;
+  }
+  // The next on the device, compiled at that time: until its result is known.
+  void measure(const RecordedSpace::Record& record, double compiled) {
+    device_ = std::max(device_, compiled) + (record.seconds - record.compile_seconds);
+    now_ = std::max(now_, device_);
   }
   // Something else runs on the device.
   void occupy_device(double seconds) {
     device_ = std::max(device_, now_) + seconds;
     now_ = std::max(now_, device_);
   }
-  void advance(double time) { now_ = std::max(now_, time); }
 
 private:
   std::vector<double> workers_; // when each is free
   double device_ = 0, now_ = 0;
 };
 
-ReplayRun run_once(Search& engine, const Records& records, const ReplayOptions& options, std::uint64_t seed) {
+ReplayRun run_once(Search& engine, const RecordedSpace& space, const Records& records,
+                   const ReplayOptions& options, std::uint64_t seed) {
   ReplayRun run{seed, {}, {}, {}, {}, 0};
   Pipeline pipeline(options.workers);
-  struct Asked {
-    Point point;
-    double known = 0; // simulated time of its result
-  };
-  std::deque<Asked> outstanding;
+  UnderWay outstanding(space.parameters);
+  std::unordered_map<Point, double, search::PointHash> compiled; // of what is outstanding: when
   std::size_t asked = 0;
   double best = infinity, seconds = 0;
   const auto timed = [&](auto&& work) {
@@ -82,8 +82,10 @@ ReplayRun run_once(Search& engine, const Records& records, const ReplayOptions& 
       const std::size_t room = options.paced ? under_way - outstanding.size() : batch;
       const std::size_t wanted = std::min(room, options.budget - asked);
       const std::vector<Point> points = timed([&] { return engine.ask(wanted); });
-      for (const Point& point : points)
-        outstanding.push_back({point, pipeline.submit(*records.at(point))});
+      for (const Point& point : points) {
+        compiled[point] = pipeline.compile(*records.at(point));
+        outstanding.add(point);
+      }
       asked += points.size();
       is_exhausted = points.size() < wanted;
     }
@@ -91,18 +93,19 @@ ReplayRun run_once(Search& engine, const Records& records, const ReplayOptions& 
       untold = std::min(outstanding.size(), options.paced ? pace.together(known) : 1);
     if (outstanding.empty())
       break;
-    const Asked next = std::move(outstanding.front());
-    outstanding.pop_front();
+    const Point next = outstanding.take(1).front();
     --untold;
-    const RecordedSpace::Record& record = *records.at(next.point);
+    const RecordedSpace::Record& record = *records.at(next);
     if (record.succeeded)
       best = std::min(best, record.cost);
     seconds += record.seconds;
-    pipeline.advance(next.known);
+    pipeline.measure(record, compiled.extract(next).mapped());
     run.best.push_back(best);
     run.seconds.push_back(seconds);
     run.clock.push_back(pipeline.now());
-    run.observations.push_back({next.point, record.succeeded, record.cost, record.seconds});
+    run.observations.push_back({next, record.succeeded, record.cost, record.seconds});
+    if (options.paced)
+      outstanding.tell(next, record.seconds);
     timed([&] {
       engine.tell(run.observations.back());
       return 0;
@@ -250,7 +253,7 @@ Result<ReplayResult> replay(const RecordedSpace& space, const ReplayOptions& opt
         failure = engine.error();
         return;
       }
-      result.runs[i] = run_once(**engine, records, options, seed);
+      result.runs[i] = run_once(**engine, space, records, options, seed);
     }
   };
   const unsigned cores =

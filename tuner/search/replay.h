@@ -21,9 +21,10 @@ struct ReplayOptions {
   std::size_t in_flight = 0;
   double counter_seconds =
       0;              // device time of reading the counters of one configuration, on the simulated clock
-  bool paced = false; // in place of both: at the pace of `lathe tune`
+  // In place of both: at the pace of `lathe tune`, and with what takes long put back as there.
+  bool paced = false;
   std::vector<Point> start = {}; // proposed first
-  // Of the simulated clock: compile workers beside one device that measures in the order of asking.
+  // Of the simulated clock: compile workers beside one device that measures in the order of telling.
   std::size_t workers = 1;
   double effort_weight = SearchOptions{}.effort_weight;
   std::size_t patience = SearchOptions{}.patience;
