@@ -8,7 +8,7 @@ namespace lathe::search {
 
 namespace {
 
-constexpr std::size_t most_optima = 16;
+constexpr std::size_t most_optima = 8;
 // Results that the process is fitted to; fitting takes their cube.
 constexpr std::size_t fit_size = 192;
 constexpr int fit_evaluations = 60;

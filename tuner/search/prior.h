@@ -38,6 +38,7 @@ public:
   // Of the process at two points of these expectations.
   double covariance(std::span<const std::uint16_t> a, const Expectation& of_a, std::span<const std::uint16_t> b,
                     const Expectation& of_b) const;
+  bool has_result(const Point& point) const { return known_.contains(point); }
   // Lengths, signal and noise that the earlier results have, in units of their deviation.
   const Kernel& kernel() const { return kernel_; }
   // The best of the earlier results that have no better Hamming neighbour among them, by rising cost.

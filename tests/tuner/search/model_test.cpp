@@ -106,8 +106,9 @@ TEST(Posterior, MatchesTheDirectSolution) {
         const auto at = static_cast<Eigen::Index>(c);
         EXPECT_NEAR(mean[at], cross.dot(factor.solve(y)), 2e-3);
         EXPECT_NEAR(posterior.variance()[at], covariance(c, c) - cross.dot(factor.solve(cross)), 2e-3);
-        if (prior)
+        if (prior) {
           EXPECT_NEAR(posterior.expected()[at], expectation(c).mean, 1e-5);
+        }
       }
       targets.back() = std::nullopt; // believed to meet its prediction: the mean is that of the others
       EXPECT_TRUE(posterior.predict(targets).allFinite());

@@ -32,6 +32,7 @@ private:
   };
 
   std::optional<Point> spread();
+  std::optional<Point> next_optimum();
   bool is_outdated() const;
   void rebuild();
   void choose_training(const std::vector<Observation>& seen);
@@ -52,7 +53,7 @@ private:
   std::unordered_map<Point, std::size_t, PointHash> index_;
   std::vector<Point> promising_;
   std::vector<char> is_done_; // by candidate: taken
-  std::size_t fitted_ = 0, next_seen_ = 0, spread_ = 0;
+  std::size_t fitted_ = 0, next_seen_ = 0, spread_ = 0, next_optimum_ = 0;
   bool built_ = false;
   double offset_ = 0, deviation_ = 1, cap_ = 0, evidence_ = 0;
 };
