@@ -231,7 +231,8 @@ Result<std::vector<Replayed>> replay_all(const std::vector<std::string>& files, 
       options.start = {point};
     }
     LATHE_TRY(ReplayResult result, replay(space, options));
-    all.push_back({file, std::move(space), std::move(result), options.priors.empty() ? 0 : options.priors.front().size()});
+    all.push_back({file, std::move(space), std::move(result),
+                   options.priors.empty() ? 0 : options.priors.front().size()});
   }
   return all;
 }
@@ -279,7 +280,8 @@ int replay_command(const Arguments& arguments) {
       "prior", po::value<std::string>()->value_name("FILE")->default_value(""),
       "recorded results of the same kernel elsewhere")(
       "prior-history", po::value<std::size_t>()->default_value(0),
-      "of the prior, what a search of so many configurations by the default finds, another one for each seed; "
+      "of the prior, what a search of so many configurations by the default finds, another one for each "
+      "seed; "
       "0: everything")("prior-change", po::value<std::string>()->default_value("none"),
                        "spoil the prior: shuffled (among the configurations), inverted (the worst said to be "
                        "best), permuted (the values of each knob exchanged), or none")("json", "print JSON")(

@@ -89,7 +89,8 @@ Result<EarlierResults> earlier_results(Store& store, const StoreKey& key, const 
         observations.push_back(
             {*point, evaluation.measurement.outcome == Outcome::ok, evaluation.measurement.timing.median_us});
     }
-    const std::tuple rank{likeness(other, key), -doublings(other.workload, key.workload), observations.size()};
+    const std::tuple rank{likeness(other, key), -doublings(other.workload, key.workload),
+                          observations.size()};
     if (std::ranges::count_if(observations, &Observation::succeeded) < fewest || rank <= best_rank)
       continue;
     best_rank = rank;

@@ -143,8 +143,8 @@ struct Objective {
       gradient[a] = on_axis[a] + (theta[a] - expected[a]) / square(length_deviation);
     gradient[axes] =
         weight.cwiseProduct(signal).sum() + (theta[axes] - expected[axes]) / square(signal_deviation);
-    gradient[axes + 1] =
-        weight.trace() * kernel.noise_variance() + (theta[axes + 1] - expected[axes + 1]) / square(noise_deviation);
+    gradient[axes + 1] = weight.trace() * kernel.noise_variance() +
+                         (theta[axes + 1] - expected[axes + 1]) / square(noise_deviation);
   }
 };
 

@@ -12,8 +12,9 @@ constexpr double factor_variance = 0.25; // about one
 
 } // namespace
 
-double transfer_covariance(const Prior& prior, std::span<const std::uint16_t> a, const Prior::Expectation& of_a,
-                           std::span<const std::uint16_t> b, const Prior::Expectation& of_b) {
+double transfer_covariance(const Prior& prior, std::span<const std::uint16_t> a,
+                           const Prior::Expectation& of_a, std::span<const std::uint16_t> b,
+                           const Prior::Expectation& of_b) {
   return offset_variance + factor_variance * of_a.mean * of_b.mean + prior.covariance(a, of_a, b, of_b);
 }
 
@@ -52,7 +53,8 @@ void Posterior::expect() {
     unrecorded_.push_back(at);
     whitened.push_back(std::move(expectation.whitened));
   }
-  whitened_.resize(whitened.empty() ? 0 : whitened.front().size(), static_cast<Eigen::Index>(whitened.size()));
+  whitened_.resize(whitened.empty() ? 0 : whitened.front().size(),
+                   static_cast<Eigen::Index>(whitened.size()));
   for (std::size_t i = 0; i < whitened.size(); ++i)
     whitened_.col(static_cast<Eigen::Index>(i)) = whitened[i];
   is_expected_ = true;
@@ -89,9 +91,8 @@ void Posterior::add(const Point& point, const Prior::Expectation& expectation) {
     const Eigen::VectorXf explained = whitened_.transpose() * expectation.whitened;
     for (std::size_t i = 0; i < unrecorded_.size(); ++i) {
       const Eigen::Index c = unrecorded_[i];
-      covariance[c] +=
-          static_cast<float>(prior_->kernel()(point, pool_->row(static_cast<std::size_t>(c)))) -
-          explained[static_cast<Eigen::Index>(i)];
+      covariance[c] += static_cast<float>(prior_->kernel()(point, pool_->row(static_cast<std::size_t>(c)))) -
+                       explained[static_cast<Eigen::Index>(i)];
     }
   }
   covariance.noalias() -= row.cast<float>().transpose() * solved_.topRows(n);

@@ -17,8 +17,9 @@ namespace lathe::search {
 inline constexpr double offset_variance = 1;
 // Earlier results predict the targets up to a factor and an offset that have to be learned, and are uncertain
 // themselves where they have no result: the covariance that this adds at two points.
-double transfer_covariance(const Prior& prior, std::span<const std::uint16_t> a, const Prior::Expectation& of_a,
-                           std::span<const std::uint16_t> b, const Prior::Expectation& of_b);
+double transfer_covariance(const Prior& prior, std::span<const std::uint16_t> a,
+                           const Prior::Expectation& of_a, std::span<const std::uint16_t> b,
+                           const Prior::Expectation& of_b);
 
 // The factor L of the training covariance and L^-1 K(training, pool) depend on places only. Adding the n-th
 // training point costs O(n pool), and targets may change freely between calls of `predict`.

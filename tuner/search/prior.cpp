@@ -14,6 +14,9 @@ constexpr std::size_t fit_size = 192;
 constexpr int fit_evaluations = 60;
 // Odds of three to one that results of the same kernel elsewhere are a guide.
 constexpr double related_share = 0.75;
+// The logarithm of the odds from which on evidence is called very strong (Kass and Raftery, "Bayes factors",
+// 1995): the likeliest of many lengths explain some noise, too.
+constexpr double very_strong_evidence = 5;
 // What is less likely is not worth an evaluation.
 constexpr double least_credibility = 0.01;
 
@@ -62,7 +65,8 @@ bool Prior::standardise(const std::vector<Observation>& observations) {
   return deviation_ > 0;
 }
 
-// To the best half and a random half where there are many: where the good ones lie, and the shape of the rest.
+// To the best half and a random half where there are many: where the good ones lie, and the shape of the
+// rest.
 void Prior::fit_process() {
   std::vector<std::pair<double, Point>> results;
   for (const auto& [point, value] : known_)
@@ -83,7 +87,8 @@ void Prior::fit_process() {
   // The same without knobs: noise with the mean and the variance that they have.
   const double variance = (targets.array() - targets.mean()).square().mean();
   const double noise_alone = 0.5 * static_cast<double>(n) * (1 + std::log(variance));
-  credibility_ = related_share / (1 + std::exp(std::clamp(with_knobs - noise_alone, -50.0, 50.0)));
+  credibility_ = related_share /
+                 (1 + std::exp(std::clamp(with_knobs + very_strong_evidence - noise_alone, -50.0, 50.0)));
 
   Eigen::MatrixXd covariance(n, n);
   for (Eigen::Index i = 0; i < n; ++i)
@@ -133,8 +138,8 @@ Prior::Expectation Prior::operator()(std::span<const std::uint16_t> point) const
   return expectation;
 }
 
-double Prior::covariance(std::span<const std::uint16_t> a, const Expectation& of_a, std::span<const std::uint16_t> b,
-                         const Expectation& of_b) const {
+double Prior::covariance(std::span<const std::uint16_t> a, const Expectation& of_a,
+                         std::span<const std::uint16_t> b, const Expectation& of_b) const {
   if (of_a.is_recorded || of_b.is_recorded)
     return 0;
   return kernel_(a, b) - static_cast<double>(of_a.whitened.dot(of_b.whitened));

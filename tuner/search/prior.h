@@ -36,8 +36,8 @@ public:
 
   Expectation operator()(std::span<const std::uint16_t> point) const;
   // Of the process at two points of these expectations.
-  double covariance(std::span<const std::uint16_t> a, const Expectation& of_a, std::span<const std::uint16_t> b,
-                    const Expectation& of_b) const;
+  double covariance(std::span<const std::uint16_t> a, const Expectation& of_a,
+                    std::span<const std::uint16_t> b, const Expectation& of_b) const;
   bool has_result(const Point& point) const { return known_.contains(point); }
   // Lengths, signal and noise that the earlier results have, in units of their deviation.
   const Kernel& kernel() const { return kernel_; }
@@ -54,9 +54,9 @@ private:
 
   Kernel kernel_;
   std::unordered_map<Point, double, PointHash> known_;
-  std::vector<Point> points_;            // that the process is fitted to
-  Eigen::MatrixXf factor_;               // L of their covariance
-  Eigen::VectorXf solved_;               // L^-1 of their values
+  std::vector<Point> points_; // that the process is fitted to
+  Eigen::MatrixXf factor_;    // L of their covariance
+  Eigen::VectorXf solved_;    // L^-1 of their values
   std::vector<Point> optima_;
   double deviation_ = 0, span_ = 0, credibility_ = 0;
 };

@@ -16,7 +16,7 @@ struct ReplayOptions {
   std::size_t budget = 400; // distinct configurations evaluated; failed ones count
   std::size_t seeds = 20;   // first_seed, the next one, ...
   std::uint64_t first_seed = 1;
-  std::size_t batch = 1;    // configurations asked for at once
+  std::size_t batch = 1; // configurations asked for at once
   // Configurations whose results may be outstanding when others are asked for; results are told in the order
   // of asking, as `lathe tune` does. 0: as many as the batch, told before the next batch is asked for.
   std::size_t in_flight = 0;
@@ -30,7 +30,7 @@ struct ReplayOptions {
   std::size_t patience = SearchOptions{}.patience;
   std::vector<Observation> prior = {};
   std::vector<std::vector<Observation>> priors = {}; // in its place: one for each seed
-  unsigned threads = 0; // 0: one a core
+  unsigned threads = 0;                              // 0: one a core
 };
 
 // One search: after k evaluations the best cost is best[k - 1] (infinity while nothing succeeded).

@@ -79,7 +79,8 @@ TEST(Posterior, MatchesTheDirectSolution) {
     };
     const auto covariance = [&](std::size_t a, std::size_t b) {
       return kernel(pool.row(a), pool.row(b)) +
-             (prior ? transfer_covariance(*prior, pool.row(a), expectation(a), pool.row(b), expectation(b)) : 0);
+             (prior ? transfer_covariance(*prior, pool.row(a), expectation(a), pool.row(b), expectation(b))
+                    : 0);
     };
     Posterior posterior;
     for (int turn = 0; turn < 2; ++turn) { // what it keeps of the pool is what it would compute
@@ -257,6 +258,20 @@ TEST(Prior, KnowsItsResultsAndItsBasins) {
                    .is_usable());
 }
 
+// Few results that are noise do not pass for a guide, either.
+TEST(Prior, ThirtyShuffledResultsAreNotUsed) {
+  const RecordedSpace space = synthetic_space();
+  std::size_t used = 0;
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    std::vector<Observation> shuffled = some_of(space, space.records.size() / 30);
+    Random random(seed);
+    for (std::size_t i = shuffled.size() - 1; i > 0; --i)
+      std::swap(shuffled[i].point, shuffled[random() % (i + 1)].point);
+    used += Prior(space.parameters, shuffled).credibility() > 0.25;
+  }
+  EXPECT_LE(used, 1u);
+}
+
 // Where the prior has a result, that is what it expects, and nothing else; between results it is uncertain,
 // less so than where it has none, and not far off.
 TEST(Prior, IsAsCertainAsItsResultsMakeIt) {
@@ -282,7 +297,7 @@ TEST(Prior, IsAsCertainAsItsResultsMakeIt) {
     variance += own;
     ++count;
   }
-  EXPECT_LT(errors, 0.2 * squares);
+  EXPECT_LT(errors, 0.4 * squares); // one result in seven explains most of the others
   EXPECT_GT(variance / count, 0.2 * errors / count);
 }
 

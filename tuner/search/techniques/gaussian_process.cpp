@@ -253,8 +253,8 @@ void GaussianProcessSearch::fit_hyperparameters() {
     whole[static_cast<Eigen::Index>(i)] = values[i] + items[i]->expectation.mean;
     for (std::size_t j = 0; j <= i; ++j)
       transferred(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
-          transferred(static_cast<Eigen::Index>(j), static_cast<Eigen::Index>(i)) =
-              transfer_covariance(*prior(), points[i], items[i]->expectation, points[j], items[j]->expectation);
+          transferred(static_cast<Eigen::Index>(j), static_cast<Eigen::Index>(i)) = transfer_covariance(
+              *prior(), points[i], items[i]->expectation, points[j], items[j]->expectation);
   }
   const double with_prior = fit(kernel_, points, column(values), transferred, evaluations);
   // The same observations, of the same scale and an offset as unknown, without the earlier results.
