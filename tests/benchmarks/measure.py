@@ -32,6 +32,10 @@ def is_constraint_space(path):
         return False
 
 
+def vendor_of(device):
+    return "AMD" if any(mark in device for mark in ("AMD", "Radeon", "Instinct", "gfx")) else "NVIDIA"
+
+
 class Recording:
     """A recorded tuning space in Kernel Tuner's cache format."""
 
@@ -40,8 +44,6 @@ class Recording:
         self.name = path.name.split(".cache.json")[0]
         content = read_json(path)
         self.kernel, self.device = content["kernel_name"], content["device_name"]
-        amd = any(mark in self.device for mark in ("AMD", "Radeon", "Instinct", "gfx"))
-        self.vendor = "AMD" if amd else "NVIDIA"
 
     def has_constraints(self):
         return self.path.with_name(f"{self.name}.space.json").exists()
@@ -52,28 +54,6 @@ class Recording:
         path = Path(folder) / f"{self.name}-{suffix}.cache.json"
         path.write_text(json.dumps(content), encoding="utf-8")
         return path
-
-    def with_shuffled_costs(self, folder):
-        """The same configurations, each with another one's result: nothing can be learned from it."""
-
-        def change(content):
-            times = [record["time"] for record in content["cache"].values()]
-            random.Random(1).shuffle(times)
-            for record, time in zip(content["cache"].values(), times):
-                record["time"] = time
-
-        return self._write(change, folder, "shuffled")
-
-    def with_inverted_costs(self, folder):
-        """The worst is said to be the best, and the other way round."""
-
-        def change(content):
-            times = [r["time"] for r in content["cache"].values() if not isinstance(r["time"], str)]
-            for record in content["cache"].values():
-                if not isinstance(record["time"], str):
-                    record["time"] = min(times) * max(times) / record["time"]
-
-        return self._write(change, folder, "inverted")
 
     def with_text_values(self, folder):
         """Every number a word: no order and no distance is left among the values of a knob."""
@@ -93,11 +73,11 @@ class Lathe:
     def __init__(self, program, threads):
         self.program, self.threads = program, threads
 
-    def replay(self, files, technique="ensemble", seeds=20, budget=200, patience=None, prior=None):
+    def replay(self, files, technique="ensemble", seeds=20, budget=200, patience=None, more=()):
         command = [self.program, "replay", *files, "--json", "--technique", technique]
         command += ["--seeds", seeds, "--budget", budget, "--threads", self.threads]
         command += ["--patience", patience] if patience else []
-        command += ["--prior", prior] if prior else []
+        command += more
         return json.loads(output_of(command))["spaces"]
 
     def space(self, file, repeat):

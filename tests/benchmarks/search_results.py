@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from statistics import mean
 
+import transfer_results
 from measure import (KERNEL_TUNER, Lathe, Recording, engine_overhead, is_constraint_space, kernel_tuner_construction,
                      kernel_tuner_python, kernel_tuner_search, large_spaces)
 from search_tables import MARKS, at, mean_at, render
@@ -35,10 +36,11 @@ STRATEGIES = ["adaptive_tabu_greywolf", "dual_annealing", "genetic_algorithm", "
 class Measurement:
     """Each method measures one section of the results; the order is that of the measuring."""
 
-    def __init__(self, arguments, recordings, spaces, folder):
+    def __init__(self, arguments, files, recordings, spaces, folder):
         self.lathe = Lathe(arguments.build / "bin" / "lathe", arguments.threads)
         self.build, self.seeds, self.folder = arguments.build, arguments.seeds, folder
         self.recordings, self.spaces = recordings, spaces
+        self.transferred = transfer_results.read_spaces([*files, *Path(__file__).with_name("h200_spaces").glob("*.gz")])
         self.paths = [recording.path for recording in recordings]
         self.python = kernel_tuner_python(arguments.build / "kernel_tuner")
 
@@ -116,18 +118,8 @@ class Measurement:
         return rows
 
     def transfer(self):
-        """Same-vendor, other-vendor, shuffled and inverted results as the prior of each recording."""
-        rows = []
-        for target in self.recordings:
-            others = [r for r in self.recordings if r.kernel == target.kernel and r.device != target.device]
-            priors = [("same vendor" if r.vendor == target.vendor else "other vendor", r.device, r.path) for r in others]
-            priors += [("unrelated", "shuffled results", target.with_shuffled_costs(self.folder)),
-                       ("inverted", "inverted results", target.with_inverted_costs(self.folder))]
-            for kind, label, prior in priors:
-                space = self.lathe.replay([target.path], seeds=self.seeds, budget=200, prior=prior)[0]
-                rows.append({"space": target.name, "kind": kind, "prior": label,
-                             "fractions": {mark: at(space, mark) for mark in MARKS[:4]}})
-        return rows
+        """What related, short and wrong earlier results do."""
+        return transfer_results.measure(self.lathe, self.transferred, self.seeds, say=say)
 
 
 SECTIONS = ["construction", "large_spaces", "engine", "default", "kernel_tuner_search", "single_techniques",
@@ -168,7 +160,7 @@ def main():
     data |= {"date": datetime.date.today().isoformat(), "host": f"{platform.machine()}, {platform.system()}",
              "seeds": arguments.seeds, "peers": KERNEL_TUNER, "note": arguments.note}
     with tempfile.TemporaryDirectory() as folder:
-        measurement = Measurement(arguments, recordings, spaces, folder)
+        measurement = Measurement(arguments, files, recordings, spaces, folder)
         for section in SECTIONS:
             if section in arguments.only:
                 say(f"== {section}")

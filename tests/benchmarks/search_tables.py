@@ -93,24 +93,51 @@ def leave_one_out(rows):
                    r["worst_score"]] for r in rows])
 
 
-def transfer_means(rows, default):
-    cold = {space["file"]: space for space in default}
-    keys = [str(mark) for mark in MARKS[:4]]
+def cold_of(rows):
+    return {row["space"]: row["fractions"] for row in rows if row["kind"] == "cold"}
+
+
+def kinds_of(rows):
+    return [kind for kind in dict.fromkeys(row["kind"] for row in rows) if kind != "cold"]
+
+
+def transfer_means(rows):
+    """Kind by kind: the mean over the pairs, the cold search's on the same targets, and the worst pair's loss."""
+    cold, marks = cold_of(rows), list(rows[0]["fractions"])
     lines = []
-    for kind in ("same vendor", "other vendor", "unrelated", "inverted"):
+    for kind in kinds_of(rows):
         chosen = [row for row in rows if row["kind"] == kind]
-        if chosen:
-            lines.append([kind, len(chosen), *[mean(r["fractions"][k] for r in chosen) for k in keys],
-                          *[mean(at(cold[r["space"]], int(k)) for r in chosen) for k in keys]])
-    return table(["prior", "pairs", *keys, *[f"cold {key}" for key in keys]], lines)
+        worst = [min(100 * (row["fractions"][mark] - cold[row["space"]][mark]) for row in chosen) for mark in marks]
+        lines.append([kind, len(chosen), *[mean(row["fractions"][mark] for row in chosen) for mark in marks],
+                      *[mean(cold[row["space"]][mark] for row in chosen) for mark in marks],
+                      *[f"{points:+.1f}" for points in worst]])
+    return table(["prior", "pairs", *marks, *[f"cold {mark}" for mark in marks],
+                  *[f"worst pair at {mark}" for mark in marks]], lines)
 
 
-def transfer(rows, default):
-    cold = {space["file"]: space for space in default}
-    keys = [str(mark) for mark in MARKS[:4]]
-    return table(["space", "prior", "of", *keys, "cold 25", "cold 100", "cold 200"],
-                 [[r["space"], r["kind"], r["prior"], *[r["fractions"][k] for k in keys],
-                   *[at(cold[r["space"]], mark) for mark in (25, 100, 200)]] for r in rows])
+def transfer_kernels(rows):
+    """Points over the cold search with each kernel left out: does one kernel carry the mean?"""
+    cold, marks = cold_of(rows), list(rows[0]["fractions"])[:3]
+    kernels = list(dict.fromkeys(row["kernel"] for row in rows))
+    if len(kernels) < 2:
+        return ""
+    lines = []
+    for kind in kinds_of(rows):
+        line = [kind]
+        for left_out in kernels:
+            chosen = [row for row in rows if row["kind"] == kind and row["kernel"] != left_out]
+            points = [mean(100 * (row["fractions"][mark] - cold[row["space"]][mark]) for row in chosen) if chosen else None
+                      for mark in marks]
+            line.append(" ".join("-" if point is None else f"{point:+.1f}" for point in points))
+        lines.append(line)
+    return table([f"points at {', '.join(marks)}", *[f"without {kernel}" for kernel in kernels]], lines)
+
+
+def transfer(rows):
+    cold, marks = cold_of(rows), list(rows[0]["fractions"])
+    return table(["space", "prior", "of", *marks, *[f"cold {mark}" for mark in marks]],
+                 [[row["space"], row["kind"], row["of"], *[row["fractions"][mark] for mark in marks],
+                   *[cold[row["space"]][mark] for mark in marks]] for row in rows if row["kind"] != "cold"])
 
 
 def gap(default):
@@ -149,11 +176,11 @@ def aims(data):
     least = min((at(space, mark) - at(space, mark, "random"), space["file"], mark) for space in default for mark in MARKS)
     aim("never below random search on any space", f"{100 * least[0]:+.1f} points at the least ({least[1]}, {least[2]})",
         least[0] >= 0)
-    pairs = [row for row in data["transfer"] if row["kind"] == "same vendor"]
+    pairs = [row for row in data["transfer"] if row["kind"] == "same vendor, everything"]
     if pairs:
-        cold = {space["file"]: space for space in default}
-        with_prior = sum(float(row["fractions"]["25"]) for row in pairs) / len(pairs)
-        without = sum(at(cold[row["space"]], 100) for row in pairs) / len(pairs)
+        cold = cold_of(data["transfer"])
+        with_prior = mean(row["fractions"]["25"] for row in pairs)
+        without = mean(cold[row["space"]]["100"] for row in pairs)
         aim("with a prior of the same vendor, at 25 evaluations what the cold search reaches at 100",
             f"{with_prior:.3f} against {without:.3f}", with_prior >= without)
     longest = max(row["ms_per_evaluation"] for row in data["engine"] if row["evaluations"] == 10000)
@@ -171,7 +198,8 @@ def render(data):
         "spaces": spaces(default), "singles": singles(data["single_techniques"]),
         "alternatives": alternatives(data["alternatives"]["rows"]),
         "leave_one_out": leave_one_out(data["alternatives"]["leave_one_kernel_out"]),
-        "transfer_means": transfer_means(data["transfer"], default), "transfer": transfer(data["transfer"], default),
+        "transfer_means": transfer_means(data["transfer"]), "transfer_kernels": transfer_kernels(data["transfer"]),
+        "transfer": transfer(data["transfer"]),
         "gap": gap(default), "engine": engine(data["engine"]),
     }
     text = Path(__file__).with_name("search_results.md.in").read_text(encoding="utf-8")

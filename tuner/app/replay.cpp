@@ -4,6 +4,7 @@
 #include "tuner/app/options.h"
 #include "tuner/base/files.h"
 #include "tuner/search/replay_plot.h"
+#include "tuner/search/replay_prior.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -213,7 +214,8 @@ Result<Point> recorded_point(const RecordedSpace& space, const std::string& text
 }
 
 Result<std::vector<Replayed>> replay_all(const std::vector<std::string>& files, ReplayOptions options,
-                                         const std::string& prior_file, const std::string& start) {
+                                         const std::string& prior_file, const PriorChoice& choice,
+                                         const std::string& start) {
   std::optional<RecordedSpace> earlier;
   if (!prior_file.empty()) {
     LATHE_TRY(earlier, read_recorded_space(prior_file));
@@ -222,14 +224,15 @@ Result<std::vector<Replayed>> replay_all(const std::vector<std::string>& files, 
   for (const std::string& file : files) {
     LATHE_TRY(RecordedSpace space, read_recorded_space(file));
     if (earlier) {
-      LATHE_TRY(options.prior, prior_from(*earlier, space.parameters));
+      LATHE_TRY(options.priors, choose_priors(*earlier, space.parameters, choice, options.seeds));
     }
     if (!start.empty()) {
       LATHE_TRY(const Point point, recorded_point(space, start));
       options.start = {point};
     }
     LATHE_TRY(ReplayResult result, replay(space, options));
-    all.push_back({file, std::move(space), std::move(result), options.prior.size()});
+    all.push_back({file, std::move(space), std::move(result),
+                   options.priors.empty() ? 0 : options.priors.front().size()});
   }
   return all;
 }
@@ -275,7 +278,13 @@ int replay_command(const Arguments& arguments) {
       "evaluations without progress after which the first of several techniques shares them")(
       "threads", po::value<unsigned>()->default_value(0), "runs at a time; 0: one a core")(
       "prior", po::value<std::string>()->value_name("FILE")->default_value(""),
-      "recorded results of the same kernel elsewhere")("json", "print JSON")(
+      "recorded results of the same kernel elsewhere")(
+      "prior-history", po::value<std::size_t>()->default_value(0),
+      "of the prior, what a search of so many configurations by the default finds, another one for each "
+      "seed; "
+      "0: everything")("prior-change", po::value<std::string>()->default_value("none"),
+                       "spoil the prior: shuffled (among the configurations), inverted (the worst said to be "
+                       "best), permuted (the values of each knob exchanged), or none")("json", "print JSON")(
       "csv", po::value<std::string>()->value_name("FILE"), "write every run's progress to this file")(
       "plot", po::value<std::string>()->value_name("FILE"), "write an SVG plot to this file");
   if (auto code = line.parse(arguments))
@@ -299,8 +308,15 @@ int replay_command(const Arguments& arguments) {
       options.seeds > most)
     return fail(usage_error("lathe replay", "--budget, --seeds and --batch have to be between 1 and 1000000",
                             "give a positive number"));
+  constexpr std::array<std::string_view, 4> changes = {"none", "shuffled", "inverted", "permuted"};
+  const auto change = std::ranges::find(changes, line.get<std::string>("prior-change"));
+  if (change == changes.end())
+    return fail(usage_error("lathe replay", "--prior-change " + line.get<std::string>("prior-change"),
+                            "choose one of none, shuffled, inverted, permuted"));
+  const PriorChoice choice{line.get<std::size_t>("prior-history"),
+                           static_cast<PriorChange>(change - changes.begin()), options.threads};
   const Result<std::vector<Replayed>> all =
-      replay_all(line.positionals, options, line.get<std::string>("prior"),
+      replay_all(line.positionals, options, line.get<std::string>("prior"), choice,
                  line.has("start") ? line.get<std::string>("start") : "");
   if (!all.ok())
     return fail(all.error());

@@ -9,8 +9,8 @@ namespace lathe::search {
 
 namespace {
 
-// Normal priors on theta in units where targets have variance one and axes span [0, 1]: lengths around the
-// axis's span, noise around 5 % of the targets' deviation.
+// Normal priors on theta in units where targets have variance one and axes span [0, 1]: unless something else
+// is expected, lengths around the axis's span, noise around 5 % of the targets' deviation.
 constexpr double length_mean = 0, length_deviation = 1;
 constexpr double signal_mean = 0, signal_deviation = 1;
 constexpr double noise_mean = -3, noise_deviation = 1;
@@ -31,6 +31,11 @@ Kernel::Kernel(const std::vector<Parameter>& parameters) : axes_(axes_of(paramet
   std::vector<double> theta(axes_.size() + 2, length_mean);
   theta[axes_.size()] = signal_mean;
   theta[axes_.size() + 1] = noise_mean;
+  expect(theta);
+}
+
+void Kernel::expect(const std::vector<double>& theta) {
+  expected_ = theta;
   set(theta);
 }
 
@@ -89,7 +94,7 @@ struct Objective {
   Kernel& kernel;
   const std::vector<Point>& points;
   const Eigen::VectorXd& targets;
-  const Eigen::VectorXd& earlier;
+  const Eigen::MatrixXd& known;
 
   double operator()(const std::vector<double>& theta, double* gradient) const {
     kernel.set(theta);
@@ -101,10 +106,8 @@ struct Objective {
         signal(i, j) = signal(j, i) = kernel(points[i], points[j]);
     Eigen::MatrixXd covariance = signal;
     covariance.diagonal().array() += kernel.noise_variance();
-    if (earlier.size() == n)
-      for (Eigen::Index i = 0; i < n; ++i)
-        for (Eigen::Index j = 0; j < n; ++j)
-          covariance(i, j) += linear_covariance(earlier[i], earlier[j]);
+    if (known.rows() == n)
+      covariance += known;
     const Eigen::LLT<Eigen::MatrixXd> factor(covariance);
     if (factor.info() != Eigen::Success)
       return 1e10;
@@ -112,10 +115,11 @@ struct Objective {
     double value = 0.5 * targets.dot(alpha);
     for (Eigen::Index i = 0; i < n; ++i)
       value += std::log(factor.matrixLLT()(i, i));
+    const std::vector<double>& expected = kernel.expected();
     for (std::size_t a = 0; a < axes; ++a)
-      value += 0.5 * square((theta[a] - length_mean) / length_deviation);
-    value += 0.5 * square((theta[axes] - signal_mean) / signal_deviation);
-    value += 0.5 * square((theta[axes + 1] - noise_mean) / noise_deviation);
+      value += 0.5 * square((theta[a] - expected[a]) / length_deviation);
+    value += 0.5 * square((theta[axes] - expected[axes]) / signal_deviation);
+    value += 0.5 * square((theta[axes + 1] - expected[axes + 1]) / noise_deviation);
     if (gradient)
       differentiate(theta, factor, alpha, signal, gradient);
     return value;
@@ -125,6 +129,7 @@ struct Objective {
                      const Eigen::VectorXd& alpha, const Eigen::MatrixXd& signal, double* gradient) const {
     const Eigen::Index n = alpha.size();
     const std::size_t axes = kernel.axes();
+    const std::vector<double>& expected = kernel.expected();
     Eigen::MatrixXd weight = factor.solve(Eigen::MatrixXd::Identity(n, n));
     weight -= alpha * alpha.transpose();
     std::vector<double> on_axis(axes, 0.0);
@@ -135,11 +140,11 @@ struct Objective {
           on_axis[a] += w * kernel.slope(a, points[i], points[j]);
       }
     for (std::size_t a = 0; a < axes; ++a)
-      gradient[a] = on_axis[a] + (theta[a] - length_mean) / square(length_deviation);
+      gradient[a] = on_axis[a] + (theta[a] - expected[a]) / square(length_deviation);
     gradient[axes] =
-        weight.cwiseProduct(signal).sum() + (theta[axes] - signal_mean) / square(signal_deviation);
-    gradient[axes + 1] =
-        weight.trace() * kernel.noise_variance() + (theta[axes + 1] - noise_mean) / square(noise_deviation);
+        weight.cwiseProduct(signal).sum() + (theta[axes] - expected[axes]) / square(signal_deviation);
+    gradient[axes + 1] = weight.trace() * kernel.noise_variance() +
+                         (theta[axes + 1] - expected[axes + 1]) / square(noise_deviation);
   }
 };
 
@@ -150,8 +155,8 @@ double evaluate(unsigned count, const double* theta, double* gradient, void* obj
 } // namespace
 
 double fit(Kernel& kernel, const std::vector<Point>& points, const Eigen::VectorXd& targets,
-           const Eigen::VectorXd& earlier, int evaluations) {
-  Objective objective{kernel, points, targets, earlier};
+           const Eigen::MatrixXd& known, int evaluations) {
+  Objective objective{kernel, points, targets, known};
   std::vector<double> theta = kernel.theta();
   std::vector<double> lower(theta.size(), -4.0), upper(theta.size(), 4.0);
   lower.back() = -7;

@@ -18,9 +18,13 @@ public:
   explicit Kernel(const std::vector<Parameter>& parameters);
 
   std::size_t axes() const { return axes_.size(); }
+  std::size_t width() const { return counts_.size(); } // parameters of a point
   // One logarithm of the inverse length an axis, then of the signal's and of the noise's standard deviation.
   const std::vector<double>& theta() const { return theta_; }
   void set(const std::vector<double>& theta);
+  // What theta is before data: the mean of its prior, which fitting starts from.
+  const std::vector<double>& expected() const { return expected_; }
+  void expect(const std::vector<double>& theta);
 
   double operator()(std::span<const std::uint16_t> a, std::span<const std::uint16_t> b) const;
   // The derivative of log k(a, b) by theta[axis].
@@ -32,24 +36,17 @@ private:
   std::vector<Axis> axes_;
   std::vector<std::size_t> used_; // parameters that have an axis
   std::vector<std::size_t> counts_;
-  std::vector<double> theta_;
+  std::vector<double> theta_, expected_;
   double signal_ = 1, noise_ = 0;
   // Parameters have few values: everything is tabulated by pair of values.
   std::vector<std::vector<double>> factors_; // by used parameter
   std::vector<std::vector<double>> slopes_;  // by axis
 };
 
-// Earlier results f predict the targets up to a factor and an offset that have to be learned: both are normal
-// a priori, which adds this to the covariance.
-inline constexpr double slope_variance = 0.25, offset_variance = 1;
-inline double linear_covariance(double f, double g) {
-  return slope_variance * f * g + offset_variance;
-}
-
-// Sets the kernel to the maximum a posteriori, starting where it is; priors on theta are weak and do not
-// depend on the data. `earlier` may be empty, or what earlier results predict for each point. Returns the
-// negative logarithm of the posterior density at the result.
+// Sets the kernel to the maximum a posteriori, starting where it is; the priors on theta are weak. `known`
+// is empty, or what adds to the covariance of the points and is not fitted. Returns the negative logarithm of
+// the posterior density at the result, up to a constant that depends on the number of points alone.
 double fit(Kernel& kernel, const std::vector<Point>& points, const Eigen::VectorXd& targets,
-           const Eigen::VectorXd& earlier, int evaluations);
+           const Eigen::MatrixXd& known, int evaluations);
 
 } // namespace lathe::search

@@ -1,88 +1,107 @@
 #include "tuner/search/prior.h"
 
-#include "tuner/search/kernel.h"
-
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace lathe::search {
 
 namespace {
 
-constexpr std::size_t sample_size = 512;
 constexpr std::size_t most_optima = 8;
-// Results that a Gaussian process is fitted to, as many as a search fits to at most; fitting takes their
-// cube.
+// Results that the process is fitted to; fitting takes their cube.
 constexpr std::size_t fit_size = 192;
 constexpr int fit_evaluations = 60;
-// Fewer results do not tell noise from a space; the search lets go of those that mislead it.
-constexpr std::size_t fewest_telling = 48;
-// The logarithm of the odds from which on evidence is called strong (Kass and Raftery, "Bayes factors",
-// 1995).
-constexpr double strong_evidence = 3;
+// Odds of three to one that results of the same kernel elsewhere are a guide.
+constexpr double related_share = 0.75;
+// The logarithm of the odds from which on evidence is called very strong (Kass and Raftery, "Bayes factors",
+// 1995): the likeliest of many lengths explain some noise, too.
+constexpr double very_strong_evidence = 5;
+// What is less likely is not worth an evaluation.
+constexpr double least_credibility = 0.01;
 
 } // namespace
 
 Prior::Prior(const std::vector<Parameter>& parameters, const std::vector<Observation>& observations)
-    : axes_(axes_of(parameters)) {
+    : kernel_(parameters) {
+  if (!standardise(observations))
+    return;
+  find_optima(parameters);
+  if (kernel_.axes() > 0)
+    fit_process();
+}
+
+bool Prior::is_usable() const {
+  return credibility_ >= least_credibility;
+}
+
+bool Prior::standardise(const std::vector<Observation>& observations) {
   std::vector<double> logarithms;
   for (const Observation& observation : observations)
     if (observation.succeeded && observation.cost > 0)
       logarithms.push_back(std::log(observation.cost));
   if (logarithms.size() < 2)
-    return;
+    return false;
   std::ranges::sort(logarithms);
-  // What fails elsewhere is expected to be as bad as the worst there.
-  const double worst = logarithms.back();
-  double mean = 0, squares = 0;
-  for (double x : logarithms)
-    mean += x / static_cast<double>(logarithms.size());
-  for (double x : logarithms)
-    squares += (x - mean) * (x - mean);
-  deviation_ = std::sqrt(squares / static_cast<double>(logarithms.size()));
-  if (!(deviation_ > 0))
-    return;
-  const std::size_t stride = std::max<std::size_t>(1, observations.size() / sample_size);
-  for (std::size_t i = 0; i < observations.size(); ++i) {
-    const Observation& observation = observations[i];
-    if (observation.point.size() != parameters.size())
-      continue;
-    const double logarithm =
-        observation.succeeded && observation.cost > 0 ? std::log(observation.cost) : worst;
-    const double value = (logarithm - mean) / deviation_;
-    known_.insert_or_assign(observation.point, value);
-    if (i % stride == 0)
-      sample_.emplace_back(observation.point, value);
-  }
-  find_optima(parameters);
-  is_usable_ = depends_on_knobs(parameters);
+  const double least = logarithms.front(), median = logarithms[logarithms.size() / 2];
+  const double cap =
+      median > least ? std::min(median + 2 * (median - least), logarithms.back()) : logarithms.back();
+  span_ = cap - least;
+  const std::size_t width = kernel_.width();
+  double sum = 0, squares = 0;
+  for (const Observation& observation : observations)
+    if (observation.point.size() == width)
+      known_.insert_or_assign(observation.point, observation.succeeded && observation.cost > 0
+                                                     ? std::min(cap, std::log(observation.cost))
+                                                     : cap);
+  for (const auto& [point, value] : known_)
+    sum += value;
+  const double n = static_cast<double>(known_.size()), mean = sum / n;
+  for (const auto& [point, value] : known_)
+    squares += (value - mean) * (value - mean);
+  deviation_ = std::sqrt(squares / n);
+  for (auto& [point, value] : known_)
+    value = (value - mean) / deviation_;
+  return deviation_ > 0;
 }
 
-bool Prior::depends_on_knobs(const std::vector<Parameter>& parameters) const {
-  std::vector<std::pair<Point, double>> results(known_.begin(), known_.end());
-  if (results.size() < fewest_telling)
-    return deviation_ > 0;
+// To the best half and a random half where there are many: where the good ones lie, and the shape of the
+// rest.
+void Prior::fit_process() {
+  std::vector<std::pair<double, Point>> results;
+  for (const auto& [point, value] : known_)
+    results.emplace_back(value, point);
   std::ranges::sort(results); // the order of a hash table is no one's choice
-  // Drawn at random, since every n-th of a listed product has the same values of its last knobs.
-  Random random(1);
-  std::ranges::shuffle(results, random);
-  results.resize(std::min(results.size(), fit_size));
-  std::vector<Point> points;
-  Eigen::VectorXd targets(static_cast<Eigen::Index>(results.size()));
-  for (const auto& [point, value] : results) {
-    targets[static_cast<Eigen::Index>(points.size())] = value;
-    points.push_back(point);
+  if (results.size() > fit_size) {
+    Random random(1);
+    std::shuffle(results.begin() + fit_size / 2, results.end(), random);
+    results.resize(fit_size);
   }
-  targets.array() -= targets.mean();
-  const auto n = static_cast<double>(points.size());
-  const double deviation = std::sqrt(targets.squaredNorm() / n);
-  if (!(deviation > 0))
-    return false;
-  targets /= deviation;
-  Kernel kernel(parameters);
-  const double with_knobs = fit(kernel, points, targets, {}, fit_evaluations);
-  const double noise_alone = 0.5 * n; // of variance one, up to the constant that the other leaves out, too
-  return with_knobs + strong_evidence < noise_alone;
+  const auto n = static_cast<Eigen::Index>(results.size());
+  Eigen::VectorXd targets(n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    targets[i] = results[static_cast<std::size_t>(i)].first;
+    points_.push_back(std::move(results[static_cast<std::size_t>(i)].second));
+  }
+  const double with_knobs = fit(kernel_, points_, targets, {}, fit_evaluations);
+  // The same without knobs: noise with the mean and the variance that they have.
+  const double variance = (targets.array() - targets.mean()).square().mean();
+  const double noise_alone = 0.5 * static_cast<double>(n) * (1 + std::log(variance));
+  credibility_ = related_share /
+                 (1 + std::exp(std::clamp(with_knobs + very_strong_evidence - noise_alone, -50.0, 50.0)));
+
+  Eigen::MatrixXd covariance(n, n);
+  for (Eigen::Index i = 0; i < n; ++i)
+    for (Eigen::Index j = 0; j <= i; ++j)
+      covariance(i, j) = kernel_(points_[static_cast<std::size_t>(i)], points_[static_cast<std::size_t>(j)]) +
+                         (i == j ? kernel_.noise_variance() : 0);
+  const Eigen::LLT<Eigen::MatrixXd> factor(covariance);
+  if (factor.info() != Eigen::Success) {
+    credibility_ = 0;
+    return;
+  }
+  factor_ = Eigen::MatrixXd(factor.matrixL()).cast<float>();
+  solved_ = factor.matrixL().solve(targets).cast<float>();
 }
 
 void Prior::find_optima(const std::vector<Parameter>& parameters) {
@@ -108,22 +127,22 @@ void Prior::find_optima(const std::vector<Parameter>& parameters) {
   }
 }
 
-double Prior::operator()(std::span<const std::uint16_t> point) const {
+Prior::Expectation Prior::operator()(std::span<const std::uint16_t> point) const {
   if (auto found = known_.find(Point(point.begin(), point.end())); found != known_.end())
-    return found->second;
-  double sum = 0, weights = 1e-12;
-  for (const auto& [other, value] : sample_) {
-    double distance = 0;
-    for (const Axis& axis : axes_) {
-      const std::size_t a = point[axis.parameter], b = other[axis.parameter];
-      distance += axis.categorical ? a != b : std::abs(axis.position[a] - axis.position[b]);
-    }
-    constexpr double sharpness = 6;
-    const double weight = std::exp(-sharpness * distance);
-    sum += weight * value;
-    weights += weight;
-  }
-  return sum / weights;
+    return {found->second, true, {}};
+  Expectation expectation{0, false, Eigen::VectorXf(static_cast<Eigen::Index>(points_.size()))};
+  for (std::size_t i = 0; i < points_.size(); ++i)
+    expectation.whitened[static_cast<Eigen::Index>(i)] = static_cast<float>(kernel_(point, points_[i]));
+  factor_.triangularView<Eigen::Lower>().solveInPlace(expectation.whitened);
+  expectation.mean = static_cast<double>(expectation.whitened.dot(solved_));
+  return expectation;
+}
+
+double Prior::covariance(std::span<const std::uint16_t> a, const Expectation& of_a,
+                         std::span<const std::uint16_t> b, const Expectation& of_b) const {
+  if (of_a.is_recorded || of_b.is_recorded)
+    return 0;
+  return kernel_(a, b) - static_cast<double>(of_a.whitened.dot(of_b.whitened));
 }
 
 } // namespace lathe::search

@@ -3,7 +3,10 @@
 
 #include "tuner/search/axes.h"
 #include "tuner/search/domain.h"
+#include "tuner/search/kernel.h"
 #include "tuner/search/search.h"
+
+#include <Eigen/Dense>
 
 #include <span>
 #include <unordered_map>
@@ -11,32 +14,51 @@
 
 namespace lathe::search {
 
+// A Gaussian process over the logarithm of the earlier costs, in units of their deviation and about their
+// mean: capped from above, with what failed at the cap, since only the shape of the lower part matters.
 class Prior {
 public:
-  // Unusable (`is_usable` false) with fewer than two distinct costs, and, where there are enough to tell,
-  // without strong evidence that the costs depend on the knobs: what says nothing of its own space says
-  // nothing of another device.
+  // What the process says of one point: its mean and, by `covariance`, how it may be wrong. Where the prior
+  // has the point, that is the result itself, and nothing else is believed to be possible.
+  struct Expectation {
+    double mean = 0;
+    bool is_recorded = true;
+    Eigen::VectorXf whitened; // L^-1 k(results, point); empty where recorded
+  };
+
   Prior(const std::vector<Parameter>& parameters, const std::vector<Observation>& observations);
-  bool is_usable() const { return is_usable_; }
-  // The predicted log cost, centred and scaled to deviation one over the prior's results. The result itself
-  // where the prior has the point, else the mean of near ones, weighted by their distance.
-  double operator()(std::span<const std::uint16_t> point) const;
-  // The best of the earlier results that have no better Hamming neighbour among them, by rising cost. On
-  // another device the basins tend to persist while their order changes.
+
+  // The probability that the results say something of another search in this space, before anything is
+  // known of that: most do, unless noise explains them as well as their knobs do.
+  double credibility() const { return credibility_; }
+  // False with fewer than two distinct costs, too.
+  bool is_usable() const;
+
+  Expectation operator()(std::span<const std::uint16_t> point) const;
+  // Of the process at two points of these expectations.
+  double covariance(std::span<const std::uint16_t> a, const Expectation& of_a,
+                    std::span<const std::uint16_t> b, const Expectation& of_b) const;
+  bool has_result(const Point& point) const { return known_.contains(point); }
+  // Lengths, signal and noise that the earlier results have, in units of their deviation.
+  const Kernel& kernel() const { return kernel_; }
+  // The best of the earlier results that have no better Hamming neighbour among them, by rising cost.
   const std::vector<Point>& optima() const { return optima_; }
-  // Standard deviation of the prior's log costs.
+  // Of the log costs: their standard deviation, and how far the cap lies above the least.
   double deviation() const { return deviation_; }
+  double span() const { return span_; }
 
 private:
-  std::vector<Axis> axes_;
-  std::unordered_map<Point, double, PointHash> known_;
-  std::vector<std::pair<Point, double>> sample_; // what the mean is taken over
+  bool standardise(const std::vector<Observation>& observations);
+  void fit_process();
   void find_optima(const std::vector<Parameter>& parameters);
-  bool depends_on_knobs(const std::vector<Parameter>& parameters) const;
 
+  Kernel kernel_;
+  std::unordered_map<Point, double, PointHash> known_;
+  std::vector<Point> points_; // that the process is fitted to
+  Eigen::MatrixXf factor_;    // L of their covariance
+  Eigen::VectorXf solved_;    // L^-1 of their values
   std::vector<Point> optima_;
-  double deviation_ = 0;
-  bool is_usable_ = false;
+  double deviation_ = 0, span_ = 0, credibility_ = 0;
 };
 
 } // namespace lathe::search

@@ -244,10 +244,11 @@ Result<ReplayResult> replay(const RecordedSpace& space, const ReplayOptions& opt
   std::optional<Error> failure;
   const auto work = [&] {
     for (std::size_t i = next++; i < options.seeds; i = next++) {
-      const std::uint64_t seed = i + 1;
-      auto engine = search::make_search(
-          search::domain_of(space.parameters, points),
-          {options.technique, seed, options.start, options.prior, options.effort_weight, options.patience});
+      const std::uint64_t seed = options.first_seed + i;
+      auto engine = search::make_search(search::domain_of(space.parameters, points),
+                                        {options.technique, seed, options.start,
+                                         options.priors.empty() ? options.prior : options.priors[i],
+                                         options.effort_weight, options.patience});
       if (!engine.ok()) {
         const std::scoped_lock lock(mutex);
         failure = engine.error();

@@ -14,8 +14,9 @@ namespace lathe {
 struct ReplayOptions {
   std::string technique = "ensemble";
   std::size_t budget = 400; // distinct configurations evaluated; failed ones count
-  std::size_t seeds = 20;   // seeds 1, 2, ... seeds
-  std::size_t batch = 1;    // configurations asked for at once
+  std::size_t seeds = 20;   // first_seed, the next one, ...
+  std::uint64_t first_seed = 1;
+  std::size_t batch = 1; // configurations asked for at once
   // Configurations whose results may be outstanding when others are asked for; results are told in the order
   // of asking, as `lathe tune` does. 0: as many as the batch, told before the next batch is asked for.
   std::size_t in_flight = 0;
@@ -29,7 +30,8 @@ struct ReplayOptions {
   double effort_weight = SearchOptions{}.effort_weight;
   std::size_t patience = SearchOptions{}.patience;
   std::vector<Observation> prior = {};
-  unsigned threads = 0; // 0: one a core
+  std::vector<std::vector<Observation>> priors = {}; // in its place: one for each seed
+  unsigned threads = 0;                              // 0: one a core
 };
 
 // One search: after k evaluations the best cost is best[k - 1] (infinity while nothing succeeded).

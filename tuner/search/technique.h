@@ -74,6 +74,8 @@ std::unique_ptr<Technique> make_differential_evolution(Context context);
 std::unique_ptr<Technique> make_simulated_annealing(Context context);
 std::unique_ptr<Technique> make_tree_ensemble(Context context);
 std::unique_ptr<Technique> make_gaussian_process(Context context);
+// The Gaussian process with `context.prior`, which is usable, beside one without it.
+std::unique_ptr<Technique> make_guided_search(Context context);
 std::unique_ptr<Technique> make_profile_guided(Context context);
 std::unique_ptr<Technique> make_direct_l(Context context);
 std::unique_ptr<Technique> make_crs2(Context context);

@@ -18,18 +18,19 @@ protected:
     store_ = std::move(*store);
   }
 
-  static StoreKey key(const std::string& template_hash) {
-    return {"scale", template_hash, "f32 n=512", "NVIDIA H200", "580", "13.0"};
+  static StoreKey key(const std::string& template_hash, const std::string& workload = "f32 n=512") {
+    return {"scale", template_hash, workload, "NVIDIA H200", "580", "13.0"};
   }
 
   // Twelve results of a template with these knobs, of which the first is the block size.
-  void record(const std::string& template_hash, const std::vector<std::string>& names) {
-    for (std::int64_t i = 0; i < 12; ++i) {
+  void record(const std::string& template_hash, const std::vector<std::string>& names,
+              const std::string& workload = "f32 n=512", std::int64_t count = 12) {
+    for (std::int64_t i = 0; i < count; ++i) {
       StoredEvaluation evaluation;
       evaluation.knobs.assign(names.size(), Value{std::int64_t{1}});
       evaluation.knobs.front() = Value{32 * (i % 3 + 1)};
       evaluation.measurement.timing.median_us = 10 + static_cast<double>(i % 3);
-      ASSERT_TRUE(store_->record(key(template_hash), names, evaluation).ok());
+      ASSERT_TRUE(store_->record(key(template_hash, workload), names, evaluation).ok());
     }
   }
 
@@ -77,6 +78,19 @@ TEST_F(TransferTest, OrderOfTheKnobsDoesNotMatter) {
   ASSERT_EQ(values_.size(), 12u);
   EXPECT_EQ(values_[1],
             (KnobValues{Value{std::int64_t{64}}, Value{std::int64_t{1}}, Value{std::int64_t{1}}}));
+}
+
+// The nearest of several problems, not the one with the most results.
+TEST_F(TransferTest, TheNearestProblemIsTaken) {
+  const std::vector<std::string> names{"BLOCK", "UNROLL"};
+  record("new", names, "f32 n=65536", 24);
+  record("new", names, "f32 n=1024");
+  record("new", names, "f32 n=128", 24);
+  record("new", names, "f16 n=1024", 24);
+  record("new", names, "f32 n=512,d=2", 24);
+  EXPECT_EQ(earlier().source, "f32 n=512,d=2 on NVIDIA H200"); // of one doubling, the most
+  record("new", names, "f32 n=640");
+  EXPECT_EQ(earlier().source, "f32 n=640 on NVIDIA H200");
 }
 
 } // namespace

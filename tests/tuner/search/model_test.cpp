@@ -58,50 +58,62 @@ TEST(Kernel, SlopesMatchFiniteDifferences) {
   }
 }
 
+// What a store may hold of the space: every `stride`-th configuration.
+std::vector<Observation> some_of(const RecordedSpace& space, std::size_t stride) {
+  std::vector<Observation> observations;
+  for (std::size_t i = 0; i < space.records.size(); i += stride)
+    observations.push_back({space.records[i].point, space.records[i].succeeded, space.records[i].cost});
+  return observations;
+}
+
 // Extending one point at a time gives what solving the whole system gives.
 TEST(Posterior, MatchesTheDirectSolution) {
   const RecordedSpace space = synthetic_space();
   const auto domain = domain_of(space.parameters, points_of_records(space));
   const CandidatePool pool(*domain, 100'000);
-  Kernel kernel(space.parameters);
-  for (const bool earlier : {false, true}) {
-    Eigen::VectorXf feature(earlier ? static_cast<Eigen::Index>(pool.size()) : 0);
-    for (Eigen::Index c = 0; c < feature.size(); ++c)
-      feature[c] = static_cast<float>(c % 17) / 10.0f;
-    const auto feature_of = [&](std::size_t c) {
-      return earlier ? static_cast<double>(feature[static_cast<Eigen::Index>(c)]) : 0.0;
+  const Kernel kernel(space.parameters);
+  const Prior some(space.parameters, some_of(space, 19));
+  for (const Prior* prior : {static_cast<const Prior*>(nullptr), &some}) {
+    const auto expectation = [&](std::size_t c) {
+      return prior ? (*prior)(pool.row(c)) : Prior::Expectation{};
     };
     const auto covariance = [&](std::size_t a, std::size_t b) {
       return kernel(pool.row(a), pool.row(b)) +
-             (earlier ? linear_covariance(feature_of(a), feature_of(b)) : 0);
+             (prior ? transfer_covariance(*prior, pool.row(a), expectation(a), pool.row(b), expectation(b))
+                    : 0);
     };
     Posterior posterior;
-    posterior.reset(kernel, pool, feature);
-    EXPECT_EQ(posterior.predict({}).size(), static_cast<Eigen::Index>(pool.size()));
-    constexpr Eigen::Index n = 20;
-    std::vector<std::optional<double>> targets;
-    Eigen::MatrixXd k(n, n);
-    Eigen::VectorXd y(n);
-    const auto row = [](Eigen::Index i) { return static_cast<std::size_t>(i * 37); };
-    for (Eigen::Index i = 0; i < n; ++i) {
-      posterior.add(pool.point(row(i)), feature_of(row(i)));
-      y[i] = std::sin(static_cast<double>(i));
-      targets.emplace_back(y[i]);
-      for (Eigen::Index j = 0; j < n; ++j)
-        k(i, j) = covariance(row(i), row(j)) + (i == j ? kernel.noise_variance() : 0);
+    for (int turn = 0; turn < 2; ++turn) { // what it keeps of the pool is what it would compute
+      posterior.reset(kernel, pool, prior);
+      EXPECT_EQ(posterior.predict({}).size(), static_cast<Eigen::Index>(pool.size()));
+      constexpr Eigen::Index n = 20;
+      std::vector<std::optional<double>> targets;
+      Eigen::MatrixXd k(n, n);
+      Eigen::VectorXd y(n);
+      const auto row = [](Eigen::Index i) { return static_cast<std::size_t>(i * 38); }; // some are recorded
+      for (Eigen::Index i = 0; i < n; ++i) {
+        posterior.add(pool.point(row(i)), expectation(row(i)));
+        y[i] = std::sin(static_cast<double>(i));
+        targets.emplace_back(y[i]);
+        for (Eigen::Index j = 0; j < n; ++j)
+          k(i, j) = covariance(row(i), row(j)) + (i == j ? kernel.noise_variance() : 0);
+      }
+      const Eigen::LLT<Eigen::MatrixXd> factor(k);
+      const Eigen::VectorXf mean = posterior.predict(targets);
+      for (std::size_t c = 0; c < pool.size(); c += 101) {
+        Eigen::VectorXd cross(n);
+        for (Eigen::Index i = 0; i < n; ++i)
+          cross[i] = covariance(c, row(i));
+        const auto at = static_cast<Eigen::Index>(c);
+        EXPECT_NEAR(mean[at], cross.dot(factor.solve(y)), 2e-3);
+        EXPECT_NEAR(posterior.variance()[at], covariance(c, c) - cross.dot(factor.solve(cross)), 2e-3);
+        if (prior) {
+          EXPECT_NEAR(posterior.expected()[at], expectation(c).mean, 1e-5);
+        }
+      }
+      targets.back() = std::nullopt; // believed to meet its prediction: the mean is that of the others
+      EXPECT_TRUE(posterior.predict(targets).allFinite());
     }
-    const Eigen::LLT<Eigen::MatrixXd> factor(k);
-    const Eigen::VectorXf mean = posterior.predict(targets);
-    for (std::size_t c = 0; c < pool.size(); c += 101) {
-      Eigen::VectorXd cross(n);
-      for (Eigen::Index i = 0; i < n; ++i)
-        cross[i] = covariance(c, row(i));
-      const auto at = static_cast<Eigen::Index>(c);
-      EXPECT_NEAR(mean[at], cross.dot(factor.solve(y)), 2e-3);
-      EXPECT_NEAR(posterior.variance()[at], covariance(c, c) - cross.dot(factor.solve(cross)), 2e-3);
-    }
-    targets.back() = std::nullopt; // believed to meet its prediction: the mean is that of the others
-    EXPECT_TRUE(posterior.predict(targets).allFinite());
   }
 }
 
@@ -244,6 +256,49 @@ TEST(Prior, KnowsItsResultsAndItsBasins) {
   EXPECT_FALSE(Prior(space.parameters, {}).is_usable());
   EXPECT_FALSE(Prior(space.parameters, {{space.records[0].point, true, 2}, {space.records[1].point, true, 2}})
                    .is_usable());
+}
+
+// Few results that are noise do not pass for a guide, either.
+TEST(Prior, ThirtyShuffledResultsAreNotUsed) {
+  const RecordedSpace space = synthetic_space();
+  std::size_t used = 0;
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    std::vector<Observation> shuffled = some_of(space, space.records.size() / 30);
+    Random random(seed);
+    for (std::size_t i = shuffled.size() - 1; i > 0; --i)
+      std::swap(shuffled[i].point, shuffled[random() % (i + 1)].point);
+    used += Prior(space.parameters, shuffled).credibility() > 0.25;
+  }
+  EXPECT_LE(used, 1u);
+}
+
+// Where the prior has a result, that is what it expects, and nothing else; between results it is uncertain,
+// less so than where it has none, and not far off.
+TEST(Prior, IsAsCertainAsItsResultsMakeIt) {
+  const RecordedSpace space = synthetic_space();
+  const Prior prior(space.parameters, some_of(space, 7));
+  const Prior whole(space.parameters, some_of(space, 1));
+  ASSERT_TRUE(prior.is_usable());
+  double errors = 0, squares = 0, variance = 0, count = 0;
+  for (std::size_t i = 0; i < space.records.size(); ++i) {
+    const Point& point = space.records[i].point;
+    const Prior::Expectation expectation = prior(point);
+    EXPECT_EQ(expectation.is_recorded, i % 7 == 0);
+    if (expectation.is_recorded) {
+      EXPECT_EQ(prior.covariance(point, expectation, point, expectation), 0);
+      continue;
+    }
+    const double own = prior.covariance(point, expectation, point, expectation);
+    EXPECT_GT(own, -1e-4);
+    EXPECT_LT(own, prior.kernel().signal_variance());
+    const double truth = whole(point).mean;
+    errors += (expectation.mean - truth) * (expectation.mean - truth);
+    squares += truth * truth;
+    variance += own;
+    ++count;
+  }
+  EXPECT_LT(errors, 0.4 * squares); // one result in seven explains most of the others
+  EXPECT_GT(variance / count, 0.2 * errors / count);
 }
 
 // Results that belong to other configurations say nothing: they leave the search as it is without them.

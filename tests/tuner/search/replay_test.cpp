@@ -1,6 +1,7 @@
 #include "synthetic.h"
 #include "tuner/search/replay.h"
 #include "tuner/search/replay_plot.h"
+#include "tuner/search/replay_prior.h"
 
 #include <gtest/gtest.h>
 
@@ -61,6 +62,37 @@ TEST(Replay, AGoodPriorHelpsAndABadOneIsLetGo) {
   ASSERT_TRUE(cold.ok() && helped.ok() && misled.ok());
   EXPECT_GT(helped->mean_fraction(10), cold->mean_fraction(10));
   EXPECT_GT(misled->mean_fraction(80), random_fraction(space, 80));
+}
+
+// Each seed has a history of its own, of the length asked for; what is spoilt keeps its costs.
+TEST(Replay, PriorsAreCutDownAndSpoilt) {
+  const RecordedSpace space = synthetic_space();
+  const auto costs = [](const std::vector<Observation>& prior) {
+    std::vector<double> sorted;
+    for (const Observation& observation : prior)
+      if (observation.succeeded)
+        sorted.push_back(observation.cost);
+    std::ranges::sort(sorted);
+    return sorted;
+  };
+  const auto plain = *choose_priors(space, space.parameters, {.history = 12}, 2);
+  ASSERT_EQ(plain.size(), 2u);
+  EXPECT_EQ(plain[0].size(), 12u);
+  EXPECT_NE(costs(plain[0]), costs(plain[1]));
+  for (const PriorChange change : {PriorChange::shuffled, PriorChange::permuted}) {
+    const auto spoilt = *choose_priors(space, space.parameters, {.history = 12, .change = change}, 2);
+    EXPECT_EQ(costs(spoilt[0]), costs(plain[0]));
+    bool differs = false;
+    for (std::size_t i = 0; i < spoilt[0].size(); ++i)
+      differs |= spoilt[0][i].point != plain[0][i].point;
+    EXPECT_TRUE(differs);
+  }
+  const auto inverted = *choose_priors(space, space.parameters, {.change = PriorChange::inverted}, 1);
+  ASSERT_EQ(inverted[0].size(), space.records.size());
+  const auto least = std::ranges::min_element(
+      space.records, {}, [](const auto& record) { return record.succeeded ? record.cost : 1e9; });
+  EXPECT_NEAR(inverted[0][static_cast<std::size_t>(least - space.records.begin())].cost,
+              costs(inverted[0]).back(), 1e-9);
 }
 
 TEST(Replay, ABudgetBeyondTheSpaceEndsAtTheOptimum) {

@@ -1,0 +1,61 @@
+// Bayesian optimisation with a Gaussian process over the logarithm of the cost: proposes the candidate with
+// the largest expected improvement (Jones, Schonlau and Welch, "Efficient global optimization", 1998) times
+// its probability of success.
+#pragma once
+
+#include "tuner/search/kernel.h"
+#include "tuner/search/posterior.h"
+#include "tuner/search/prior.h"
+#include "tuner/search/technique.h"
+
+#include <unordered_map>
+
+namespace lathe::search {
+
+// With a prior in its context, costs are what the prior says, times a factor near one, plus what the two
+// searches differ by, which is a process of its own: smooth along the knobs as the earlier results are, and a
+// priori half as large.
+class GaussianProcessSearch final : public Technique {
+public:
+  explicit GaussianProcessSearch(Context context);
+
+  std::optional<Point> propose() override;
+  // Takes in what was observed and proposed since.
+  void update();
+  // The logarithm of how much likelier the observations are with the prior than without it; 0 before any.
+  double evidence() const { return evidence_; }
+
+private:
+  struct Training {
+    Point point;
+    Prior::Expectation expectation; // without a prior: none
+  };
+
+  std::optional<Point> spread();
+  std::optional<Point> next_optimum();
+  bool is_outdated() const;
+  void rebuild();
+  void choose_training(const std::vector<Observation>& seen);
+  void remember(const Point& point);
+  void extend();
+  void scale(const std::vector<Observation>& seen);
+  std::optional<double> logarithm(const Training& item) const;
+  std::optional<double> target(const Training& item) const;
+  void fit_hyperparameters();
+  double incumbent() const;
+  Eigen::VectorXf predicted_effort() const;
+  std::optional<Point> best_candidate();
+
+  Kernel kernel_, without_prior_;
+  CandidatePool pool_;
+  Posterior posterior_;
+  std::vector<Training> training_;
+  std::unordered_map<Point, std::size_t, PointHash> index_;
+  std::vector<Point> promising_;
+  std::vector<char> is_done_; // by candidate: taken
+  std::size_t fitted_ = 0, next_seen_ = 0, spread_ = 0, next_optimum_ = 0;
+  bool built_ = false;
+  double offset_ = 0, deviation_ = 1, cap_ = 0, evidence_ = 0;
+};
+
+} // namespace lathe::search
