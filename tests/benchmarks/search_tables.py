@@ -120,7 +120,7 @@ def transfer_kernels(rows):
     cold, marks = cold_of(rows), list(rows[0]["fractions"])[:3]
     kernels = list(dict.fromkeys(row["kernel"] for row in rows))
     if len(kernels) < 2:
-        return ""
+        return "(Of one kernel alone.)"
     lines = []
     for kind in kinds_of(rows):
         line = [kind]
