@@ -4,14 +4,17 @@
 #include "refactor/app/traced_growth.h"
 
 #include <algorithm>
+#include <chrono>
 #include <fmt/format.h>
+#include <iterator>
+#include <regex>
 #include <set>
 
 namespace lathe::refactor {
 namespace {
 
-std::map<std::size_t, std::uint8_t> all_as(const std::set<std::size_t>& arguments, std::uint8_t number) {
-  std::map<std::size_t, std::uint8_t> numbers;
+std::map<std::size_t, std::int8_t> all_as(const std::set<std::size_t>& arguments, std::int8_t number) {
+  std::map<std::size_t, std::int8_t> numbers;
   for (const std::size_t argument : arguments)
     numbers[argument] = number;
   return numbers;
@@ -41,43 +44,6 @@ std::size_t uses(const std::vector<Extent>& extents) {
   return count;
 }
 
-// Counts and flags in memory that are all zero let a kernel do nothing: where it leaves buffers untouched,
-// the integers with which it uses most of them are small numbers. Traces anew with those; nothing where none
-// helps.
-Result<Growth> trace_with_counts(Candidate& raw, const Dimensions& base, TracedKernel& kernel,
-                                 const Growth& with_zeros, std::vector<std::string>& notes) {
-  constexpr std::uint8_t MOST = 4;
-  constexpr double RUN_LIMIT_S = 2;
-  const Dimensions& sizes = with_zeros.sizes.front();
-  std::size_t best = uses(with_zeros.runs.front());
-  std::set<std::size_t> chosen;
-  for (const std::set<std::size_t>& choice : integer_choices(raw)) {
-    // What is not read decides nothing.
-    if (choice.size() == 1 && !with_zeros.runs.front()[*choice.begin()].read)
-      continue;
-    kernel.set_integers(all_as(choice, MOST));
-    const auto extents = kernel.run(sizes, RUN_LIMIT_S);
-    if (extents.ok() && uses(*extents) > best)
-      best = uses(*extents), chosen = choice;
-  }
-  kernel.set_integers(all_as(chosen, MOST));
-  if (chosen.empty())
-    return Error{};
-  LATHE_TRY(Growth traced, trace_growth(raw, base, kernel));
-  LATHE_TRY(const Expression low, Expression::parse("0"));
-  LATHE_TRY(const Expression high, Expression::parse(std::to_string(MOST)));
-  for (const std::size_t i : chosen) {
-    Argument& argument = raw.arguments[i];
-    argument.fill.kind = Fill::Kind::integer;
-    argument.fill.integer_low = low;
-    argument.fill.integer_high = high;
-    notes.push_back(fmt::format("{} holds numbers from 0 to {}, as zeros leave buffers untouched (a workload "
-                                "file says otherwise)",
-                                argument.name, MOST));
-  }
-  return traced;
-}
-
 // Whether the runs leave a buffer untouched, or write nothing.
 bool is_silent(const Candidate& raw, const std::vector<std::vector<Extent>>& runs) {
   bool writes = false, touches_all = true;
@@ -88,6 +54,80 @@ bool is_silent(const Candidate& raw, const std::vector<std::vector<Extent>>& run
     touches_all &= std::ranges::any_of(runs, [&](const auto& run) { return run[i].elements > 0; });
   }
   return !writes || !touches_all;
+}
+
+// Integers by which a kernel may tell what there is to do: a count, a mark of nothing, and the numbers that
+// its text has for such marks.
+std::vector<std::int8_t> telling_numbers(const std::string& text) {
+  constexpr std::int8_t COUNT = 4, NOTHING = -1;
+  constexpr std::size_t MOST = 5;
+  std::vector<std::int8_t> numbers{COUNT, NOTHING};
+  static const std::regex marks(R"([=!]=\s*\(?\s*(-?\d{1,2})\b)"
+                                R"(|#\s*define\s+\w+\s+\(?\s*(-\d{1,2})\b)"
+                                R"(|\bconst(?:expr)?\s+[\w ]+=\s*(-\d{1,2})\b)");
+  for (std::sregex_iterator at(text.begin(), text.end(), marks), none; at != none; ++at) {
+    const std::string number = (*at)[1].str() + (*at)[2].str() + (*at)[3].str();
+    const auto mark = static_cast<std::int8_t>(std::stoi(number));
+    if (mark != 0 && mark != 1 && std::ranges::find(numbers, mark) == numbers.end() && numbers.size() < MOST)
+      numbers.push_back(mark);
+  }
+  return numbers;
+}
+
+// Has the specification fill these arguments with integers from `low` to `high`.
+Status fill_with(Candidate& raw, const std::set<std::size_t>& arguments, std::int8_t low, std::int8_t high,
+                 const std::string& why, std::vector<std::string>& notes) {
+  LATHE_TRY(const Expression lowest, Expression::parse(std::to_string(low)));
+  LATHE_TRY(const Expression highest, Expression::parse(std::to_string(high)));
+  for (const std::size_t i : arguments) {
+    Argument& argument = raw.arguments[i];
+    argument.fill.kind = Fill::Kind::integer;
+    argument.fill.integer_low = lowest;
+    argument.fill.integer_high = highest;
+    const std::string what = low != high ? fmt::format("numbers from {} to {}", low, high)
+                             : low == 1  ? "ones"
+                                         : fmt::format("{}", low);
+    notes.push_back(
+        fmt::format("{} holds {}, {} (a workload file says otherwise)", argument.name, what, why));
+  }
+  return Done{};
+}
+
+// Counts and flags in memory that are all zero let a kernel do nothing: where it leaves buffers untouched,
+// the integers with which it uses most of them are other numbers. Traces anew with those; nothing where none
+// helps.
+Result<Growth> trace_with_counts(Candidate& raw, const Dimensions& base, TracedKernel& kernel,
+                                 const Growth& with_zeros, std::vector<std::string>& notes) {
+  constexpr double RUN_LIMIT_S = 2;
+  constexpr std::chrono::seconds LONGEST{4};
+  const auto deadline = std::chrono::steady_clock::now() + LONGEST;
+  const Dimensions& sizes = with_zeros.sizes.front();
+  std::size_t best = uses(with_zeros.runs.front());
+  std::set<std::size_t> chosen;
+  std::int8_t chosen_number = 0;
+  bool is_heard = false;
+  for (const std::int8_t number : telling_numbers(raw.text)) {
+    for (const std::set<std::size_t>& choice : integer_choices(raw)) {
+      // What is not read decides nothing.
+      if (choice.size() == 1 && !with_zeros.runs.front()[*choice.begin()].read)
+        continue;
+      kernel.set_integers(all_as(choice, number));
+      const auto extents = kernel.run(sizes, RUN_LIMIT_S);
+      if (!extents.ok() || uses(*extents) <= best || std::ranges::any_of(*extents, &Extent::is_left))
+        continue;
+      best = uses(*extents), chosen = choice, chosen_number = number;
+      is_heard = !is_silent(raw, {*extents});
+    }
+    if (is_heard || std::chrono::steady_clock::now() > deadline)
+      break;
+  }
+  kernel.set_integers(all_as(chosen, chosen_number));
+  if (chosen.empty())
+    return Error{};
+  LATHE_TRY(Growth traced, trace_growth(raw, base, kernel));
+  LATHE_CHECK(fill_with(raw, chosen, std::min<std::int8_t>(0, chosen_number),
+                        std::max<std::int8_t>(0, chosen_number), "as zeros leave buffers untouched", notes));
+  return traced;
 }
 
 // At small sizes a kernel may have nothing to do: traces from the smallest ones at which it writes and
@@ -109,27 +149,37 @@ Result<Growth> trace_at_larger_sizes(const Candidate& raw, const Dimensions& bas
   return best;
 }
 
-// Integers that the kernel divides by are no zeros: traces with ones in one of the integer inputs, or in all
-// of them, and has the specification fill them so. Fails where that does not help.
-Result<Growth> trace_with_ones(Candidate& raw, const Dimensions& base, TracedKernel& kernel,
-                               std::vector<std::string>& notes) {
-  Result<Growth> traced = Error{};
-  LATHE_TRY(const Expression one, Expression::parse("1"));
-  for (const std::set<std::size_t>& choice : integer_choices(raw)) {
-    kernel.set_integers(all_as(choice, 1));
-    traced = trace_growth(raw, base, kernel);
-    if (!traced.ok())
-      continue;
-    for (const std::size_t i : choice) {
-      Argument& argument = raw.arguments[i];
-      argument.fill.kind = Fill::Kind::integer;
-      argument.fill.integer_low = argument.fill.integer_high = one;
-      notes.push_back(fmt::format(
-          "{} holds ones, as the kernel divides by it (a workload file says otherwise)", argument.name));
+// Zeros may be no integers for the kernel: it divides by them, or goes from one to the next without end.
+// Traces with another number in one of the integer inputs, or in all of them, and has the specification fill
+// them so. Fails where that does not help.
+Result<Growth> trace_without_zeros(Candidate& raw, const Dimensions& base, TracedKernel& kernel, bool divides,
+                                   std::vector<std::string>& notes) {
+  constexpr double RUN_LIMIT_S = 0.5;
+  const auto small = std::ranges::min(sizes_to_trace(raw, base, kernel), {}, [](const Dimensions& sizes) {
+    double product = 1;
+    for (const auto& [name, size] : sizes)
+      product *= static_cast<double>(size);
+    return product;
+  });
+  std::vector<std::int8_t> numbers{1};
+  if (!divides)
+    std::ranges::copy(telling_numbers(raw.text), std::back_inserter(numbers));
+  for (const std::int8_t number : numbers)
+    for (const std::set<std::size_t>& choice : integer_choices(raw)) {
+      kernel.set_integers(all_as(choice, number));
+      if (!divides && !kernel.run(small, RUN_LIMIT_S).ok())
+        continue;
+      auto traced = trace_growth(raw, base, kernel);
+      if (!traced.ok())
+        continue;
+      LATHE_CHECK(fill_with(raw, choice, number, number,
+                            divides ? "as the kernel divides by it"
+                                    : "as the raw kernel does not run with zeros there",
+                            notes));
+      return traced;
     }
-    break;
-  }
-  return traced;
+  kernel.set_integers({});
+  return Error{};
 }
 
 } // namespace
@@ -138,10 +188,18 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
                      const std::string& architecture, std::vector<std::string>& notes) {
   TracedKernel kernel(raw, architecture);
   LATHE_CHECK(kernel.compile());
-  Result<Growth> traced = trace_growth(raw, base, kernel);
-  if (!traced.ok() && traced.error().sentence().find(DIVISION_BY_ZERO) != std::string::npos)
-    if (auto with_ones = trace_with_ones(raw, base, kernel, notes); with_ones.ok())
-      traced = std::move(with_ones);
+  constexpr double QUICK_RUN_S = 3;
+  Result<Growth> traced = trace_growth(raw, base, kernel, QUICK_RUN_S);
+  const auto fails_with = [&](const char* reason) {
+    return !traced.ok() && traced.error().sentence().find(reason) != std::string::npos;
+  };
+  if (!traced.ok()) {
+    auto otherwise = trace_without_zeros(raw, base, kernel, fails_with(DIVISION_BY_ZERO), notes);
+    if (otherwise.ok())
+      traced = std::move(otherwise);
+  }
+  if (fails_with(DID_NOT_END))
+    traced = trace_growth(raw, base, kernel);
   if (traced.ok() && is_silent(raw, traced->runs)) {
     auto louder = trace_with_counts(raw, base, kernel, *traced, notes);
     if (!louder.ok())

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <optional>
+#include <regex>
 #include <set>
 
 namespace lathe::refactor {
@@ -72,18 +74,86 @@ std::string text_of(const Dimensions& sizes) {
   return text;
 }
 
+// Of a run's complaint that a buffer is too small: which, and how often twice as much would be enough.
+struct Overrun {
+  std::string buffer;
+  int doublings = 0;
+};
+std::optional<Overrun> overrun_of(const std::string& obstacle) {
+  static const std::regex complaint(R"((\d+) bytes at byte (\d+) of buffer '(\w+)', which has (\d+))");
+  constexpr int FAR = 4; // what lies further is no neighbour of what the traced runs touched
+  std::smatch match;
+  if (!std::regex_search(obstacle, match, complaint) || match[4].length() > 15 || match[2].length() > 15)
+    return std::nullopt;
+  const std::int64_t end = std::stoll(match[2]) + std::stoll(match[1]), size = std::stoll(match[4]);
+  int doublings = 0;
+  while (size > 0 && doublings <= FAR && (size << doublings) < end)
+    ++doublings;
+  return size > 0 && doublings <= FAR ? std::optional(Overrun{match[3], doublings}) : std::nullopt;
+}
+
+std::optional<HostKernel> checked_build(const Candidate& raw, const TracedKernel& traced) {
+  HostCompileOptions options;
+  options.sanitize = true;
+  options.compile_options = {standard_option(raw.text)};
+  auto kernel = HostKernel::compile(raw.text, traced.instance(), options);
+  return kernel.ok() ? std::optional(std::move(*kernel)) : std::nullopt;
+}
+
 } // namespace
+
+void make_room(Candidate& raw, const std::set<std::string>& given, const std::string& architecture,
+               const std::vector<Problem>& problems, std::vector<std::string>& notes) {
+  constexpr std::chrono::seconds LONGEST{8};
+  constexpr int MOST_CHANGES = 12;
+  const auto deadline = Clock::now() + LONGEST;
+  const TracedKernel traced(raw, architecture);
+  auto kernel = checked_build(raw, traced);
+  if (!kernel || problems.empty())
+    return;
+  const Probe probe(traced, std::move(*kernel));
+  const std::vector<Argument> before = raw.arguments;
+  std::set<std::string> larger;
+  for (int change = 0; change <= MOST_CHANGES && Clock::now() < deadline; ++change) {
+    std::string obstacle;
+    for (const Problem& problem : problems) {
+      obstacle = probe.obstacle(problem.dimensions);
+      if (obstacle.empty())
+        break;
+    }
+    if (obstacle.empty()) { // one that runs is enough: others may be sizes that do not go together
+      for (const Argument& argument : raw.arguments)
+        if (larger.contains(argument.name)) {
+          std::erase_if(notes,
+                        [&](const std::string& note) { return note.starts_with(argument.name + " has "); });
+          notes.push_back(fmt::format("{0} has {1} elements (the raw kernel reaches further at the problem's "
+                                      "sizes than at those of the traced runs; say otherwise with "
+                                      "--argument {0}=COUNT)",
+                                      argument.name, argument.count.text()));
+        }
+      return;
+    }
+    const auto overrun = overrun_of(obstacle);
+    const auto argument =
+        overrun ? std::ranges::find(raw.arguments, overrun->buffer, &Argument::name) : raw.arguments.end();
+    if (argument == raw.arguments.end() || given.contains(argument->name))
+      break;
+    auto count = Expression::parse(fmt::format("{} * ({})", 1 << overrun->doublings, argument->count.text()));
+    if (!count.ok())
+      break;
+    argument->count = std::move(*count);
+    larger.insert(argument->name);
+  }
+  raw.arguments = before;
+}
 
 void keep_runnable(const Candidate& raw, const std::string& architecture, std::vector<Problem>& problems,
                    std::vector<std::string>& notes) {
   constexpr std::chrono::seconds LONGEST{8};
   const auto deadline = Clock::now() + LONGEST;
   const TracedKernel traced(raw, architecture);
-  HostCompileOptions options;
-  options.sanitize = true;
-  options.compile_options = {standard_option(raw.text)};
-  auto kernel = HostKernel::compile(raw.text, traced.instance(), options);
-  if (!kernel.ok() || problems.empty())
+  auto kernel = checked_build(raw, traced);
+  if (!kernel || problems.empty())
     return;
   const Probe probe(traced, std::move(*kernel));
   std::vector<Problem> runnable;

@@ -3,10 +3,18 @@
 
 #include "refactor/app/raw_candidate.h"
 
+#include <set>
 #include <string>
 #include <vector>
 
 namespace lathe::refactor {
+
+// Where the raw kernel runs clean at none of the problems because it reaches behind buffers whose sizes were
+// read off traced runs of smaller ones: these become two, four or more times as large, until it does at one.
+// `given`: buffers whose sizes somebody gave. Changes nothing where that does not help; `notes` says what
+// became larger.
+void make_room(Candidate& raw, const std::set<std::string>& given, const std::string& architecture,
+               const std::vector<Problem>& problems, std::vector<std::string>& notes);
 
 // Of guessed problems only those at which the raw kernel's first and last blocks, and some between, run clean
 // on the host executor: sizes that do not go together (fewer channels than groups) read out of bounds or

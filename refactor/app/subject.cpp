@@ -5,6 +5,7 @@
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/offset_fill.h"
 #include "refactor/app/raw_candidate_strides.h"
+#include "refactor/app/related_sizes.h"
 #include "refactor/app/runnable_problems.h"
 #include "refactor/app/usual_launch.h"
 #include "refactor/app/usual_problems.h"
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 #include <utility>
 
 namespace lathe::refactor {
@@ -218,11 +220,18 @@ void set_strides(Subject& subject) {
 // The problems, where nobody gave any, and the sizes of the buffers.
 Status settle_sizes(Subject& subject, const SubjectRequest& request) {
   subject.guessed_problems = subject.facts.problems.empty();
-  if (subject.guessed_problems)
+  if (subject.guessed_problems) {
     subject.facts.problems =
         usual_problems(subject.raw, subject.own_sizes, subject.architecture, subject.notes);
+    if (subject.own_sizes.empty())
+      relate_sizes(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
+  }
   LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
   LATHE_CHECK(size_buffers(subject, request.parse));
+  std::set<std::string> given;
+  for (const auto& [name, facts] : subject.facts.arguments)
+    given.insert(name);
+  make_room(subject.raw, given, subject.architecture, subject.facts.problems, subject.notes);
   if (subject.guessed_problems) {
     fit_to_memory(subject.raw, subject.facts.problems, subject.notes);
     keep_runnable(subject.raw, subject.architecture, subject.facts.problems, subject.notes);

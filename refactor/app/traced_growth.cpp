@@ -7,8 +7,7 @@
 namespace lathe::refactor {
 namespace {
 
-// A run that shows how buffers grow is a small one; one that takes long says that its sizes are too large.
-constexpr double FIRST_RUN_LIMIT_S = 20, FURTHER_RUN_LIMIT_S = 10, ALL_RUNS_LIMIT_S = 20;
+constexpr double FURTHER_RUN_LIMIT_S = 10, ALL_RUNS_LIMIT_S = 20;
 constexpr std::size_t MOST_RUNS = 64;
 
 // The sizes, those of them larger that an empty grid follows: n / 1024 is none at small ones.
@@ -73,14 +72,15 @@ std::vector<Dimensions> sizes_to_trace(const Candidate& raw, const Dimensions& b
 }
 
 // A pair of doubled dimensions tells something only where both of them alone change the same buffer.
-Result<Growth> trace_growth_at(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel) {
+Result<Growth> trace_growth_at(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel,
+                               double first_run_limit_s) {
   const auto begin = std::chrono::steady_clock::now();
   Growth traced;
   std::vector<std::string> names;
   for (const std::string& name : raw.dimensions)
     if (base.contains(name))
       names.push_back(name);
-  LATHE_TRY(std::vector<Extent> first, kernel.run(base, FIRST_RUN_LIMIT_S));
+  LATHE_TRY(std::vector<Extent> first, kernel.run(base, first_run_limit_s));
   traced.sizes.push_back(base);
   traced.runs.push_back(std::move(first));
   // Sizes that the kernel does not support tell nothing.
@@ -164,10 +164,11 @@ bool is_telling(const Growth& growth) {
   return growth.runs.size() > 1 || growth.sizes.front().empty();
 }
 
-Result<Growth> trace_growth(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel) {
+Result<Growth> trace_growth(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel,
+                            double first_run_limit_s) {
   Result<Growth> traced = Error{};
   for (const Dimensions& sizes : sizes_to_trace(raw, base, kernel)) {
-    auto attempt = trace_growth_at(raw, sizes, kernel);
+    auto attempt = trace_growth_at(raw, sizes, kernel, first_run_limit_s);
     const bool tells = attempt.ok() && is_telling(*attempt);
     const bool is_better = !traced.ok() && (attempt.ok() || traced.error().what.empty());
     if (tells || is_better)

@@ -20,15 +20,20 @@ struct Growth {
 std::vector<Dimensions> sizes_to_trace(const Candidate& raw, const Dimensions& base,
                                        const TracedKernel& kernel);
 
+// A run that shows how buffers grow is a small one; one that takes longer says that its sizes are too large.
+inline constexpr double LONGEST_FIRST_RUN_S = 20;
+
 // Runs there, with sets of dimensions doubled, and with all of them tripled. Fails where the first does.
-Result<Growth> trace_growth_at(const Candidate& raw, const Dimensions& sizes, const TracedKernel& kernel);
+Result<Growth> trace_growth_at(const Candidate& raw, const Dimensions& sizes, const TracedKernel& kernel,
+                               double first_run_limit_s = LONGEST_FIRST_RUN_S);
 
 // Whether there was more than one run, where there are sizes to change: one does not show how buffers grow.
 bool is_telling(const Growth& growth);
 
 // At the first of the sizes to trace, none above `base`, at which the raw kernel shows how its buffers grow:
 // shows that. The error is the first sizes' reason: larger ones fail for want of time besides. `kernel` is
-// `raw`'s, compiled.
-Result<Growth> trace_growth(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel);
+// `raw`'s, compiled. `first_run_limit_s`: for the first run at each of the sizes.
+Result<Growth> trace_growth(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel,
+                            double first_run_limit_s = LONGEST_FIRST_RUN_S);
 
 } // namespace lathe::refactor

@@ -17,7 +17,7 @@ constexpr std::size_t buffer_room = std::size_t{256} << 20;
 
 // Real numbers are ones, so that what is done only for elements that are not zero is seen; integers, which
 // may be indices, are `number`.
-void fill(HostBuffer& buffer, const std::string& dtype, std::uint8_t number) {
+void fill(HostBuffer& buffer, const std::string& dtype, std::int8_t number) {
   constexpr std::size_t FILLED = std::size_t{4} << 20; // small runs see no more, and every page touched costs
   const auto put = [&](auto one) {
     for (std::size_t at = 0; at + sizeof one <= FILLED; at += sizeof one)
@@ -36,11 +36,11 @@ void fill(HostBuffer& buffer, const std::string& dtype, std::uint8_t number) {
   else if (dtype_size(dtype) == 1)
     put(number);
   else if (dtype_size(dtype) == 2)
-    put(std::uint16_t{number});
+    put(std::int16_t{number});
   else if (dtype_size(dtype) == 4)
-    put(std::uint32_t{number});
+    put(std::int32_t{number});
   else
-    put(std::uint64_t{number});
+    put(std::int64_t{number});
 }
 
 std::int64_t integer_in(const Result<Value>& value) {
@@ -54,6 +54,7 @@ void merge(std::vector<Extent>& before, const std::vector<Extent>& extents) {
     before[i].elements = std::max(before[i].elements, extents[i].elements);
     before[i].read |= extents[i].read;
     before[i].written |= extents[i].written;
+    before[i].is_left |= extents[i].is_left;
   }
 }
 
@@ -239,7 +240,7 @@ Result<std::vector<Extent>> TracedKernel::run_with(const Plans& plans, const Dim
       if (plans[i] && plans[i]->count <= buffer_room / sizeof(std::uint64_t))
         fill_buffer(*plans[i], buffer.bytes());
       else
-        fill(buffer, dtype(argument), integers_.contains(i) ? integers_.at(i) : 0);
+        fill(buffer, dtype(argument), integers_.contains(i) ? integers_.at(i) : std::int8_t{0});
       buffers.push_back(std::move(buffer));
       arguments.push_back(HostArgument::of(buffers.back(), argument.name));
     } else {
@@ -260,12 +261,14 @@ Result<std::vector<Extent>> TracedKernel::run_with(const Plans& plans, const Dim
   for (const BufferAccess& access : result.accesses) {
     const Argument& argument = raw_.arguments[access.argument];
     Extent& extent = extents[access.argument];
-    std::int64_t end = 0;
+    std::int64_t begin = 0, end = 0;
     for (const auto* ranges : {&access.read, &access.written})
-      for (const ByteRange& range : *ranges)
+      for (const ByteRange& range : *ranges) {
+        begin = std::min(begin, range.begin);
         end = std::max(end, range.end);
+      }
     const std::int64_t size = dtype_size(dtype(argument));
-    extent = {(end + size - 1) / size, !access.read.empty(), !access.written.empty()};
+    extent = {(end + size - 1) / size, !access.read.empty(), !access.written.empty(), begin < 0};
   }
   return extents;
 }

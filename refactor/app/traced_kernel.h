@@ -19,7 +19,11 @@ using Dimensions = std::map<std::string, std::int64_t>;
 struct Extent {
   std::int64_t elements = 0; // one past the last that was touched
   bool read = false, written = false;
+  bool is_left = false; // bytes in front of the first element were touched, too
 };
+
+// In the reason of a run that took longer than it may.
+inline constexpr const char* DID_NOT_END = "did not end within";
 
 class TracedKernel {
 public:
@@ -32,7 +36,7 @@ public:
   Status compile();
 
   // Of arguments, by index, what their integers are in the runs from now on; the others' are zero.
-  void set_integers(std::map<std::size_t, std::uint8_t> numbers) { integers_ = std::move(numbers); }
+  void set_integers(std::map<std::size_t, std::int8_t> numbers) { integers_ = std::move(numbers); }
 
   // One entry an argument; scalars' stay empty. Real numbers are ones and integers zero, but for offsets:
   // those rise as far as there are any, and then lie all in the last range, and what counts is how far any of
@@ -59,7 +63,7 @@ private:
   std::map<std::string, std::string> types_;
   std::map<std::string, Value> device_;
   std::optional<HostKernel> kernel_;
-  std::map<std::size_t, std::uint8_t> integers_;
+  std::map<std::size_t, std::int8_t> integers_;
   mutable double seconds_left_;
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <regex>
 
 namespace lathe::refactor {
@@ -67,6 +68,36 @@ std::array<std::string, 3> usual_block(const IndependentThreads& threads) {
   return {std::to_string(row), std::to_string(size / row), "1"};
 }
 
+// Whether the kernel asks for the number of its block, or for how many there are, along the axis.
+bool asks_for_blocks(const std::string& text, char axis) {
+  return std::regex_search(text, std::regex(fmt::format(R"(\b(blockIdx|gridDim)\s*\.\s*{}\b)", axis)));
+}
+
+// Where blocks take rows, nothing says against what their number is held: the sides of the grid that cannot
+// be read are sizes of their own. Their names; none where more than the grid cannot be read.
+std::vector<std::string> take_sides_as_sizes(const std::string& text, LaunchSite& site) {
+  if (site.unreadable.empty() || !std::ranges::all_of(site.unreadable, is_of_grid))
+    return {};
+  std::vector<std::string> names;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const char letter = "xyz"[axis];
+    const bool is_open = std::ranges::any_of(site.unreadable, [&](const std::string& sentence) {
+      return sentence.starts_with("grid:") || sentence.starts_with(fmt::format("grid.{}:", letter));
+    });
+    if (!is_open)
+      continue;
+    site.grid[axis] = "1";
+    if (!asks_for_blocks(text, letter))
+      continue;
+    std::string name = fmt::format("blocks_{}", letter);
+    while (std::regex_search(text, std::regex("\\b" + name + "\\b")))
+      name += "_";
+    site.grid[axis] = name;
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 std::string product(const std::array<std::string, 3>& sides) {
   std::string text = sides[0];
   for (std::size_t axis = 1; axis < sides.size(); ++axis)
@@ -95,8 +126,19 @@ void assume_launch(const ExtractedKernel& extracted, const ParseOptions& options
   if (!described.ok())
     return;
   const auto threads = independent_threads(**source, *described);
-  if (!threads)
+  if (!threads) {
+    const std::vector<std::string> sizes = take_sides_as_sizes(extracted.text, *site);
+    if (sizes.empty())
+      return;
+    notes.push_back(fmt::format("the grid of the launch in {} cannot be read ({}): {} {} of {} own (say "
+                                "otherwise with --grid)",
+                                site->location, site->unreadable.front(), fmt::join(sizes, ", "),
+                                sizes.size() == 1 ? "is a size" : "are sizes",
+                                sizes.size() == 1 ? "its" : "their"));
+    site->unreadable.clear();
+    kernel.launches = {std::move(*site)};
     return;
+  }
   const auto is_one_thread = [&](std::size_t axis) { return threads->counts[axis] == "1"; };
   const bool has_block = !kernel.launches.empty() && std::ranges::none_of(site->unreadable, is_of_block) &&
                          (!is_one_thread(1) || site->block[1] == "1") &&

@@ -75,7 +75,8 @@ bool is_count(const std::string& name) {
   const std::string words = words_of(name);
   if (says_any(words, {" per row ", " per token ", " row size ", " row len", " stride "}))
     return false;
-  return says_any(words, {"token", "batch", "row", " num ", " seq"}) || name == "n" || name == "m";
+  return says_any(words, {"token", "batch", "row", " num ", " seq", " blocks "}) || name == "n" ||
+         name == "m";
 }
 
 // Of dimensions whose names say nothing: the more of them are multiplied, the smaller each has to be.

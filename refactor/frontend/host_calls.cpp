@@ -1,6 +1,7 @@
 // Calls in host code: what they come to, and the functions and closures that are followed.
 #include "refactor/frontend/host_reader.h"
 #include "refactor/frontend/host_syntax.h"
+#include "refactor/frontend/made_tensors.h"
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/DeclTemplate.h>
@@ -79,6 +80,10 @@ HostValue HostReader::method(const Expr* object, const std::string& method_name,
                      : value.text.starts_with("-") ? "last" + value.text.substr(1)
                                                    : value.text);
   }
+  if (method_name == "size" && arguments.size() == 1 && readable &&
+      key.find_first_not_of("-0123456789,") == std::string::npos)
+    if (const HostValue* size = known_size(receiver, std::atoi(key.c_str())))
+      return *size;
   const std::string of = receiver.text.empty() ? object_name(object) : receiver.text;
   const bool list = method_name == "sizes" || method_name == "shape" || method_name == "strides";
   if (list && arguments.empty())
@@ -114,7 +119,8 @@ HostValue HostReader::packed_accessor(const Expr* tensor, const TemplateArgument
   HostValue stride = HostValue::integer("1");
   for (int axis = axes - 1; axis >= 0; --axis) {
     const std::string number = std::to_string(axis);
-    const HostValue size = query(of + "_size[" + number + "]", of + "_size_" + number);
+    const HostValue* known = known_size(receiver, axis);
+    const HostValue size = known ? *known : query(of + "_size[" + number + "]", of + "_size_" + number);
     view.members["sizes_[" + number + "]"] = size;
     view.members["strides_[" + number + "]"] = stride;
     stride = combine(BO_Mul, size, stride);
@@ -231,6 +237,15 @@ HostValue HostReader::call_named(const CallExpr* called) {
     return method(access->getBase(), function, written, called->getType());
   if (const auto* access = dyn_cast<UnresolvedMemberExpr>(callee); access && !access->isImplicitAccess())
     return method(access->getBase(), function, written, called->getType());
+
+  if (makes_tensor(function) && !written.empty())
+    if (const InitListExpr* sizes = written_list(written[0])) {
+      HostValue tensor;
+      for (const Expr* size : sizes->inits())
+        tensor.elements.push_back(evaluate(size));
+      if (std::ranges::all_of(tensor.elements, &HostValue::is_integer))
+        return tensor;
+    }
 
   const HostValue target = function.empty() || isa<DeclRefExpr>(callee) ? evaluate(callee) : HostValue();
   std::vector<HostValue> arguments;

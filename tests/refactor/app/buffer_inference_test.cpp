@@ -115,6 +115,58 @@ __global__ void k(unsigned char* x, const int* counts, int n) {
   EXPECT_EQ(raw.arguments[1].count.text(), "n");
 }
 
+// An argument of integers that are zero unless the runs choose others, behind the buffer `x`.
+void add_integers(Candidate& raw, const std::string& name) {
+  Argument integers = raw.arguments.front();
+  integers.name = name;
+  integers.dtype = "i32";
+  integers.direction = Direction::in;
+  integers.fill.kind = Fill::Kind::zero;
+  raw.arguments.insert(raw.arguments.begin() + 1, integers);
+}
+
+TEST(BufferInference, MarksThatTheTextComparesWith) {
+  Candidate raw = candidate(R"(
+#define UNMATCHED -2
+__global__ void k(unsigned char* x, const int* partner, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n && partner[i] == UNMATCHED) x[i] = 1;
+}
+)",
+                            "(n + 63) / 64", "64", {"n"});
+  add_integers(raw, "partner");
+  std::vector<std::string> notes;
+  const Status inferred = infer_buffers(raw, {{"n", 512}}, {}, "sm_90", notes);
+  ASSERT_TRUE(inferred.ok()) << inferred.error().sentence();
+  EXPECT_EQ(raw.arguments[0].count.text(), "n");
+  EXPECT_EQ(raw.arguments[1].fill.kind, Fill::Kind::integer);
+  EXPECT_EQ(raw.arguments[1].fill.integer_low.text(), "-2");
+  EXPECT_EQ(raw.arguments[1].fill.integer_high.text(), "0");
+}
+
+// From node to node until there is none: the first is its own child where all are zero.
+TEST(BufferInference, NodesThatGoOnWithoutEndWhereTheyAreZero) {
+  Candidate raw = candidate(R"(
+__global__ void k(unsigned char* x, const int* child, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  int depth = 0;
+  for (volatile int node = i; node >= 0; node = child[node]) ++depth;
+  x[i] = depth;
+}
+)",
+                            "(n + 63) / 64", "64", {"n"});
+  add_integers(raw, "child");
+  std::vector<std::string> notes;
+  const auto begin = std::chrono::steady_clock::now();
+  const Status inferred = infer_buffers(raw, {{"n", 64}}, {}, "sm_90", notes);
+  ASSERT_TRUE(inferred.ok()) << inferred.error().sentence();
+  EXPECT_EQ(raw.arguments[0].count.text(), "n");
+  EXPECT_EQ(raw.arguments[1].fill.integer_low.text(), "-1");
+  EXPECT_EQ(raw.arguments[1].fill.integer_high.text(), "-1");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40));
+}
+
 TEST(BufferInference, SmallSizesAtWhichThereIsNothingToDo) {
   EXPECT_EQ(size_of_x(candidate(R"(
 __global__ void k(unsigned char* x, int n, int d) {

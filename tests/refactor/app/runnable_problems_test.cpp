@@ -86,5 +86,40 @@ TEST(RunnableProblems, NothingIsSaidWhereAllRun) {
   EXPECT_TRUE(notes.empty());
 }
 
+std::string count_of(const Candidate& raw, const std::string& name) {
+  return std::ranges::find(raw.arguments, name, &Argument::name)->count.text();
+}
+
+// The small sizes of traced runs did not show all that the kernel reaches.
+TEST(RunnableProblems, BuffersThatAreTooSmallAtTheProblemsAreMadeLarger) {
+  Candidate raw = grouped_sum();
+  raw.arguments[1].count = *Expression::parse("n");
+  const std::vector<Problem> wanted = problems({{{"n", 512}, {"channels", 2}, {"groups", 2}}});
+  std::vector<std::string> notes{"x has n elements (the product that fits; ...)"};
+  make_room(raw, {}, "sm_90", wanted, notes);
+  EXPECT_EQ(count_of(raw, "x"), "2 * (n)");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0], testing::HasSubstr("--argument x=COUNT"));
+}
+
+TEST(RunnableProblems, BuffersThatSomebodySizedStay) {
+  Candidate raw = grouped_sum();
+  raw.arguments[1].count = *Expression::parse("n");
+  std::vector<std::string> notes;
+  make_room(raw, {"x"}, "sm_90", problems({{{"n", 512}, {"channels", 2}, {"groups", 2}}}), notes);
+  EXPECT_EQ(count_of(raw, "x"), "n");
+  EXPECT_TRUE(notes.empty());
+}
+
+// More room does not mend an index that has nothing to do with the buffer.
+TEST(RunnableProblems, WhereMoreRoomDoesNotHelpBuffersStay) {
+  Candidate raw = grouped_sum();
+  raw.arguments[1].count = *Expression::parse("n");
+  std::vector<std::string> notes;
+  make_room(raw, {}, "sm_90", problems({{{"n", 512}, {"channels", 256}, {"groups", 2}}}), notes);
+  EXPECT_EQ(count_of(raw, "x"), "n");
+  EXPECT_TRUE(notes.empty());
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -82,6 +82,36 @@ void launch(const Pool& pool, float* x, int rows, int columns) {
   EXPECT_EQ(found.launches[0].block[0], "128");
 }
 
+// Blocks that take rows are held against nothing: their number is a size like others.
+TEST(UsualLaunch, OfRowsWhoseNumberAHelperKnows) {
+  const std::string rows = R"(
+__global__ void k(float* x, float by, int n) {
+  __shared__ float sums[128];
+  sums[threadIdx.x] = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x) sums[threadIdx.x] += x[blockIdx.x * n + i];
+  __syncthreads();
+  x[blockIdx.x * n + threadIdx.x] = sums[threadIdx.x ^ 1] * by;
+}
+struct Plan { float rows() const; };
+)";
+  const Assumed found = assumed(rows + R"(
+void launch(const Plan& plan, float* x, int n) { k<<<plan.rows() * 1.5f, 128>>>(x, 2.f, n); }
+)");
+  ASSERT_EQ(found.launches.size(), 1u);
+  EXPECT_THAT(found.launches[0].grid, ElementsAre("blocks_x", "1", "1"));
+  EXPECT_EQ(found.launches[0].block[0], "128");
+  EXPECT_TRUE(found.launches[0].unreadable.empty());
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("blocks_x is a size of its own")));
+  // Nothing says how many threads there are.
+  const Assumed without_block = assumed(rows + R"(
+void launch(const Plan& plan, float* x, int n) {
+  k<<<plan.rows() * 1.5f, plan.rows() * 2.5f>>>(x, 2.f, n);
+}
+)");
+  ASSERT_EQ(without_block.launches.size(), 1u);
+  EXPECT_FALSE(without_block.launches[0].unreadable.empty());
+}
+
 TEST(UsualLaunch, ALaunchThatCanBeReadStays) {
   const Assumed found =
       assumed(std::string(KERNEL) + "void launch(float* x, int n) { k<<<7, 96>>>(x, 2.f, n); }");

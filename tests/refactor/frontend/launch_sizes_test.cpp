@@ -311,6 +311,26 @@ void launch(torch::Tensor x, torch::Tensor y) {
   EXPECT_EQ(given.at("y.sizes[0]"), "y_numel");
 }
 
+// A tensor that the launcher makes has the sizes that it is made with.
+TEST(LaunchSizes, ATensorThatIsMadeHasTheSizesItIsGiven) {
+  const auto sites = launches(R"(
+#include <torch/extension.h>
+template <class T> __global__ void k(torch::PackedTensorAccessor32<T, 2> x, torch::PackedTensorAccessor32<T, 3> y) {}
+void launch(torch::Tensor x, int radius) {
+  const auto rows = x.size(0), columns = x.size(1);
+  const int width = 2 * radius + 1;
+  auto y = torch::zeros({rows, width * width, columns}, x.options());
+  k<float><<<y.size(-1), 128>>>(x.packed_accessor32<float, 2>(), y.packed_accessor32<float, 3>());
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  const auto& given = sites[0].arguments;
+  EXPECT_EQ(given.at("y.sizes_[0]"), given.at("x.sizes_[0]"));
+  EXPECT_EQ(given.at("y.sizes_[2]"), given.at("x.sizes_[1]"));
+  EXPECT_EQ(value_of(given.at("y.sizes_[1]"), {{"radius", 2}}), 25);
+  EXPECT_EQ(sites[0].grid[0], given.at("x.sizes_[1]"));
+}
+
 TEST(LaunchSizes, AStrideOfATensorIsNamedAsOne) {
   const auto sites = launches(R"(
 #include <torch/extension.h>
