@@ -48,6 +48,7 @@ public:
         if (is_divisor(argument))
           facts_.divisors.insert(index);
       }
+    facts_.pure = pure_values(kernel_.function());
     facts_.ir = kernel_.normal_text();
   }
 

@@ -7,6 +7,7 @@
 #include "refactor/guard/fixed_arguments.h"
 #include "refactor/guard/guards.h"
 #include "refactor/guard/narrow_index.h"
+#include "refactor/guard/pure_values.h"
 #include "tuner/base/result.h"
 #include "tuner/spec/spec.h"
 
@@ -68,6 +69,7 @@ struct CodeFacts {
   std::set<std::string> integers_by_way_of_reals; // of them those that were integers before
   std::set<std::string> approximations;           // "ex2.approx.ftz", "contract"-free fast-math flags
   ArithmeticFacts arithmetic;
+  PureValues pure;                   // what is computed by arithmetic alone
   std::set<int> nullable;            // pointer parameters (their index) that the kernel compares with null
   std::map<std::string, int> fences; // __threadfence() and its like, by scope: occurrences
   std::set<int> used_parameters;

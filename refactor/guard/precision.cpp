@@ -60,6 +60,26 @@ int narrowest_sum(const SourceFacts& facts, char kind) {
   return least;
 }
 
+// Whether the template's operations of a kind serve nothing but what the raw kernel computes too, in whatever
+// words: decided once an instance, and only where the words differ.
+class InOtherWords {
+public:
+  InOtherWords(const FactPair& pair, bool (*is_asked_for)(const PureValues&, const PureNode&))
+      : pair_(pair), is_asked_for_(is_asked_for) {}
+  bool is_the_same() {
+    if (!is_answered_)
+      is_the_same_ = pair_.raw && pair_.templated &&
+                     serves_known_functions(pair_.templated->pure, is_asked_for_, pair_.raw->pure);
+    is_answered_ = true;
+    return is_the_same_;
+  }
+
+private:
+  const FactPair& pair_;
+  bool (*is_asked_for_)(const PureValues&, const PureNode&);
+  bool is_answered_ = false, is_the_same_ = false;
+};
+
 std::string width(std::pair<char, int> type) {
   return std::to_string(type.second) + (type.first == 'f' ? "-bit floating point" : "-bit integer");
 }
@@ -102,14 +122,16 @@ CheckResult check_precision(const JudgedPair& subject) {
              ", and everything that the raw kernel adds up is wider");
       }
     }
+    InOtherWords products(pair, is_upper_product), roundings(pair, is_rounding);
     for (const auto& [name, count] : pair.template_source->library_calls) {
-      if (is_part_of_product(name) && !pair.raw_source->library_calls.contains(name))
+      if (is_part_of_product(name) && !pair.raw_source->library_calls.contains(name) &&
+          !products.is_the_same())
         find("the template multiplies by " + name +
              ", which drops bits and which the raw kernel does not call");
       if (FAST_MATH.contains(name) && !pair.raw_source->library_calls.contains(name))
         find("the template calls " + name + ", which the raw kernel does not");
       if (decides_rounding(name) && !pair.raw_source->library_calls.contains(name) &&
-          !FAST_MATH.contains(name))
+          !FAST_MATH.contains(name) && !roundings.is_the_same())
         find("the template rounds by " + name + ", which the raw kernel does not");
       // Conversions to a small format: a value rounded on its way.
       const bool narrows = name.starts_with("__float2half") || name.starts_with("__float2bfloat16") ||
@@ -158,10 +180,12 @@ CheckResult check_precision(const JudgedPair& subject) {
         find("the template narrows a value (" + narrowing + ")");
     // Where the raw kernel quantises, only what was an integer before is no business of a real number.
     if (pair.raw->integers_by_way_of_reals.empty())
+      // A conversion of what was no integer may have another name there.
       for (const std::string& conversion : pair.raw->integers_of_reals.empty()
                                                ? pair.templated->integers_of_reals
                                                : pair.templated->integers_by_way_of_reals)
-        find("the template computes integers by way of floating point (" + conversion + ")");
+        if (!pair.templated->integers_by_way_of_reals.empty() || !roundings.is_the_same())
+          find("the template computes integers by way of floating point (" + conversion + ")");
     for (const std::string& approximation : pair.templated->approximations)
       if (!pair.raw->approximations.contains(approximation) &&
           !pair.raw_at_size->approximations.contains(approximation))

@@ -7,6 +7,7 @@
 #include "tuner/measure/verify.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lathe::refactor {
 namespace {
@@ -137,7 +138,8 @@ std::string TaskJudge::judge_results(const Task& task, const std::vector<Demand>
     // Where the raw kernel has fences, and none is missing.
     if (problem.empty() && reference.fences > 0 && reference.unfenced.empty() && !result.unfenced.empty())
       problem = "lacks a memory fence that the raw kernel has: " + result.unfenced;
-    if (problem.empty() || (result.clean && raw_depends_on_order(task, demand, reference)))
+    if (problem.empty() || (result.clean && (raw_depends_on_order(task, demand, reference) ||
+                                             raw_depends_on_last_bits(task, demand, reference, result))))
       continue;
     was_met = false;
     if (demand.otherwise == Otherwise::refused ||
@@ -203,6 +205,34 @@ bool TaskJudge::raw_depends_on_order(const Task& task, const Demand& demand,
     return other.clean && !compare_trials(workload, other, reference, demand.settings, task.shape->unordered)
                                .problem.empty();
   });
+}
+
+// Whether the raw kernel's own results on neighbours of the same numbers lie as far apart as the template's:
+// what is left of large terms that take each other away is rounding, of whichever order. Made only where a
+// template is about to be refused for the size of a difference.
+bool TaskJudge::raw_depends_on_last_bits(const Task& task, const Demand& demand, const TrialResult& reference,
+                                         const TrialResult& result) const {
+  constexpr double MORE_THAN_ITS_OWN = 8; // a sum in another order rounds each partial sum, not each term
+  constexpr std::uint64_t DRAWS = 3;
+  const HostKernel* raw = raw_.kernels().find(task.configuration.raw_instance, task.configuration.macros());
+  const Workload& workload = task.shape->workload_of(demand.settings);
+  const TrialComparison found =
+      compare_trials(workload, result, reference, demand.settings, task.shape->unordered);
+  if (demand.forerun || !raw || found.problem.empty() || !std::isfinite(found.error) || found.error <= 1)
+    return false;
+  std::vector<Trial> trials;
+  for (std::uint64_t draw = 1; draw <= DRAWS; ++draw) {
+    TrialSettings settings = demand.settings;
+    settings.nudge = settings.seed + draw;
+    settings.record_accesses = settings.find_races = false;
+    trials.push_back({raw, &task.configuration.raw_launch, &workload, settings});
+  }
+  double own = 0;
+  for (const TrialResult& other : run_trials(trials))
+    if (other.clean)
+      own = std::max(
+          own, compare_trials(workload, other, reference, demand.settings, task.shape->unordered).error);
+  return std::isfinite(own) && found.error <= MORE_THAN_ITS_OWN * own;
 }
 
 // An unordered pair of accesses in a place where the raw kernel has none at this size, nor at many. Lanes

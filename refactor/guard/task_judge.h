@@ -42,6 +42,8 @@ private:
   std::string differs(const Task& task, const Workload& workload, const TrialResult& result,
                       const TrialResult& reference, const TrialSettings& settings);
   bool raw_depends_on_order(const Task& task, const Demand& demand, const TrialResult& reference) const;
+  bool raw_depends_on_last_bits(const Task& task, const Demand& demand, const TrialResult& reference,
+                                const TrialResult& result) const;
   std::string new_race(const ReferenceRuns& shape, const TrialResult& result,
                        const TrialSettings& settings) const;
   void note(std::string sentence);

@@ -4,8 +4,11 @@
 #include "tuner/measure/fill.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <random>
 #include <span>
 
 namespace lathe::refactor {
@@ -195,6 +198,27 @@ void change(const Workload::Buffer& description, element::DType dtype, Data data
   }
 }
 
+// Puts a neighbour in each number's place; what is zero or as large as can be stays.
+template <class Bits> void nudge_each(Bits most, std::uint64_t seed, std::span<std::byte> bytes) {
+  std::mt19937_64 draw(seed);
+  const Bits magnitude = static_cast<Bits>(-1) >> 1;
+  for (std::size_t at = 0; at + sizeof(Bits) <= bytes.size(); at += sizeof(Bits)) {
+    Bits number;
+    std::memcpy(&number, &bytes[at], sizeof number);
+    const Bits size = number & magnitude;
+    if (size > 1 && size < most)
+      number += draw() % 2 == 0 ? Bits{1} : static_cast<Bits>(-1);
+    std::memcpy(&bytes[at], &number, sizeof number);
+  }
+}
+
+void nudge(element::DType dtype, std::uint64_t seed, std::span<std::byte> bytes) {
+  if (dtype == element::DType::f32)
+    nudge_each(std::bit_cast<std::uint32_t>(std::numeric_limits<float>::max()), seed, bytes);
+  else if (dtype == element::DType::f64)
+    nudge_each(std::bit_cast<std::uint64_t>(std::numeric_limits<double>::max()), seed, bytes);
+}
+
 } // namespace
 
 const std::vector<std::byte>& Fills::of(const Workload& workload, std::size_t index,
@@ -202,8 +226,8 @@ const std::vector<std::byte>& Fills::of(const Workload& workload, std::size_t in
   const auto integers = settings.integers.find(index);
   const IntegerFill integer = integers == settings.integers.end() ? IntegerFill{} : integers->second;
   const std::size_t poison = settings.read_by_raw ? settings.poison : 0;
-  auto& bytes =
-      known_[{&workload, index, settings.seed, settings.data, integer, settings.read_by_raw, poison}];
+  auto& bytes = known_[{&workload, index, settings.seed, settings.data, integer, settings.read_by_raw, poison,
+                        settings.nudge}];
   const Workload::Buffer& description = workload.buffers[index];
   if (bytes.empty() && description.count > 0) {
     bytes.resize(description.count * static_cast<std::size_t>(std::max(1, dtype_size(description.dtype))));
@@ -218,6 +242,8 @@ const std::vector<std::byte>& Fills::of(const Workload& workload, std::size_t in
       fill_integers(integer, *dtype, settings.seed + index, bytes);
     if (dtype && settings.data == Data::inner_ranges && description.fill.kind == Fill::Kind::offsets)
       move_inside(*dtype, plan.integer_range, settings.seed + index, bytes);
+    if (settings.nudge != 0 && dtype && description.fill.kind != Fill::Kind::offsets)
+      nudge(*dtype, settings.nudge + index, bytes);
     if (settings.read_by_raw)
       poison_unread(workload, index, *settings.read_by_raw, POISONS[poison], bytes);
   }

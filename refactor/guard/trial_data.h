@@ -20,7 +20,7 @@ public:
 
 private:
   std::map<std::tuple<const Workload*, std::size_t, std::uint64_t, Data, IntegerFill,
-                      const std::vector<BufferAccess>*, std::size_t>,
+                      const std::vector<BufferAccess>*, std::size_t, std::uint64_t>,
            std::vector<std::byte>>
       known_;
 };

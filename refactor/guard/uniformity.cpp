@@ -32,6 +32,21 @@ StringRef special_register(const llvm::Value* value) {
   return name.consume_front("llvm.nvvm.read.ptx.sreg.") ? name : StringRef();
 }
 
+// What the optimiser makes of a warp's number times a power of two: bits of a thread's place, moved and
+// masked, of which none says which lane it is.
+bool is_masked_number_of_warp(const llvm::Value* moved, std::uint64_t mask) {
+  if (const auto* widened = dyn_cast<ZExtInst>(moved))
+    moved = widened->getOperand(0);
+  const auto* shift = dyn_cast<BinaryOperator>(moved);
+  const auto* places = shift ? dyn_cast<ConstantInt>(shift->getOperand(1)) : nullptr;
+  if (!places || special_register(shift->getOperand(0)) != "tid.x" || places->getValue().uge(WARP_SIZE))
+    return false;
+  const auto lowest = static_cast<unsigned>(llvm::countr_zero(mask)),
+             by = static_cast<unsigned>(places->getZExtValue());
+  return (shift->getOpcode() == Instruction::LShr && lowest + by >= WARP_BITS) ||
+         (shift->getOpcode() == Instruction::Shl && lowest >= WARP_BITS + by);
+}
+
 // A thread's place in its block, of which only the warp's is left.
 bool is_number_of_warp(const Instruction& instruction) {
   const auto* operation = dyn_cast<BinaryOperator>(&instruction);
@@ -41,6 +56,9 @@ bool is_number_of_warp(const Instruction& instruction) {
   if (const auto* widened = dyn_cast<ZExtInst>(place))
     place = widened->getOperand(0);
   const auto* number = dyn_cast<ConstantInt>(operation->getOperand(1));
+  if (number && operation->getOpcode() == Instruction::And && number->getBitWidth() <= 64 &&
+      is_masked_number_of_warp(place, number->getZExtValue()))
+    return true;
   if (!number || special_register(place) != "tid.x")
     return false;
   switch (operation->getOpcode()) {

@@ -4,12 +4,12 @@
 #include "tuner/base/hash.h"
 #include "tuner/base/subprocess.h"
 #include "tuner/compile/compile.h"
-#include "tuner/measure/host_executor/device/lathe_abi.h"
+#include "tuner/measure/host_executor/compiler_process.h"
+#include "tuner/measure/host_executor/prelude.h"
 #include "tuner/measure/host_executor/rewrite.h"
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <map>
@@ -143,7 +143,6 @@ std::vector<std::string> language_flags(const HostCompileOptions& options) {
 std::vector<std::string> code_flags(const Compiler& compiler, const HostCompileOptions& options) {
   std::vector<std::string> flags{"-w",
                                  "-fPIC",
-                                 "-shared",
                                  "-fvisibility=hidden",
                                  "-fno-exceptions",
                                  "-fno-strict-aliasing",
@@ -177,13 +176,10 @@ std::vector<std::string> code_flags(const Compiler& compiler, const HostCompileO
   return flags;
 }
 
-std::string first_diagnostic(const std::string& output) {
-  std::size_t at = output.find("error:");
-  if (at == std::string::npos)
-    return output.substr(0, output.find('\n'));
-  const std::size_t begin = output.rfind('\n', at);
-  return output.substr(begin == std::string::npos ? 0 : begin + 1,
-                       output.find('\n', at) - (begin == std::string::npos ? 0 : begin + 1));
+// Not the kernel's text but a precompiled header that is damaged, or not this compiler's.
+bool blames_header(const Error& error) {
+  const std::string sentence = error.sentence();
+  return sentence.find("PCH") != std::string::npos || sentence.find("precompiled") != std::string::npos;
 }
 
 std::string escaped(std::string_view text) {
@@ -191,24 +187,6 @@ std::string escaped(std::string_view text) {
   for (const char c : text)
     result += c == '\\' || c == '"' ? std::string{'\\', c} : std::string(1, c);
   return result;
-}
-
-Result<std::string> run_compiler(const std::vector<std::string>& command, double time_limit_s,
-                                 std::string_view file_name, std::string_view input) {
-  SubprocessOptions options;
-  options.timeout = milliseconds(static_cast<long>(time_limit_s * 1000));
-  options.input = input;
-  options.output_limit = 256u << 20;
-  LATHE_TRY(SubprocessResult result, run_subprocess(command, options));
-  if (result.signal == SIGKILL && !result.timed_out) { // by somebody else, such as a machine short of memory
-    LATHE_TRY(result, run_subprocess(command, options));
-  }
-  if (!result.succeeded())
-    return Error{fmt::format("cannot compile {} for the host executor", file_name),
-                 result.timed_out || result.signal != 0 ? "the compiler " + result.ending()
-                                                        : first_diagnostic(result.errors),
-                 ""};
-  return std::move(result.output);
 }
 
 } // namespace
@@ -234,12 +212,11 @@ Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view sou
   // Without its folder: an object is found again wherever the same text lies.
   const std::string text_name = escaped(fs::path(file_name).filename().string());
   // Whose text is the kernel's own: the plugin looks at no other.
-  const std::string prelude =
-      checked ? fmt::format("#define LATHE_CHECKED 1\nextern \"C\" __attribute__((used)) const char "
-                            "lathe_kernel_file[] = \"{}\";\n",
+  std::string unit =
+      checked ? fmt::format("extern \"C\" __attribute__((used)) const char lathe_kernel_file[] = \"{}\";\n",
                             text_name)
               : "";
-  std::string unit = fmt::format("{}#include \"lathe_cuda.h\"\n# 1 \"{}\"\n{}\n", prelude, text_name, source);
+  unit += fmt::format("# 1 \"{}\"\n{}\n", text_name, source);
   for (std::size_t i = 0; i < instances.size(); ++i)
     unit += fmt::format("# 1 \"instance {}\"\nextern \"C\" __attribute__((visibility(\"default\"))) const "
                         "::lathe_host::Entry "
@@ -253,18 +230,21 @@ Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view sou
   preprocess.insert(preprocess.end(),
                     {"-I" + compiler.device_include.string(), "-I" + compiler.library_include.string(),
                      "-I" + compiler.cuda_include.string(), "-"});
-  std::vector<std::string> generate{compiler.path, "-x", "c++"};
+  std::vector<std::string> flags;
   for (const std::string& flag : language_flags(options))
     if (flag.starts_with("-std="))
-      generate.push_back(flag);
+      flags.push_back(flag);
   for (const std::string& flag : code_flags(compiler, options))
-    generate.push_back(flag);
+    flags.push_back(flag);
 
-  LATHE_TRY(const std::string preprocessed, run_compiler(preprocess, options.time_limit_s, file_name, unit));
+  LATHE_TRY(const std::shared_ptr<const Prelude> prelude,
+            prelude_of(preprocess, checked, options.time_limit_s, file_name));
+  LATHE_TRY(const std::string preprocessed,
+            preprocess_behind(*prelude, preprocess, checked, unit, options.time_limit_s, file_name));
   std::string key = compiler.path + compiler.version + device_hash(compiler);
-  for (const std::string& flag : generate)
+  for (const std::string& flag : flags)
     key += '\n' + flag;
-  const fs::path object = cache_folder(options) / (content_hash(key + preprocessed) + ".so");
+  const fs::path object = cache_folder(options) / (content_hash(key + prelude->text + preprocessed) + ".so");
   std::error_code ignored;
   if (fs::exists(object, ignored))
     return CompiledUnit{object, true, 0};
@@ -275,9 +255,20 @@ Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view sou
                                                               reinterpret_cast<std::uintptr_t>(&unit));
   const std::string text = rewrite_cuda(preprocessed, {!checked});
   const std::string object_file = partial.string() + ".o", library = partial.string() + ".so";
-  std::erase(generate, "-shared");
-  generate.insert(generate.end(), {"-c", "-", "-o", object_file});
-  auto status = run_compiler(generate, options.time_limit_s, file_name, text);
+  const auto generate = [&](const fs::path& header) {
+    std::vector<std::string> command{compiler.path, "-x", "c++"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    if (!header.empty())
+      command.insert(command.end(), {"-include-pch", header.string()});
+    command.insert(command.end(), {"-c", "-", "-o", object_file});
+    const std::string whole = header.empty() ? rewrite_cuda(prelude->text, {!checked}) + text : "";
+    return run_compiler(command, options.time_limit_s, file_name, header.empty() ? whole : text);
+  };
+  const fs::path header =
+      precompiled(compiler, *prelude, flags, !checked, object.parent_path(), options.time_limit_s);
+  auto status = generate(header);
+  if (!status.ok() && !header.empty() && blames_header(status.error()))
+    status = generate({});
   if (status.ok())
     status = run_compiler({compiler.path, "-shared", "-o", library, object_file}, options.time_limit_s,
                           file_name, {});

@@ -61,6 +61,34 @@ TEST(Compile, TheCacheIsByContent) {
   EXPECT_FALSE(compile(source, options).from_cache());
 }
 
+TEST(Compile, WhatEveryKernelStandsBehindIsParsedOnce) {
+  auto folder = TemporaryFolder::create("host-cache");
+  ASSERT_TRUE(folder.ok());
+  HostCompileOptions options;
+  options.cache_folder = folder->path().string();
+  const auto headers = [&] {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder->path()))
+      if (entry.path().extension() == ".pch")
+        found.push_back(entry.path());
+    return found;
+  };
+  compile("__global__ void k(int* out) { out[0] = 1; }", options);
+  ASSERT_EQ(headers().size(), 1u);
+  const auto made = std::filesystem::last_write_time(headers().front());
+  compile("__global__ void k(int* out) { out[0] = 2; }", options);
+  ASSERT_EQ(headers().size(), 1u);
+  EXPECT_EQ(std::filesystem::last_write_time(headers().front()), made);
+  // One that is damaged is left aside.
+  ASSERT_TRUE(write_file(headers().front(), "nothing").ok());
+  compile("__global__ void k(int* out) { out[0] = 3; }", options);
+}
+
+TEST(Compile, HeadersThatEveryKernelHasAreNotReadAgain) {
+  compile("#include \"lathe_simd.h\"\n#include <cuda_fp16.h>\n#include <cassert>\n"
+          "__global__ void k(__half* out) { assert(out); out[0] = __float2half(1.f); }");
+}
+
 TEST(Compile, ParametersAreKnown) {
   const HostKernel kernel =
       compile("struct P { int a; double b; };\n"
