@@ -48,7 +48,8 @@ public:
           const SessionOptions& options)
       : workload_(workload), backend_(backend), store_(store), options_(options),
         key_(store_key(workload, backend.device())), names_(workload.spec->knob_names()),
-        under_way_(space.parameters()), pace_(options.technique == "random" ? Pace::blind(options.batch) : Pace(options.batch)) {}
+        under_way_(space.parameters()),
+        pace_(options.technique == "random" ? Pace::blind(options.batch) : Pace(options.batch)) {}
 
   Status start(Search& search, const Space& space);
   // Asks for as many configurations as may be under way; those that were not before.
@@ -204,8 +205,8 @@ Status Session::record(Search& search, const std::vector<Point>& points,
 }
 
 // Results are told in an order that depends on what was told before alone, and in portions that depend on
-// their number alone: the same results lead to the same search, however many compile or measure at a time, and
-// however long choosing takes.
+// their number alone: the same results lead to the same search, however many compile or measure at a time,
+// and however long choosing takes.
 Status Session::search(Search& search, const Space& space, const std::atomic<bool>& stop,
                        const ProgressCallback& progress) {
   SessionProgress& now = result.progress;

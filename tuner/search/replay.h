@@ -21,7 +21,7 @@ struct ReplayOptions {
   // of asking, as `lathe tune` does. 0: as many as the batch, told before the next batch is asked for.
   std::size_t in_flight = 0;
   double counter_seconds =
-      0;              // device time of reading the counters of one configuration, on the simulated clock
+      0; // device time of reading the counters of one configuration, on the simulated clock
   // In place of both: at the pace of `lathe tune`, and with what takes long put back as there.
   bool paced = false;
   std::vector<Point> start = {}; // proposed first

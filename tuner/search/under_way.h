@@ -13,8 +13,9 @@
 namespace lathe {
 
 // The order of asking, but for what is expected to take longer than the rest: that is put back by as many
-// places as others will have their results in the meantime, and waited for then. The order depends on what was
-// told alone, so that the same results lead to the same search, however many compile or measure at a time.
+// places as others will have their results in the meantime, and waited for then. The order depends on what
+// was told alone, so that the same results lead to the same search, however many compile or measure at a
+// time.
 class UnderWay {
 public:
   explicit UnderWay(const std::vector<Parameter>& parameters) : estimate_(parameters) {}

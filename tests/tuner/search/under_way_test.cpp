@@ -8,9 +8,10 @@ namespace lathe {
 namespace {
 
 const std::vector<Parameter>& knobs() {
-  static const std::vector<Parameter> parameters{integers("unroll", {1, 2, 4, 8, 16}),
-                                                 integers("tile", {1, 2, 4, 8}),
-                                                 {"policy", {Value(std::string("a")), Value(std::string("b"))}}};
+  static const std::vector<Parameter> parameters{
+      integers("unroll", {1, 2, 4, 8, 16}),
+      integers("tile", {1, 2, 4, 8}),
+      {"policy", {Value(std::string("a")), Value(std::string("b"))}}};
   return parameters;
 }
 
@@ -29,8 +30,18 @@ TEST(SecondsEstimate, SaysTheSameOfAllWhereNothingIsKnown) {
 TEST(SecondsEstimate, LearnsWhatMultipliesTheSeconds) {
   search::SecondsEstimate estimate(knobs());
   double sum = 0, known = 0;
-  for (const Point& point : std::vector<Point>{{0, 0, 0}, {4, 0, 0}, {0, 3, 0}, {2, 2, 1}, {1, 3, 1}, {3, 1, 0},
-                                               {2, 0, 1}, {0, 2, 0}, {4, 1, 1}, {3, 0, 0}, {1, 1, 0}, {0, 1, 1}}) {
+  for (const Point& point : std::vector<Point>{{0, 0, 0},
+                                               {4, 0, 0},
+                                               {0, 3, 0},
+                                               {2, 2, 1},
+                                               {1, 3, 1},
+                                               {3, 1, 0},
+                                               {2, 0, 1},
+                                               {0, 2, 0},
+                                               {4, 1, 1},
+                                               {3, 0, 0},
+                                               {1, 1, 0},
+                                               {0, 1, 1}}) {
     estimate.add(point, seconds_of(point));
     sum += seconds_of(point);
     ++known;
