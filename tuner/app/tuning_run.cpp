@@ -8,8 +8,6 @@ namespace lathe {
 namespace {
 
 constexpr double NO_BUDGET = 1e8; // seconds: nobody means three years
-// Of an equal share of the time, what every search gets before shares go by what they may gain.
-constexpr double FIRST_SHARE = 0.5;
 // A gap narrower than this is not worth a slice while others wait; noise bands are as wide.
 constexpr double LEAST_GAP = 0.005;
 
@@ -17,7 +15,8 @@ constexpr double LEAST_GAP = 0.005;
 
 TuningRun::TuningRun(std::vector<std::unique_ptr<Backend>> devices, Store& store, RunOptions options,
                      const std::atomic<bool>& stop)
-    : devices_(std::move(devices)), store_(store), options_(std::move(options)), stop_(stop) {}
+    : devices_(std::move(devices)), store_(store), options_(std::move(options)), stop_(stop),
+      shares_(options_.least_slice_s) {}
 
 Status TuningRun::add(const std::string& spec_file) {
   LATHE_TRY(TuningSpec spec, read_spec(spec_file));
@@ -58,15 +57,16 @@ bool TuningRun::is_promising(const Job& job) const {
 // Of one search at this moment, which no longer waits; the caller holds the lock. What is left is shared with
 // those that wait, and where nobody does with those that would go on.
 double TuningRun::slice_seconds() const {
-  const auto devices = static_cast<double>(devices_.size());
-  auto others =
-      std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.state == State::waiting; });
-  if (others == 0)
-    others = std::count_if(jobs_.begin(), jobs_.end(), [this](const Job& job) { return is_promising(job); });
-  const double equal = std::max(0.0, seconds_left()) * devices / static_cast<double>(1 + others);
-  // Where not everybody can have a useful slice, everybody gets what there is.
-  return has_budget() ? std::max(std::min(options_.least_slice_s, equal), FIRST_SHARE * equal)
-                      : options_.seconds;
+  if (!has_budget())
+    return options_.seconds;
+  std::size_t searches = 0, assessments = 0;
+  for (const Job& job : jobs_)
+    if (job.state == State::waiting)
+      ++(job.searched() ? searches : assessments);
+  if (searches == 0)
+    searches = static_cast<std::size_t>(
+        std::ranges::count_if(jobs_, [this](const Job& job) { return is_promising(job); }));
+  return shares_.slice(seconds_left() * static_cast<double>(devices_.size()), 1 + searches, assessments);
 }
 
 // Of the searches that ended, the one with the widest remaining gap.
@@ -130,12 +130,18 @@ void TuningRun::run_job(Job& job, Backend& device) {
     if (devices_.size() == 1 && options_.progress)
       options_.progress(name, seen);
   };
+  const auto start = std::chrono::steady_clock::now();
   Result<SessionResult> result = job.searched()
                                      ? tune_workload(job.workload, device, store_, session, stop_, progress)
                                      : assess_workload(job.workload, device, store_, winners, session);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::lock_guard lock(mutex_);
   ++job.slices;
   if (result.ok()) {
+    if (job.searched())
+      shares_.add_finishing(std::max(0.0, seconds - result->search_seconds));
+    else
+      shares_.add_assessment(seconds);
     search_load_ += result->load;
     job.problem.result = std::move(*result);
     job.state = State::done;

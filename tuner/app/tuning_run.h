@@ -5,6 +5,7 @@
 #include "tuner/app/certificate.h"
 #include "tuner/app/general_configuration.h"
 #include "tuner/app/selection.h"
+#include "tuner/app/time_shares.h"
 #include "tuner/app/tuning_session.h"
 
 #include <atomic>
@@ -46,7 +47,8 @@ public:
   // Reads a specification, asks for its certificate, and queues its problems.
   Status add(const std::string& spec_file);
   // Searches the tune problems, then tries their winners on the others. With a time budget every search first
-  // gets half of an equal share; the rest goes, slice by slice, to the search whose remaining gap is widest.
+  // gets half of an equal share of what finishing all of them leaves (time_shares.h); the rest goes, slice by
+  // slice, to the search whose remaining gap is widest.
   // Nothing is begun when the time is over.
   void run();
 
@@ -89,6 +91,7 @@ private:
   Store& store_;
   RunOptions options_;
   const std::atomic<bool>& stop_;
+  TimeShares shares_;
   std::list<Source> sources_; // workloads point into them
   std::list<Job> jobs_;
   std::vector<std::string> failures_;

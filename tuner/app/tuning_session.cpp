@@ -421,6 +421,7 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
     session.result.default_problem =
         "the default configuration does not satisfy the conditions for this problem";
   LATHE_CHECK(session.search(*search, space, stop, progress));
+  session.result.search_seconds = now.seconds;
   session.result.interrupted = stop;
   session.result.exhausted |= now.evaluated >= valid;
   session.result.remaining_gap = estimate_remaining_gap(session.observations, valid);
@@ -467,7 +468,7 @@ Result<SessionResult> assess_workload(const Workload& workload, Backend& backend
   const auto default_point = space.point_of(defaults);
   LATHE_CHECK(session.finish(defaults, default_point && space.contains(*default_point)));
   const StoredWinner& winner = session.result.winner;
-  if (options.profile && !backend.device().is_host &&
+  if (options.profile && !backend.device().is_host && winner.copy_floor_us > 0 &&
       winner.comparison.tuned.median_us > FAR_FROM_COPY * winner.copy_floor_us)
     LATHE_CHECK(session.profile());
   return std::move(session.result);

@@ -45,6 +45,7 @@ struct SessionProgress {
 struct SessionResult {
   StoredWinner winner;
   SessionProgress progress;
+  double search_seconds = 0; // of progress.seconds, until the last evaluation
   std::map<Outcome, int> failures;
   std::map<Outcome, std::string> failure_example;
   bool interrupted = false, exhausted = false;

@@ -1,0 +1,40 @@
+#include "tuner/app/time_shares.h"
+
+#include <gtest/gtest.h>
+
+namespace lathe {
+namespace {
+
+TEST(TimeShares, FirstEverybodyGetsHalfOfAnEqualShare) {
+  const TimeShares shares(10);
+  EXPECT_DOUBLE_EQ(shares.slice(1000, 10, 0), 50);
+  EXPECT_DOUBLE_EQ(shares.slice(150, 10, 0), 10); // the least slice, as 15 suffice for it
+  EXPECT_DOUBLE_EQ(shares.slice(40, 10, 0), 4);   // what there is
+  EXPECT_DOUBLE_EQ(shares.slice(0, 10, 0), 0);
+}
+
+TEST(TimeShares, WhatFinishingTakesIsKeptBack) {
+  TimeShares shares(10);
+  shares.add_finishing(2);
+  shares.add_finishing(4);
+  EXPECT_DOUBLE_EQ(shares.slice(1000, 10, 0), (1000 - 10 * 3) / 10.0 / 2);
+  EXPECT_DOUBLE_EQ(shares.slice(1000, 10, 5), (1000 - 15 * 3) / 10.0 / 2); // not seen yet: as much as finishing
+  shares.add_assessment(1);
+  EXPECT_DOUBLE_EQ(shares.slice(1000, 10, 5), (1000 - 10 * 3 - 5) / 10.0 / 2);
+  EXPECT_DOUBLE_EQ(shares.slice(29, 10, 0), 0);
+}
+
+// Fifty problems of which each takes longer to finish than its slice: the last of them is reached in time.
+TEST(TimeShares, ABudgetReachesTheLastProblem) {
+  TimeShares shares(10);
+  double left = 240;
+  for (std::size_t waiting = 50; waiting > 0; --waiting) {
+    ASSERT_GT(left, 0) << waiting << " wait";
+    left -= shares.slice(left, waiting, 20) + 2.5;
+    shares.add_finishing(2.5);
+  }
+  EXPECT_GT(left, -0.01);
+}
+
+} // namespace
+} // namespace lathe

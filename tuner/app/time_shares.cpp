@@ -1,0 +1,21 @@
+#include "tuner/app/time_shares.h"
+
+#include <algorithm>
+
+namespace lathe {
+namespace {
+
+// Of an equal share of the time, what every search gets before shares go by what they may gain.
+constexpr double FIRST_SHARE = 0.5;
+
+} // namespace
+
+double TimeShares::slice(double left_s, std::size_t searches, std::size_t assessments) const {
+  const double finishing = finishing_.or_else(0);
+  const double kept_back = finishing * static_cast<double>(searches) +
+                           assessing_.or_else(finishing) * static_cast<double>(assessments);
+  const double equal = std::max(0.0, left_s - kept_back) / static_cast<double>(std::max<std::size_t>(1, searches));
+  return std::max(std::min(least_s_, equal), FIRST_SHARE * equal);
+}
+
+} // namespace lathe

@@ -1,0 +1,42 @@
+// What of a time budget the next search may take, so that the others get theirs.
+#pragma once
+
+#include <cstddef>
+
+namespace lathe {
+
+// A search is followed by the comparison of its finalists with the raw kernel and by counters, and problems that
+// are not searched take their time, too: what both have taken so far in the mean is kept back for those that are
+// to come. Until one was seen, nothing is.
+class TimeShares {
+public:
+  // `least_s`: below it a slice is spent on preparing.
+  explicit TimeShares(double least_s) : least_s_(least_s) {}
+
+  void add_finishing(double seconds) { finishing_.add(seconds); }  // of a search, behind its last evaluation
+  void add_assessment(double seconds) { assessing_.add(seconds); } // of a problem that is not searched, whole
+
+  // Seconds of searching for one of `searches` (at least 1) that share what is left with `assessments`. `left_s`:
+  // of all devices together. Each search first gets half of an equal share, or the least slice where that is
+  // more and everybody can have it; 0 where finishing takes all that is left.
+  double slice(double left_s, std::size_t searches, std::size_t assessments) const;
+
+private:
+  class Mean {
+  public:
+    void add(double value) {
+      sum_ += value;
+      ++count_;
+    }
+    double or_else(double unknown) const { return count_ ? sum_ / static_cast<double>(count_) : unknown; }
+
+  private:
+    double sum_ = 0;
+    std::size_t count_ = 0;
+  };
+
+  double least_s_;
+  Mean finishing_, assessing_;
+};
+
+} // namespace lathe
