@@ -14,7 +14,8 @@ double TimeShares::slice(double left_s, std::size_t searches, std::size_t assess
   const double finishing = finishing_.or_else(0);
   const double kept_back = finishing * static_cast<double>(searches) +
                            assessing_.or_else(finishing) * static_cast<double>(assessments);
-  const double equal = std::max(0.0, left_s - kept_back) / static_cast<double>(std::max<std::size_t>(1, searches));
+  const double equal =
+      std::max(0.0, left_s - kept_back) / static_cast<double>(std::max<std::size_t>(1, searches));
   return std::max(std::min(least_s_, equal), FIRST_SHARE * equal);
 }
 

@@ -5,9 +5,9 @@
 
 namespace lathe {
 
-// A search is followed by the comparison of its finalists with the raw kernel and by counters, and problems that
-// are not searched take their time, too: what both have taken so far in the mean is kept back for those that are
-// to come. Until one was seen, nothing is.
+// A search is followed by the comparison of its finalists with the raw kernel and by counters, and problems
+// that are not searched take their time, too: what both have taken so far in the mean is kept back for those
+// that are to come. Until one was seen, nothing is.
 class TimeShares {
 public:
   // `least_s`: below it a slice is spent on preparing.
@@ -16,9 +16,9 @@ public:
   void add_finishing(double seconds) { finishing_.add(seconds); }  // of a search, behind its last evaluation
   void add_assessment(double seconds) { assessing_.add(seconds); } // of a problem that is not searched, whole
 
-  // Seconds of searching for one of `searches` (at least 1) that share what is left with `assessments`. `left_s`:
-  // of all devices together. Each search first gets half of an equal share, or the least slice where that is
-  // more and everybody can have it; 0 where finishing takes all that is left.
+  // Seconds of searching for one of `searches` (at least 1) that share what is left with `assessments`.
+  // `left_s`: of all devices together. Each search first gets half of an equal share, or the least slice
+  // where that is more and everybody can have it; 0 where finishing takes all that is left.
   double slice(double left_s, std::size_t searches, std::size_t assessments) const;
 
 private:

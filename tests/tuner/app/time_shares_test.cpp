@@ -18,7 +18,8 @@ TEST(TimeShares, WhatFinishingTakesIsKeptBack) {
   shares.add_finishing(2);
   shares.add_finishing(4);
   EXPECT_DOUBLE_EQ(shares.slice(1000, 10, 0), (1000 - 10 * 3) / 10.0 / 2);
-  EXPECT_DOUBLE_EQ(shares.slice(1000, 10, 5), (1000 - 15 * 3) / 10.0 / 2); // not seen yet: as much as finishing
+  EXPECT_DOUBLE_EQ(shares.slice(1000, 10, 5),
+                   (1000 - 15 * 3) / 10.0 / 2); // not seen yet: as much as finishing
   shares.add_assessment(1);
   EXPECT_DOUBLE_EQ(shares.slice(1000, 10, 5), (1000 - 10 * 3 - 5) / 10.0 / 2);
   EXPECT_DOUBLE_EQ(shares.slice(29, 10, 0), 0);
