@@ -45,24 +45,26 @@ def run(command, environment):
     return done.returncode == 0
 
 
+def record_space(lathe, spec, problem, folder, target, more):
+    """Evaluates all of a space and writes it as T4; the folder keeps store and cubins. True when the file was written."""
+    store, exported = Path(folder) / "results.sqlite", Path(folder) / "t4.json"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(Path(folder) / "cache")}
+    if not run([lathe, "tune", spec, "--problem", problem, "--no-transfer", "--no-profile", "-v", "--results", store,
+                "--technique", "random", "--evaluations", 10**9, "--finalists", 1, *more], environment):
+        return False
+    if not run([lathe, "export", spec, "--format", "t4", "--problem", problem, "--results", store, "--output", exported],
+               environment):
+        return False
+    with gzip.GzipFile(target, "wb", mtime=0) as file:
+        file.write(exported.read_bytes())
+    return True
+
+
 def record(arguments, case):
     """True when the case's file was written."""
     with tempfile.TemporaryDirectory() as folder:
-        spec = write_part(arguments.root, case, folder)
-        store = Path(folder) / "results.sqlite"
-        environment = {**os.environ, "XDG_CACHE_HOME": str(Path(folder) / "cache")}
-        if not run([arguments.lathe, "tune", spec, "--problem", case.problem_text(), "--no-transfer", "--no-profile", "-v",
-                    "--results", store, "--technique", "random", "--evaluations", 10**9, "--finalists", 1,
-                    "--counters", f"{arguments.counters}s"], environment):
-            return False
-        text = Path(folder) / "t4.json"
-        if not run([arguments.lathe, "export", spec, "--format", "t4", "--problem", case.problem_text(), "--results", store,
-                    "--output", text], environment):
-            return False
-        target = Path(arguments.output) / f"{case.name}.T4.json.gz"
-        with gzip.GzipFile(target, "wb", mtime=0) as file:
-            file.write(text.read_bytes())
-    return True
+        return record_space(arguments.lathe, write_part(arguments.root, case, folder), case.problem_text(), folder,
+                            Path(arguments.output) / f"{case.name}.T4.json.gz", ["--counters", f"{arguments.counters}s"])
 
 
 def main():

@@ -47,9 +47,7 @@ def kernels(rows):
     return lines
 
 
-def large(rows):
-    lines = ["| kernel | problem | role | tuned us | times the copy | raw / tuned | limited by |", "|---|---|---|---:|---:|---:|---|"]
-    return lines, [row for row in rows if row["CopyFloorMicroseconds"] > LARGE and times_copy(row) > NEAR]
+HEAD = ["| kernel | problem | role | tuned us | times the copy | raw / tuned | limited by |", "|---|---|---|---:|---:|---:|---|"]
 
 
 def line(row, profile):
@@ -64,14 +62,14 @@ def main():
     known = profiles(reports)
     far = sorted((row for row in rows if times_copy(row) > FAR), key=lambda row: (row["Kernel"], -times_copy(row)))
     counted = collections.Counter((known.get((row["Kernel"], row["Workload"])) or {"Bottleneck": "not profiled"})["Bottleneck"] for row in far)
-    head, big = large(rows)
+    big = [row for row in rows if row["CopyFloorMicroseconds"] > LARGE and times_copy(row) > NEAR]
     of_large = sum(row["CopyFloorMicroseconds"] > LARGE for row in rows)
     text = Path(notes).read_text(encoding="utf-8").rstrip() + "\n\n"
     text += f"{len(far)} of {len(rows)} problems take more than {FAR} times the copy, by what limits them: "
     text += ", ".join(f"{kind} {count}" for kind, count in counted.most_common()) + ".\n\n"
-    text += "\n".join(head + [line(row, known.get((row["Kernel"], row["Workload"]))) for row in far]) + "\n\n"
+    text += "\n".join(HEAD + [line(row, known.get((row["Kernel"], row["Workload"]))) for row in far]) + "\n\n"
     text += f"## Large problems\n\nOf the {of_large} problems whose copy takes more than {LARGE} microseconds, {of_large - len(big)} are within 5 % of it. The others:\n\n"
-    text += "\n".join(head + [line(row, known.get((row["Kernel"], row["Workload"]))) for row in sorted(big, key=times_copy, reverse=True)])
+    text += "\n".join(HEAD + [line(row, known.get((row["Kernel"], row["Workload"]))) for row in sorted(big, key=times_copy, reverse=True)])
     text += "\n\n## All kernels of this run\n\n" + "\n".join(kernels(rows)) + "\n"
     Path(page).write_text(text, encoding="utf-8")
     data = [{**{name: row[name] for name in ("Kernel", "Workload", "Role", "Device", "Driver", "Toolkit", "Configuration", "Ratio",

@@ -6,14 +6,12 @@ usage: related_spaces.py --lathe PROGRAM --root FOLDER --output FOLDER [--case N
 Writes KERNEL-PROBLEM.T4.json.gz for each. Needs a GPU."""
 
 import argparse
-import gzip
-import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from counter_spaces import run
+from counter_spaces import record_space
 from pipeline_cases import Case, write_part
 
 ROUTER_GEMM = {"TX": [8, 16, 32], "TY": [4, 8, 16], "TM": [1, 2, 4, 8], "TN": [1, 2, 4], "SPLIT": [1], "BK": [16, 32], "VEC": [4],
@@ -55,20 +53,8 @@ def name_of(kernel, problem):
     return kernel + "-" + "-".join(f"{size}" for size in problem.values())
 
 
-def record(arguments, folder, spec, problem, target):
-    """True when the file was written. The folder's cubins serve all problems of a kernel."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(Path(folder) / "cache")}
-    text = ",".join(f"{name}={size}" for name, size in problem.items())
-    store, exported = Path(folder) / "results.sqlite", Path(folder) / "t4.json"
-    if not run([arguments.lathe, "tune", spec, "--problem", text, "--no-transfer", "--no-profile", "-v", "--results", store,
-                "--technique", "random", "--evaluations", 10**9, "--finalists", 1], environment):
-        return False
-    if not run([arguments.lathe, "export", spec, "--format", "t4", "--problem", text, "--results", store, "--output", exported],
-               environment):
-        return False
-    with gzip.GzipFile(target, "wb", mtime=0) as file:
-        file.write(exported.read_bytes())
-    return True
+def problem_text(problem):
+    return ",".join(f"{name}={size}" for name, size in problem.items())
 
 
 def main():
@@ -90,7 +76,8 @@ def main():
                 name, begun = name_of(kernel, problem), time.time()
                 if begun - start + longest > arguments.seconds:
                     failed.append(f"{name} (no time left)")
-                elif not record(arguments, folder, part, problem, Path(arguments.output) / f"{name}.T4.json.gz"):
+                elif not record_space(arguments.lathe, part, problem_text(problem), folder,
+                                      Path(arguments.output) / f"{name}.T4.json.gz", []):
                     failed.append(name)
                 longest = max(longest, time.time() - begun)
                 print(f"related_spaces: {name}: {time.time() - begun:.1f} s", flush=True)
