@@ -54,7 +54,8 @@ struct TrialSettings {
   Data data = Data::usual;
   std::map<std::size_t, IntegerFill> integers; // of buffers, by index, that do not hold the usual ones
   std::size_t poison = 0;                      // index into POISONS
-  // Not 0: inputs of single and double precision hold a neighbour of each number, drawn by it.
+  // Not 0: inputs of single and double precision with normal or uniform fills hold a neighbour of each
+  // number, drawn by it.
   std::uint64_t nudge = 0;
   // Of a run of the raw kernel on the same data: what it did not read of inputs holds a poison.
   const std::vector<BufferAccess>* read_by_raw = nullptr;

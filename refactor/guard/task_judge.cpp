@@ -18,6 +18,11 @@ constexpr std::size_t FORERUNS = 3; // trials of a demand with one, before the t
 constexpr double MOST_ROUNDED_ANEW = 0.04;
 constexpr std::uint64_t FEWEST_ROUNDED = 64; // elements from which on a share says something
 
+// Data that are there for what comparing and rounding decide.
+bool decides_ties(Data data) {
+  return data == Data::coarse || data == Data::ties;
+}
+
 } // namespace
 
 void TaskJudge::judge(const std::vector<Task>& tasks, const std::vector<std::size_t>& indices,
@@ -209,7 +214,8 @@ bool TaskJudge::raw_depends_on_order(const Task& task, const Demand& demand,
 
 // Whether the raw kernel's own results on neighbours of the same numbers lie as far apart as the template's:
 // what is left of large terms that take each other away is rounding, of whichever order. Made only where a
-// template is about to be refused for the size of a difference.
+// template is about to be refused for the size of a difference, and not where ties are asked for: a neighbour
+// of a tie decides otherwise, too, and would excuse any rule for ties.
 bool TaskJudge::raw_depends_on_last_bits(const Task& task, const Demand& demand, const TrialResult& reference,
                                          const TrialResult& result) const {
   constexpr double MORE_THAN_ITS_OWN = 8; // a sum in another order rounds each partial sum, not each term
@@ -218,7 +224,8 @@ bool TaskJudge::raw_depends_on_last_bits(const Task& task, const Demand& demand,
   const Workload& workload = task.shape->workload_of(demand.settings);
   const TrialComparison found =
       compare_trials(workload, result, reference, demand.settings, task.shape->unordered);
-  if (demand.forerun || !raw || found.problem.empty() || !std::isfinite(found.error) || found.error <= 1)
+  if (demand.forerun || decides_ties(demand.settings.data) || !raw || found.problem.empty() ||
+      !std::isfinite(found.error) || found.error <= 1)
     return false;
   std::vector<Trial> trials;
   for (std::uint64_t draw = 1; draw <= DRAWS; ++draw) {
