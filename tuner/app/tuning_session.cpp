@@ -1,6 +1,6 @@
 #include "tuner/app/tuning_session.h"
 
-#include "tuner/app/tables.h"
+#include "tuner/app/finalists.h"
 #include "tuner/app/transfer.h"
 #include "tuner/base/timestamp.h"
 #include "tuner/compile/compile.h"
@@ -11,11 +11,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fmt/format.h>
 #include <future>
+#include <iterator>
 #include <optional>
-#include <set>
-#include <tuple>
 #include <utility>
 
 namespace lathe {
@@ -34,12 +32,6 @@ double seconds_since(Clock::time_point start) {
 std::string present() {
   return utc_now(TimestampPrecision::milliseconds);
 }
-
-struct Ranked {
-  KnobValues knobs;
-  double median_us;
-  bool operator<(const Ranked& other) const { return median_us < other.median_us; }
-};
 
 // The state of one search that survives from batch to batch.
 class Session {
@@ -78,8 +70,6 @@ private:
   std::vector<Point> choose(Search& search, std::size_t count);
   Status record(Search& search, const std::vector<Point>& points,
                 const std::vector<KnobValues>& configurations, const std::vector<Measurement>& measured);
-  Result<Comparison> compare(const KnobValues& knobs, double code_band);
-  std::optional<std::pair<KnobValues, Comparison>> confirmed_gain(double code_band);
 
   const Workload& workload_;
   Backend& backend_;
@@ -236,45 +226,6 @@ Status Session::search(Search& search, const Space& space, const std::atomic<boo
   return Done{};
 }
 
-// A gain counts when its whole interval, and its size, lie beyond what the raw kernel shows against itself.
-bool is_gain(const Comparison& comparison) {
-  return comparison.ratio_low > 1 && comparison.ratio - 1 > comparison.noise_band;
-}
-
-// Compares with the raw kernel; the band is widened to what equal code shows in another module.
-Result<Comparison> Session::compare(const KnobValues& knobs, double code_band) {
-  LATHE_TRY(Comparison compared, backend_.compare(knobs));
-  compared.noise_band = std::max(compared.noise_band, code_band);
-  return compared;
-}
-
-// The finalists that gain, best first. The best of several is too good by the noise that made it the best, so
-// only what gains once more, measured anew, is shipped, with the numbers of that second measurement.
-std::optional<std::pair<KnobValues, Comparison>> Session::confirmed_gain(double code_band) {
-  std::stable_sort(ranked.begin(), ranked.end());
-  std::vector<KnobValues> finalists;
-  for (const Ranked& candidate : ranked) {
-    if (finalists.size() >= static_cast<std::size_t>(options_.finalists))
-      break;
-    if (std::find(finalists.begin(), finalists.end(), candidate.knobs) == finalists.end())
-      finalists.push_back(candidate.knobs);
-  }
-  std::vector<std::pair<double, KnobValues>> gains;
-  for (const KnobValues& knobs : finalists) {
-    const auto compared = compare(knobs, code_band);
-    if (!compared.ok()) // it ran before; where something stops it now, it is not a configuration to ship
-      result.rejected.push_back(describe(names_, knobs) + ": " + compared.error().sentence());
-    else if (is_gain(*compared))
-      gains.emplace_back(compared->ratio, knobs);
-  }
-  std::stable_sort(gains.begin(), gains.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  for (const auto& [ratio, knobs] : gains)
-    if (const auto again = compare(knobs, code_band); again.ok() && is_gain(*again))
-      return std::pair(knobs, *again);
-  return std::nullopt;
-}
-
 Status Session::finish(const KnobValues& defaults, bool with_defaults) {
   std::optional<Comparison> of_defaults;
   if (with_defaults) {
@@ -288,8 +239,11 @@ Status Session::finish(const KnobValues& defaults, bool with_defaults) {
       of_defaults && options_.default_is_raw_code ? std::abs(of_defaults->ratio - 1) : 0.0;
   StoredWinner& winner = result.winner;
   bool found = false;
-  if (const auto gain = confirmed_gain(code_band)) {
-    std::tie(winner.knobs, winner.comparison) = *gain;
+  FinalResult last = compare_finalists(backend_, ranked, names_, {options_.finalists, code_band});
+  std::ranges::move(last.rejected, std::back_inserter(result.rejected));
+  if (last.winner) {
+    winner.knobs = std::move(last.winner->knobs);
+    winner.comparison = last.winner->comparison;
     found = true;
   } else if (of_defaults) {
     winner.comparison = *of_defaults;

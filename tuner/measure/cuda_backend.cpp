@@ -4,6 +4,7 @@
 #include "tuner/base/hash.h"
 #include "tuner/compile/toolkit.h"
 #include "tuner/device/driver.h"
+#include "tuner/measure/compile_queue.h"
 #include "tuner/measure/cpu_reference.h"
 #include "tuner/measure/cuda_protocol.h"
 #include "tuner/measure/cuda_setup.h"
@@ -12,11 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <map>
-#include <mutex>
-#include <set>
-#include <tuple>
 
 namespace lathe {
 namespace {
@@ -65,42 +62,17 @@ public:
   Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations,
                                             double incumbent_us) override;
   void announce(std::span<const KnobValues> configurations) override;
-  Result<Comparison> compare(const KnobValues& configuration) override;
+  Result<Comparison> compare(const KnobValues& configuration, double ratio_to_beat) override;
   Result<Profile> profile(const std::optional<KnobValues>& configuration) override;
   PipelineLoad load() const override;
 
 private:
-  // What a configuration becomes before it is compiled.
-  struct Plan {
-    std::string instance;
-    Launch launch;
-    std::vector<std::string> options; // macros
-
-    // Equal for configurations that are the same code.
-    std::string code() const {
-      std::string text = instance;
-      for (const std::string& option : options)
-        text += '\n' + option;
-      return text;
-    }
-  };
-
-  Result<Plan> plan(const KernelSource& source, const KnobValues& knobs) const;
   CompileRequest request_for(const KernelSource& source, const std::string& text,
                              std::vector<std::string> options) const;
   Result<CompiledKernel> compile_one(CompileRequest request);
   Result<RunnerKernel> compile_configuration(const KnobValues& configuration);
-  std::vector<Plan> plans_of(std::span<const KnobValues> configurations) const; // that can be bound
-  // Queues what is neither compiled nor queued.
-  void submit(const std::vector<Plan>& plans);
-  using CompiledCode = std::pair<std::string, CompileOutcome>;
-  using Members = std::map<std::string, std::vector<std::size_t>>; // of what is evaluated, by its code
-  // One of these that is compiled already; false: none is.
-  bool ready_of(const Members& members, std::string& code, CompileOutcome& outcome);
-  // A finished compilation by its code; nothing when it was not queued here.
-  std::optional<CompiledCode> code_of(Compiler::Finished finished);
-  // The next of what is queued; nothing when nothing is.
-  std::optional<CompiledCode> next_compiled();
+  // Those that can be bound.
+  std::vector<PlannedConfiguration> plans_of(std::span<const KnobValues> configurations) const;
   Status check_raw_kernel();
   Result<CompileRequest> own_kernels_request() const;
   RunnerTiming timing(double incumbent_us) const;
@@ -123,10 +95,7 @@ private:
   std::string kernel_text_; // the template's source
   SetupRequest setup_;
   SetupReply state_;
-  std::mutex code_mutex_; // of the two below: announce() comes from another thread
-  // Of plans by their code: queued (by ticket and place in the request), and compiled but not yet asked for.
-  std::map<std::pair<std::uint64_t, std::size_t>, std::string> queued_;
-  std::map<std::string, CompileOutcome> compiled_;
+  CompileQueue queue_;
   PipelineLoad load_;
 };
 
@@ -151,17 +120,6 @@ RunnerKernel runner_kernel(const CompiledKernel& kernel, const Launch& launch) {
   return {*kernel.cubin, kernel.cubin_hash, kernel.entry, launch};
 }
 
-Result<CudaBackend::Plan> CudaBackend::plan(const KernelSource& source, const KnobValues& knobs) const {
-  Plan result;
-  LATHE_TRY(result.instance, bind_instance(source, *workload_, knobs));
-  LATHE_TRY(result.launch, bind_launch(source.launch, *workload_, knobs));
-  const std::vector<Knob>& declared = workload_->spec->knobs;
-  for (std::size_t i = 0; i < declared.size() && i < knobs.size(); ++i)
-    if (declared[i].is_macro)
-      result.options.push_back("-D" + declared[i].name + "=" + to_string(knobs[i]));
-  return result;
-}
-
 CompileRequest CudaBackend::request_for(const KernelSource& source, const std::string& text,
                                         std::vector<std::string> options) const {
   CompileRequest request;
@@ -177,7 +135,7 @@ CompileRequest CudaBackend::request_for(const KernelSource& source, const std::s
 
 Result<CompiledKernel> CudaBackend::compile_one(CompileRequest request) {
   std::vector<CompileOutcome> outcomes = compiler_->compile(std::move(request));
-  queued_.clear(); // it waited for everything, and what was compiled meanwhile is in the cache
+  queue_.forget_under_way(); // it waited for everything
   if (!outcomes[0].ok())
     return Error{outcomes[0].message, "", ""};
   return std::move(outcomes[0].kernel);
@@ -199,7 +157,8 @@ RunnerTiming CudaBackend::timing(double incumbent_us) const {
 Result<RunnerKernel> CudaBackend::compile_configuration(const KnobValues& configuration) {
   if (!workload_ || !compiler_)
     return Error{"cannot measure", "no problem was prepared", ""};
-  LATHE_TRY(const Plan wanted, plan(workload_->spec->kernel, configuration));
+  LATHE_TRY(const PlannedConfiguration wanted,
+            plan_configuration(*workload_, workload_->spec->kernel, configuration));
   CompileRequest request = request_for(workload_->spec->kernel, kernel_text_, wanted.options);
   request.instances = {wanted.instance};
   LATHE_TRY(const CompiledKernel kernel, compile_one(std::move(request)));
@@ -259,11 +218,8 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   options_ = options;
   state_ = {};
   side_runner_.forget();
-  if (same_compiler && !queued_.empty())
-    compiler_->cancel(); // announced for a problem that ended before
+  queue_.cancel(); // announced for a problem that ended before
   LATHE_CHECK(warm_up());
-  queued_.clear();
-  compiled_.clear();
   if (!same_compiler) {
     CompilerOptions compiler_options;
     compiler_options.jobs = options.jobs;
@@ -273,6 +229,7 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   }
   const TuningSpec& spec = *workload.spec;
   LATHE_TRY(kernel_text_, read_file(spec.kernel.file));
+  queue_.begin(*compiler_, request_for(spec.kernel, kernel_text_, {}));
 
   // The raw kernel, or the template at its defaults where a specification has none; and Lathe's own kernels.
   const bool has_reference = !spec.reference.file.empty();
@@ -282,7 +239,7 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   if (has_reference) {
     LATHE_TRY(text, read_file(source.file));
   }
-  LATHE_TRY(Plan raw, plan(source, defaults));
+  LATHE_TRY(PlannedConfiguration raw, plan_configuration(workload, source, defaults));
   CompileRequest request = request_for(source, text, raw.options);
   request.instances = {raw.instance};
   LATHE_TRY(CompileRequest own, own_kernels_request());
@@ -290,15 +247,14 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
   const std::uint64_t raw_ticket = compiler_->submit(std::move(request));
   // Only so many that compilers are left for what everything waits for.
   const std::span<const KnobValues> early = coming.first(std::min(coming.size(), EARLY_CONFIGURATIONS));
-  submit(plans_of(early));
+  queue_.submit(plans_of(early));
   CompiledKernel own_kernels, reference;
   for (int missing = 2; missing > 0;) {
     std::optional<Compiler::Finished> finished = compiler_->next();
     if (!finished)
       return Error{"cannot prepare " + workload.key(), "the compile workers lost the raw kernel", ""};
     if (finished->ticket != own_ticket && finished->ticket != raw_ticket) {
-      if (std::optional<CompiledCode> compiled = code_of(std::move(*finished)))
-        compiled_.insert_or_assign(std::move(compiled->first), std::move(compiled->second));
+      queue_.hand_over(std::move(*finished));
       continue;
     }
     if (!finished->outcome.ok())
@@ -306,7 +262,7 @@ Status CudaBackend::prepare(const Workload& workload, const MeasureOptions& opti
     --missing;
     (finished->ticket == own_ticket ? own_kernels : reference) = std::move(finished->outcome.kernel);
   }
-  submit(plans_of(coming.subspan(early.size())));
+  queue_.submit(plans_of(coming.subspan(early.size())));
   Measurement refused;
   if (!fits(reference, raw.launch, refused))
     return Error{"the raw kernel cannot be launched on " + device_.name, refused.reason,
@@ -402,11 +358,12 @@ Result<std::vector<Measurement>> CudaBackend::evaluate(std::span<const KnobValue
     return Error{"cannot measure", "no problem was prepared", ""};
   const Stopwatch watch(load_.evaluate_s);
   std::vector<Measurement> measurements(configurations.size());
-  std::vector<Plan> plans;
-  Members members;
-  std::vector<std::size_t> place; // of a plan in `configurations`
+  std::vector<PlannedConfiguration> plans;
+  std::map<std::string, std::vector<std::size_t>> members; // of what is evaluated, by its code
+  std::vector<std::size_t> place;                          // of a plan in `configurations`
   for (std::size_t i = 0; i < configurations.size(); ++i) {
-    Result<Plan> planned = plan(workload_->spec->kernel, configurations[i]);
+    Result<PlannedConfiguration> planned =
+        plan_configuration(*workload_, workload_->spec->kernel, configurations[i]);
     if (!planned.ok()) {
       measurements[i].outcome = Outcome::resource_limit;
       measurements[i].reason = planned.error().sentence();
@@ -416,7 +373,7 @@ Result<std::vector<Measurement>> CudaBackend::evaluate(std::span<const KnobValue
     plans.push_back(std::move(*planned));
     place.push_back(i);
   }
-  submit(plans);
+  queue_.submit(plans);
 
   const auto take = [&](const std::string& code, const CompileOutcome& outcome) -> Status {
     for (const std::size_t p : members.at(code)) {
@@ -441,89 +398,30 @@ Result<std::vector<Measurement>> CudaBackend::evaluate(std::span<const KnobValue
   };
   // The compilers work on, also on what was announced, while the device measures what is ready.
   while (!members.empty()) {
-    std::string code;
-    CompileOutcome outcome;
-    if (!ready_of(members, code, outcome)) {
-      auto finished = next_compiled();
-      if (!finished)
-        return Error{"cannot measure", "the compile workers lost a configuration", ""};
-      std::tie(code, outcome) = std::move(*finished);
-      if (!members.contains(code)) { // announced
-        const std::lock_guard lock(code_mutex_);
-        compiled_[code] = std::move(outcome);
-        continue;
-      }
-    }
-    if (Status status = take(code, outcome); !status.ok()) {
-      compiler_->cancel();
-      const std::lock_guard lock(code_mutex_);
-      queued_.clear();
+    const std::optional<CompileQueue::Compiled> compiled =
+        queue_.next_of([&](const std::string& code) { return members.contains(code); });
+    if (!compiled)
+      return Error{"cannot measure", "the compile workers lost a configuration", ""};
+    if (Status status = take(compiled->code, compiled->outcome); !status.ok()) {
+      queue_.cancel();
       return status.error();
     }
   }
   return measurements;
 }
 
-bool CudaBackend::ready_of(const Members& members, std::string& code, CompileOutcome& outcome) {
-  const std::lock_guard lock(code_mutex_);
-  const auto ready =
-      std::ranges::find_if(members, [&](const auto& member) { return compiled_.contains(member.first); });
-  if (ready == members.end())
-    return false;
-  code = ready->first;
-  outcome = std::move(compiled_.extract(code).mapped());
-  return true;
-}
-
-void CudaBackend::submit(const std::vector<Plan>& plans) {
-  const std::lock_guard lock(code_mutex_); // also while it is queued: it may be finished at once
-  std::set<std::string> known;
-  for (const auto& [place, code] : queued_)
-    known.insert(code);
-  // One program for all configurations that differ in template arguments alone; macros make programs of their
-  // own.
-  std::map<std::vector<std::string>, std::vector<const Plan*>> programs;
-  for (const Plan& one : plans)
-    if (!compiled_.contains(one.code()) && known.insert(one.code()).second)
-      programs[one.options].push_back(&one);
-  for (const auto& [options, wanted] : programs) {
-    CompileRequest request = request_for(workload_->spec->kernel, kernel_text_, options);
-    for (const Plan* one : wanted)
-      request.instances.push_back(one->instance);
-    const std::uint64_t ticket = compiler_->submit(std::move(request));
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      queued_[{ticket, i}] = wanted[i]->code();
-  }
-}
-
-std::optional<CudaBackend::CompiledCode> CudaBackend::code_of(Compiler::Finished finished) {
-  const std::lock_guard lock(code_mutex_);
-  const auto found = queued_.find({finished.ticket, finished.instance});
-  if (found == queued_.end())
-    return std::nullopt;
-  CompiledCode result(std::move(found->second), std::move(finished.outcome));
-  queued_.erase(found);
-  return result;
-}
-
-std::optional<CudaBackend::CompiledCode> CudaBackend::next_compiled() {
-  while (std::optional<Compiler::Finished> finished = compiler_->next())
-    if (std::optional<CompiledCode> compiled = code_of(std::move(*finished)))
-      return compiled;
-  return std::nullopt;
-}
-
-std::vector<CudaBackend::Plan> CudaBackend::plans_of(std::span<const KnobValues> configurations) const {
-  std::vector<Plan> plans;
+std::vector<PlannedConfiguration> CudaBackend::plans_of(std::span<const KnobValues> configurations) const {
+  std::vector<PlannedConfiguration> plans;
   for (const KnobValues& knobs : configurations)
-    if (Result<Plan> planned = plan(workload_->spec->kernel, knobs); planned.ok())
+    if (Result<PlannedConfiguration> planned = plan_configuration(*workload_, workload_->spec->kernel, knobs);
+        planned.ok())
       plans.push_back(std::move(*planned));
   return plans;
 }
 
 void CudaBackend::announce(std::span<const KnobValues> configurations) {
   if (workload_ && compiler_)
-    submit(plans_of(configurations));
+    queue_.submit(plans_of(configurations));
 }
 
 PipelineLoad CudaBackend::load() const {
@@ -536,7 +434,7 @@ PipelineLoad CudaBackend::load() const {
   return result;
 }
 
-Result<Comparison> CudaBackend::compare(const KnobValues& configuration) {
+Result<Comparison> CudaBackend::compare(const KnobValues& configuration, double ratio_to_beat) {
   const Stopwatch watch(load_.compare_s);
   LATHE_TRY(RunnerKernel kernel, compile_configuration(configuration));
   std::string subject = workload_->spec->path.string();
@@ -546,7 +444,7 @@ Result<Comparison> CudaBackend::compare(const KnobValues& configuration) {
     LATHE_CHECK(side_runner_.check_views(setup_, subject, kernel, options_.time_limit_s));
   if (!runner_.running())
     LATHE_CHECK(start_runner(false));
-  CompareRequest comparison{std::move(kernel), timing(0)};
+  CompareRequest comparison{std::move(kernel), timing(0), ratio_to_beat};
   comparison.timing.time_limit_s = options_.time_limit_s;
   const RunnerProcess::Answer answer = runner_.ask(encode(comparison), 6 * options_.time_limit_s + 10);
   std::optional<CompareReply> reply;

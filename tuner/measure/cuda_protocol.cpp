@@ -107,6 +107,7 @@ std::string encode(const CompareRequest& request) {
   message.put(RunnerCommand::compare);
   put_kernel(message, request.kernel);
   message.put(request.timing);
+  message.put(request.ratio_to_beat);
   return message.bytes();
 }
 
@@ -116,6 +117,7 @@ std::optional<CompareRequest> decode_compare(std::string_view bytes) {
   CompareRequest request;
   request.kernel = get_kernel(message);
   request.timing = message.get<RunnerTiming>();
+  request.ratio_to_beat = message.get<double>();
   return checked(message, std::move(request));
 }
 

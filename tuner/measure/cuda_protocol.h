@@ -92,6 +92,7 @@ struct EvaluateReply {
 struct CompareRequest {
   RunnerKernel kernel;
   RunnerTiming timing;
+  double ratio_to_beat = 0; // see Backend::compare
 };
 
 struct CompareReply {

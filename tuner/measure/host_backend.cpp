@@ -57,7 +57,7 @@ public:
   const std::string& reference_check() const override { return reference_check_; }
   Result<std::vector<Measurement>> evaluate(std::span<const KnobValues> configurations,
                                             double incumbent_us) override;
-  Result<Comparison> compare(const KnobValues& configuration) override;
+  Result<Comparison> compare(const KnobValues& configuration, double ratio_to_beat) override;
   Result<Profile> profile(const std::optional<KnobValues>& /*configuration*/) override {
     return Error{"cannot profile", "the host executor has no counters", "run on a GPU"};
   }
@@ -344,7 +344,7 @@ Result<std::vector<Measurement>> HostBackend::evaluate(std::span<const KnobValue
   return measured;
 }
 
-Result<Comparison> HostBackend::compare(const KnobValues& configuration) {
+Result<Comparison> HostBackend::compare(const KnobValues& configuration, double /*ratio_to_beat*/) {
   if (!workload_)
     return Error{"cannot compare", "no workload was prepared", ""};
   const KernelSource& source = workload_->spec->kernel;

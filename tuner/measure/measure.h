@@ -120,8 +120,10 @@ public:
   // These will be evaluated next: compiling them may begin while other work runs. A hint, without results.
   // The one call that another thread may make while evaluate() runs.
   virtual void announce(std::span<const KnobValues> /*configurations*/) {}
-  // Interleaved with the raw kernel, with an A/A band.
-  virtual Result<Comparison> compare(const KnobValues& configuration) = 0;
+  // Interleaved with the raw kernel, with an A/A band. `ratio_to_beat`: what is at stake is only whether raw
+  // / tuned is above it, so that sampling may end once the whole interval lies below; 0: sample to the end.
+  virtual Result<Comparison> compare(const KnobValues& configuration, double ratio_to_beat) = 0;
+  Result<Comparison> compare(const KnobValues& configuration) { return compare(configuration, 0); }
   // Counters of one launch of a configuration, or of the raw kernel. An error where there are none; where it
   // says that they are denied, it is the same for every configuration.
   virtual Result<Profile> profile(const std::optional<KnobValues>& configuration) = 0;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr double BEATEN =
     1.15; // slower than the incumbent by this factor in every sample: not worth more samples
+constexpr int FEWEST_ROUNDS = 10;    // of a comparison: of fewer a median's interval says little
 constexpr double FLOOR_MARGIN = 1.2; // reads alone are faster than a copy; clocks may boost
 // Floating-point operations a multiprocessor and clock that no GPU of CUDA 13 exceeds: four times the dense
 // 8-bit rate of compute capability 9.0 and 10.0 (8192 and 16384).
@@ -201,9 +202,10 @@ CompareReply RunnerSession::compare(const CompareRequest& request) {
       ratios.push_back(std::sqrt(before * after) / between);
       noise.push_back(before / after);
       const double spent = std::chrono::duration<double>(RunnerDevice::Clock::now() - start).count();
-      if (round + 1 >= std::max(10, request.timing.min_samples) &&
-          (relative_half_width(median_interval(ratios)) <= request.timing.target_interval / 4 ||
-           spent > limit_s / 2))
+      const MedianInterval so_far = median_interval(ratios);
+      if (round + 1 >= std::max(FEWEST_ROUNDS, request.timing.min_samples) &&
+          (relative_half_width(so_far) <= request.timing.target_interval / 4 ||
+           so_far.high < request.ratio_to_beat || spent > limit_s / 2))
         break;
     }
     const ClockReading clocks = device_.clocks();

@@ -83,7 +83,9 @@ public:
     profile.dram = knobs ? 0.9 : 0.7;
     return profile;
   }
-  Result<Comparison> compare(const KnobValues& knobs) override {
+  using Backend::compare;
+  Result<Comparison> compare(const KnobValues& knobs, double ratio_to_beat) override {
+    ratios_to_beat.push_back(ratio_to_beat);
     if (std::get<std::int64_t>(knobs[0]) == refused)
       return Error{"cannot compare", "refused beside the raw kernel", ""};
     Comparison comparison;
@@ -107,7 +109,8 @@ public:
   }
 
   int evaluated = 0, compared = 0;
-  std::vector<KnobValues> announced; // to prepare()
+  std::vector<double> ratios_to_beat; // of the comparisons
+  std::vector<KnobValues> announced;  // to prepare()
   std::atomic<int> announced_later{0};
   std::function<void()> while_evaluating;
   std::vector<KnobValues> asked_for; // of evaluate(), in order
