@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -108,18 +109,26 @@ Result<std::vector<Workload>> select_workloads(const TuningSpec& spec, const Wor
 }
 
 Result<std::unique_ptr<Backend>> open_backend(const std::string& device) {
-  if (device == "host")
-    return make_host_backend();
-  if (device == "auto") {
-    auto backend = make_cuda_backend(0);
-    if (backend.ok() || backend.error().failure != Failure::no_device)
-      return backend;
-    std::fprintf(stderr, "lathe: no GPU (%s): running on the host executor\n",
-                 backend.error().sentence().c_str());
-    return make_host_backend();
+  LATHE_TRY(DevicesByModel models, open_one_device(device, {}));
+  return std::move(models.front().front());
+}
+
+std::uint64_t largest_buffer_bytes(const std::vector<Workload>& workloads) {
+  std::uint64_t most = 0;
+  for (const Workload& workload : workloads) {
+    std::uint64_t bytes = 0;
+    for (const Workload::Buffer& buffer : workload.buffers)
+      bytes += buffer.count * static_cast<std::uint64_t>(std::max(1, dtype_size(buffer.dtype)));
+    most = std::max(most, bytes);
   }
-  LATHE_TRY(const int index, parse_device_index(device));
-  return make_cuda_backend(index);
+  return most;
+}
+
+std::size_t count_devices(const std::vector<std::unique_ptr<Backend>>& backends) {
+  std::set<std::string> devices;
+  for (const std::unique_ptr<Backend>& backend : backends)
+    devices.insert(backend->device().uuid);
+  return devices.size();
 }
 
 Result<int> parse_device_index(const std::string& device) {
@@ -131,14 +140,26 @@ Result<int> parse_device_index(const std::string& device) {
   return index;
 }
 
-Result<DevicesByModel> open_one_device(const std::string& device) {
-  LATHE_TRY(std::unique_ptr<Backend> backend, open_backend(device));
+Result<DevicesByModel> open_one_device(const std::string& device, const Concurrency& concurrency) {
   DevicesByModel models(1);
+  if (device != "host") {
+    LATHE_TRY(const int index, device == "auto" ? Result<int>(0) : parse_device_index(device));
+    auto backends = make_cuda_backends(index, concurrency.most, concurrency.buffer_bytes);
+    if (backends.ok()) {
+      models.front() = std::move(*backends);
+      return models;
+    }
+    if (device != "auto" || backends.error().failure != Failure::no_device)
+      return backends.error();
+    std::fprintf(stderr, "lathe: no GPU (%s): running on the host executor\n",
+                 backends.error().sentence().c_str());
+  }
+  LATHE_TRY(std::unique_ptr<Backend> backend, make_host_backend());
   models.front().push_back(std::move(backend));
   return models;
 }
 
-Result<DevicesByModel> open_devices(const std::string& text) {
+Result<DevicesByModel> open_devices(const std::string& text, const Concurrency& concurrency) {
   LATHE_TRY(const std::vector<DeviceInfo> devices, list_cuda_devices());
   std::vector<std::string> wanted;
   if (text == "all")
@@ -156,8 +177,9 @@ Result<DevicesByModel> open_devices(const std::string& text) {
     if (index == "auto" || index == "host" || !seen.insert(index).second)
       return usage_error("cannot use --devices " + text, "expected all, or different indices such as 0,2",
                          "lathe devices lists them");
-    LATHE_TRY(std::unique_ptr<Backend> backend, open_backend(index));
-    by_model[backend->device().name].push_back(std::move(backend));
+    LATHE_TRY(DevicesByModel opened, open_one_device(index, concurrency));
+    auto& backends = opened.front();
+    std::ranges::move(backends, std::back_inserter(by_model[backends.front()->device().name]));
   }
   DevicesByModel models;
   for (auto& [name, backends] : by_model)

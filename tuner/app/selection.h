@@ -28,11 +28,19 @@ Result<std::vector<Workload>> select_workloads(const TuningSpec& spec, const Wor
 Result<std::unique_ptr<Backend>> open_backend(const std::string& device);
 // The index of a GPU, given where "auto" and "host" were possible too.
 Result<int> parse_device_index(const std::string& device);
-// Devices by model: "all", or indices with commas between them.
+// How many problems are searched at once on each GPU, at most, and the bytes of the largest one's buffers.
+struct Concurrency {
+  std::size_t most = 1;
+  std::uint64_t buffer_bytes = 0;
+};
+std::uint64_t largest_buffer_bytes(const std::vector<Workload>& workloads);
+// Backends by model of their device: "all", or indices with commas between them.
 using DevicesByModel = std::vector<std::vector<std::unique_ptr<Backend>>>;
-Result<DevicesByModel> open_devices(const std::string& text);
-// open_backend() as the only device of the only model.
-Result<DevicesByModel> open_one_device(const std::string& device);
+Result<DevicesByModel> open_devices(const std::string& text, const Concurrency& concurrency);
+// As open_backend(), the only device of the only model. The host executor has one backend.
+Result<DevicesByModel> open_one_device(const std::string& device, const Concurrency& concurrency);
+// Distinct devices of these backends.
+std::size_t count_devices(const std::vector<std::unique_ptr<Backend>>& backends);
 
 // Says on standard error when the store holds results of another version of this template: they are not
 // reused.

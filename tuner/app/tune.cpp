@@ -8,6 +8,7 @@
 #include "tuner/app/tuning_run.h"
 #include "tuner/app/tuning_session.h"
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -131,6 +132,8 @@ CommandLine make_command_line() {
       "general", "also the one configuration that does best on all searched problems together")(
       "tune-only", "leave out the select and report-only problems")(
       "device", po::value<std::string>()->default_value("auto"), "auto, host, or the index of a GPU")(
+      "at-once", po::value<int>()->default_value(2),
+      "problems searched at once on each GPU, at most: one compiles while another one measures")(
       "devices", po::value<std::string>(),
       "all GPUs of this host, or some, such as 0,2: those of one model share the problems")(
       "technique", po::value<std::string>()->default_value("ensemble"), "search technique")(
@@ -242,8 +245,8 @@ int tune(const TunePlan& plan, std::vector<std::vector<std::unique_ptr<Backend>>
   for (std::vector<std::unique_ptr<Backend>>& devices : models) {
     if (!plan.json)
       std::cout << "device: " << devices.front()->device().name
-                << (devices.size() > 1 ? fmt::format(" ({} of them)", devices.size()) : "") << "; "
-                << devices.front()->protocol() << std::endl;
+                << (count_devices(devices) > 1 ? fmt::format(" ({} of them)", count_devices(devices)) : "")
+                << "; " << devices.front()->protocol() << std::endl;
     const std::string label = models.size() > 1 ? devices.front()->device().name : "";
     RunOptions options;
     options.session = plan.session;
@@ -348,7 +351,13 @@ int tune_command(const Arguments& arguments) {
   if (line.has("problem"))
     plan.selection.problems = line.get<std::vector<std::string>>("problem");
 
+  const int at_once = line.get<int>("at-once");
+  if (at_once < 1)
+    return fail(usage_error("cannot use --at-once", "at least one problem is searched at a time"));
+
   // Everything that can be wrong without a device is said before one is asked for.
+  Concurrency concurrency;
+  std::size_t problems = 0;
   for (const std::string& file : plan.specs) {
     auto spec = read_spec(file);
     if (!spec.ok())
@@ -356,6 +365,8 @@ int tune_command(const Arguments& arguments) {
     auto workloads = select_workloads(*spec, plan.selection, {});
     if (!workloads.ok())
       return fail(workloads.error());
+    problems += workloads->size();
+    concurrency.buffer_bytes = std::max(concurrency.buffer_bytes, largest_buffer_bytes(*workloads));
     for (const std::string& warning : spec->warnings)
       std::fprintf(stderr, "lathe: warning: %s\n", warning.c_str());
   }
@@ -364,8 +375,9 @@ int tune_command(const Arguments& arguments) {
   auto store = Store::open(results);
   if (!store.ok())
     return fail(store.error());
-  auto models = line.has("devices") ? open_devices(line.get<std::string>("devices"))
-                                    : open_one_device(line.get<std::string>("device"));
+  concurrency.most = std::min(problems, static_cast<std::size_t>(at_once));
+  auto models = line.has("devices") ? open_devices(line.get<std::string>("devices"), concurrency)
+                                    : open_one_device(line.get<std::string>("device"), concurrency);
   if (!models.ok())
     return fail(models.error());
   const bool is_host = models->front().front()->device().is_host;
@@ -374,7 +386,7 @@ int tune_command(const Arguments& arguments) {
   plan.session.batch = is_host ? 4 : 16;
   std::size_t devices = 0;
   for (const auto& model : *models)
-    devices += model.size();
+    devices += count_devices(model);
   if (devices > 1) // the cores are shared
     plan.session.measure.jobs =
         std::max(1, static_cast<int>(std::thread::hardware_concurrency() / static_cast<unsigned>(devices)));

@@ -127,7 +127,7 @@ void TuningRun::run_job(Job& job, Backend& device) {
   session.measure.raw_wants_alignment = job.source->facts.raw_wants_alignment;
   const std::string name = job.problem.spec + " " + job.problem.workload;
   const auto progress = [&](const SessionProgress& seen) {
-    if (devices_.size() == 1 && options_.progress)
+    if (&device == devices_.front().get() && options_.progress)
       options_.progress(name, seen);
   };
   const auto start = std::chrono::steady_clock::now();

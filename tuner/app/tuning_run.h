@@ -34,13 +34,15 @@ struct RunOptions {
   double least_slice_s = 10;
   // Called under a lock of the run's own; `again`: a problem that was searched on, and tells better now.
   std::function<void(const TunedProblem&, bool again)> done;
-  std::function<void(const std::string& problem, const SessionProgress&)> progress; // of one device alone
+  // Of the first backend's search alone: there is one line for it.
+  std::function<void(const std::string& problem, const SessionProgress&)> progress;
   std::function<void(const std::string& problem, const Error&)> failed;
 };
 
 class TuningRun {
 public:
-  // `devices`: of one model, at least one; their problems' times go into one body of results.
+  // `devices`: backends of one model of device, at least one; several may share a device. Their problems'
+  // times go into one body of results.
   TuningRun(std::vector<std::unique_ptr<Backend>> devices, Store& store, RunOptions options,
             const std::atomic<bool>& stop);
 

@@ -27,8 +27,8 @@ constexpr double SETUP_LIMIT_S = 300; // context creation, filling many gigabyte
 class CudaBackend final : public Backend {
 public:
   // `has_tool`: the command starts a tool that starts the runner.
-  CudaBackend(std::vector<std::string> runner_command, bool has_tool)
-      : runner_(runner_command), side_runner_(std::move(runner_command)), has_tool_(has_tool) {}
+  CudaBackend(std::vector<std::string> runner_command, bool has_tool, const DeviceTurns& turns = {})
+      : runner_(runner_command, turns), side_runner_(std::move(runner_command), turns), has_tool_(has_tool) {}
 
   ~CudaBackend() override {
     side_runner_.stop(); // both at once: each takes its time to die
@@ -323,10 +323,8 @@ Status CudaBackend::run(const CompiledKernel& kernel, const Launch& launch, doub
                           options_.verify_only};
   // The runner ends its own waiting first: several waits of one limit each.
   const double limit_s = 6 * request.timing.time_limit_s + 10;
-  const RunnerProcess::Answer answer = [&] {
-    const Stopwatch watch(load_.device_busy_s);
-    return runner_.ask(encode(request), limit_s);
-  }();
+  const RunnerProcess::Answer answer = runner_.ask(encode(request), limit_s);
+  load_.device_busy_s += answer.seconds;
   std::optional<EvaluateReply> reply;
   if (answer.kind == RunnerProcess::Answer::Kind::reply)
     reply = decode_evaluate_reply(answer.reply);
@@ -481,6 +479,29 @@ std::unique_ptr<Backend> make_backend_with_runner(DeviceInfo device,
   return backend;
 }
 
+namespace {
+
+Result<DeviceInfo> visible_device(int index) {
+  LATHE_TRY(std::vector<DeviceInfo> devices, list_cuda_devices());
+  if (index < 0 || static_cast<std::size_t>(index) >= devices.size())
+    return Error{"there is no device " + std::to_string(index),
+                 std::to_string(devices.size()) + " are visible, the first is 0", "see lathe devices",
+                 Failure::no_device};
+  return std::move(devices[static_cast<std::size_t>(index)]);
+}
+
+// How many problems' processes a device's memory holds beside each other. A backend has two processes with a
+// context each; both hold the buffers of a problem up to six times (four sets, a master, a spare), and what
+// copies are measured in.
+std::size_t backends_that_fit(const DeviceInfo& device, std::uint64_t buffer_bytes) {
+  constexpr std::uint64_t PROCESSES = 2, COPIES = 6, BESIDES = 3ull << 29; // 1.5 GiB
+  constexpr double USABLE = 0.8;
+  const auto needed = static_cast<double>(PROCESSES * (COPIES * buffer_bytes + BESIDES));
+  return static_cast<std::size_t>(USABLE * static_cast<double>(device.memory_bytes) / needed);
+}
+
+} // namespace
+
 Result<std::unique_ptr<Backend>> make_cuda_backend(int index, std::vector<std::string> tool) {
   LATHE_TRY(const std::filesystem::path runner, sibling_executable("lathe-runner"));
   const bool has_tool = !tool.empty();
@@ -491,13 +512,29 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(int index, std::vector<std::s
   // Starting the driver takes as long here as there: at once.
   if (CudaDriver::is_installed())
     LATHE_CHECK(backend->warm_up());
-  LATHE_TRY(std::vector<DeviceInfo> devices, list_cuda_devices());
-  if (index < 0 || static_cast<std::size_t>(index) >= devices.size())
-    return Error{"there is no device " + std::to_string(index),
-                 std::to_string(devices.size()) + " are visible, the first is 0", "see lathe devices",
-                 Failure::no_device};
-  backend->set_device(devices[static_cast<std::size_t>(index)]);
+  LATHE_TRY(DeviceInfo device, visible_device(index));
+  backend->set_device(std::move(device));
   return std::unique_ptr<Backend>(std::move(backend));
+}
+
+Result<std::vector<std::unique_ptr<Backend>>> make_cuda_backends(int index, std::size_t most,
+                                                                 std::uint64_t buffer_bytes) {
+  LATHE_TRY(const std::filesystem::path runner, sibling_executable("lathe-runner"));
+  const std::vector<std::string> command{runner.string(), std::to_string(index)};
+  const auto turns = std::make_shared<std::mutex>();
+  auto first = std::make_unique<CudaBackend>(command, false, turns);
+  if (CudaDriver::is_installed()) // as above; the others start their processes when they are used
+    LATHE_CHECK(first->warm_up());
+  LATHE_TRY(const DeviceInfo device, visible_device(index));
+  const std::size_t count =
+      std::clamp<std::size_t>(backends_that_fit(device, buffer_bytes), 1, std::max<std::size_t>(1, most));
+  std::vector<std::unique_ptr<Backend>> backends;
+  while (backends.size() < count) {
+    auto backend = first ? std::move(first) : std::make_unique<CudaBackend>(command, false, turns);
+    backend->set_device(device);
+    backends.push_back(std::move(backend));
+  }
+  return backends;
 }
 
 } // namespace lathe

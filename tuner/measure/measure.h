@@ -134,6 +134,11 @@ public:
 // `tool`: a program's path and arguments that the process on the device is started with, such as
 // compute-sanitizer; what it writes is the caller's to read once the backend is gone.
 Result<std::unique_ptr<Backend>> make_cuda_backend(int index, std::vector<std::string> tool = {});
+// Several on one device, `most` at most: what one of them measures waits for what another one does there, so
+// that their compilations and searches overlap and their times are as those of one alone. Fewer where the
+// device's memory may not hold so many problems with `buffer_bytes` of buffers; one at least.
+Result<std::vector<std::unique_ptr<Backend>>> make_cuda_backends(int index, std::size_t most,
+                                                                 std::uint64_t buffer_bytes);
 // The host executor: the kernel as C++ by clang, blocks on threads, the threads of a block as fibers.
 Result<std::unique_ptr<Backend>> make_host_backend();
 

@@ -127,6 +127,16 @@ std::string RunnerProcess::reap(bool kill) {
 }
 
 RunnerProcess::Answer RunnerProcess::ask(const std::string& request, double limit_s) {
+  std::unique_lock<std::mutex> turn;
+  if (turns_)
+    turn = std::unique_lock(*turns_);
+  const auto start = std::chrono::steady_clock::now();
+  Answer answer = ask_now(request, limit_s);
+  answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return answer;
+}
+
+RunnerProcess::Answer RunnerProcess::ask_now(const std::string& request, double limit_s) {
   Answer answer;
   if (socket_ < 0)
     return answer;

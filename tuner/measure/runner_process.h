@@ -3,6 +3,8 @@
 
 #include "tuner/base/result.h"
 
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <sys/types.h>
@@ -10,10 +12,15 @@
 
 namespace lathe {
 
+// Processes with the same turns are asked one at a time: what one of them does on their device would show in
+// what another one measures. Empty: there is no other.
+using DeviceTurns = std::shared_ptr<std::mutex>;
+
 class RunnerProcess {
 public:
   // command[0] is the program's path; the child's end of the socket is descriptor 3.
-  explicit RunnerProcess(std::vector<std::string> command) : command_(std::move(command)) {}
+  explicit RunnerProcess(std::vector<std::string> command, DeviceTurns turns = {})
+      : command_(std::move(command)), turns_(std::move(turns)) {}
   RunnerProcess(const RunnerProcess&) = delete;
   RunnerProcess& operator=(const RunnerProcess&) = delete;
   // Waits for the end of what it started, a second at most: then nothing of Lathe holds the device.
@@ -31,8 +38,10 @@ public:
     enum class Kind { reply, timeout, died } kind = Kind::died;
     std::string reply;  // when there is one
     std::string ending; // died: "signal 9 (Killed)"
+    double seconds = 0; // of the turn: waiting for it is left out
   };
-  // Sends a request and waits for its reply. After a timeout or a death the process is gone: start() again.
+  // Waits for its turn, sends a request and waits for its reply, `limit_s` at most. After a timeout or a
+  // death the process is gone: start() again.
   Answer ask(const std::string& request, double limit_s);
 
 private:
@@ -42,7 +51,10 @@ private:
   void wait_for_dying(); // a second at most
   void close_socket();
 
+  Answer ask_now(const std::string& request, double limit_s);
+
   std::vector<std::string> command_;
+  DeviceTurns turns_;
   int socket_ = -1;
   pid_t pid_ = 0;
   std::vector<pid_t> dying_; // killed, but still held by the driver

@@ -15,7 +15,8 @@ namespace lathe {
 
 class SideRunner {
 public:
-  explicit SideRunner(std::vector<std::string> command) : process_(std::move(command)) {}
+  explicit SideRunner(std::vector<std::string> command, DeviceTurns turns = {})
+      : process_(std::move(command), std::move(turns)) {}
 
   // Another problem follows: what the process holds is of no use.
   void forget() { state_ = State::empty; }

@@ -5,9 +5,13 @@
 #include "tuner/measure/runner_process.h"
 #include "tuner/measure/side_runner.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <memory>
+#include <mutex>
+#include <thread>
 
 namespace lathe {
 namespace {
@@ -210,6 +214,34 @@ TEST(RunnerProcess, SaysHowItsProcessEnded) {
     EXPECT_NE(answer.ending.find(ending), std::string::npos) << answer.ending;
     EXPECT_EQ(process.ask(encode(request(32)), 5).kind, RunnerProcess::Answer::Kind::died);
   }
+}
+
+// While another process of the same device works, its neighbour is not asked, and its limit does not run.
+TEST(RunnerProcess, ThoseOfOneDeviceTakeTurns) {
+  using Clock = std::chrono::steady_clock;
+  const auto turns = std::make_shared<std::mutex>();
+  RunnerProcess slow({fake_runner()}, turns), neighbour({fake_runner()}, turns), elsewhere({fake_runner()});
+  for (RunnerProcess* process : {&slow, &neighbour, &elsewhere})
+    ASSERT_TRUE(process->start().ok());
+  std::atomic<bool> has_begun{false};
+  Clock::time_point slow_ended;
+  std::thread first([&] {
+    has_begun = true;
+    EXPECT_EQ(slow.ask(encode(request(64)), 1).kind, RunnerProcess::Answer::Kind::timeout);
+    slow_ended = Clock::now();
+  });
+  while (!has_begun)
+    std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(elsewhere.ask(encode(request(32)), 5).kind, RunnerProcess::Answer::Kind::reply);
+  const Clock::time_point elsewhere_ended = Clock::now();
+  const RunnerProcess::Answer answer = neighbour.ask(encode(request(32)), 0.5);
+  const Clock::time_point neighbour_ended = Clock::now();
+  first.join();
+  EXPECT_LT(elsewhere_ended, slow_ended);
+  EXPECT_EQ(answer.kind, RunnerProcess::Answer::Kind::reply);
+  EXPECT_GT(neighbour_ended - elsewhere_ended, std::chrono::milliseconds(300));
+  EXPECT_LT(answer.seconds, 0.3);
 }
 
 TEST(RunnerProcess, OneThatIsToldToFinishIsWaitedFor) {
