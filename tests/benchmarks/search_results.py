@@ -40,7 +40,8 @@ class Measurement:
         self.lathe = Lathe(arguments.build / "bin" / "lathe", arguments.threads)
         self.build, self.seeds, self.folder = arguments.build, arguments.seeds, folder
         self.recordings, self.spaces = recordings, spaces
-        self.transferred = transfer_results.read_spaces([*files, *Path(__file__).with_name("h200_spaces").glob("*.gz")])
+        self.transferred = transfer_results.read_spaces(files)
+        self.problems = transfer_results.read_spaces(Path(__file__).with_name("h200_problems").glob("*.gz"))
         self.paths = [recording.path for recording in recordings]
         self.python = kernel_tuner_python(arguments.build / "kernel_tuner")
 
@@ -121,9 +122,13 @@ class Measurement:
         """What related, short and wrong earlier results do."""
         return transfer_results.measure(self.lathe, self.transferred, self.seeds, say=say)
 
+    def problems_transfer(self):
+        """The same of one kernel's problems at several sizes."""
+        return transfer_results.measure(self.lathe, self.problems, self.seeds, budget=100, say=say)
+
 
 SECTIONS = ["construction", "large_spaces", "engine", "default", "kernel_tuner_search", "single_techniques",
-            "alternatives", "transfer"]
+            "alternatives", "transfer", "problems_transfer"]
 
 
 def choice_text(choice):

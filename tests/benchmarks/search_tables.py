@@ -200,6 +200,8 @@ def render(data):
         "leave_one_out": leave_one_out(data["alternatives"]["leave_one_kernel_out"]),
         "transfer_means": transfer_means(data["transfer"]), "transfer_kernels": transfer_kernels(data["transfer"]),
         "transfer": transfer(data["transfer"]),
+        "problems_means": transfer_means(data["problems_transfer"]),
+        "problems_kernels": transfer_kernels(data["problems_transfer"]),
         "gap": gap(default), "engine": engine(data["engine"]),
     }
     text = Path(__file__).with_name("search_results.md.in").read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ namespace {
 // Normal priors on theta in units where targets have variance one and axes span [0, 1]: unless something else
 // is expected, lengths around the axis's span, noise around 5 % of the targets' deviation.
 constexpr double length_mean = 0, length_deviation = 1;
+constexpr double part_deviation = 1;
 constexpr double signal_mean = 0, signal_deviation = 1;
 constexpr double noise_mean = -3, noise_deviation = 1;
 constexpr double jitter = 1e-8;
@@ -22,15 +23,23 @@ double square(double x) {
 
 } // namespace
 
-Kernel::Kernel(const std::vector<Parameter>& parameters) : axes_(axes_of(parameters)) {
+Kernel::Kernel(const std::vector<Parameter>& parameters, Form form)
+    : form_(form), axes_(axes_of(parameters)) {
   for (const Parameter& parameter : parameters)
     counts_.push_back(parameter.values.size());
   for (const Axis& axis : axes_)
     if (used_.empty() || used_.back() != axis.parameter)
       used_.push_back(axis.parameter);
-  std::vector<double> theta(axes_.size() + 2, length_mean);
-  theta[axes_.size()] = signal_mean;
-  theta[axes_.size() + 1] = noise_mean;
+  std::vector<double> theta(axes_.size() + parts() + 2, length_mean);
+  theta.end()[-2] = signal_mean;
+  theta.end()[-1] = noise_mean;
+  if (parts() > 0) {
+    // The variances of the parts sum to one: effects of single parameters have twice the variance of what two
+    // do together, and six times that of three. What varies at all has the signal's.
+    const auto count = static_cast<double>(parts());
+    std::fill_n(theta.begin() + static_cast<std::ptrdiff_t>(axes_.size()), parts(), -0.5 * std::log(count));
+    theta.end()[-2] -= 0.5 * std::log(std::pow(1 + 1 / count, count) - 1);
+  }
   expect(theta);
 }
 
@@ -41,10 +50,10 @@ void Kernel::expect(const std::vector<double>& theta) {
 
 void Kernel::set(const std::vector<double>& theta) {
   theta_ = theta;
-  signal_ = std::exp(2 * theta[axes_.size()]);
-  noise_ = std::exp(2 * theta[axes_.size() + 1]) + jitter;
+  variance_ = signal_ = std::exp(2 * theta.end()[-2]);
+  noise_ = std::exp(2 * theta.end()[-1]) + jitter;
   factors_.resize(used_.size());
-  slopes_.resize(axes_.size());
+  slopes_.resize(axes_.size() + parts());
   std::size_t used = 0;
   for (std::size_t k = 0; k < axes_.size(); ++k) {
     const Axis& axis = axes_[k];
@@ -70,6 +79,26 @@ void Kernel::set(const std::vector<double>& theta) {
         slopes_[k][i * n + j] = slope;
       }
   }
+  if (form_ == Form::in_parts)
+    divide_into_parts();
+}
+
+// Turns each parameter's factor k into 1 + v k, and the slopes with it.
+void Kernel::divide_into_parts() {
+  for (std::size_t u = 0; u < used_.size(); ++u) {
+    const double part = std::exp(2 * theta_[axes_.size() + u]);
+    std::vector<double>& by_part = slopes_[axes_.size() + u];
+    by_part.resize(factors_[u].size());
+    for (std::size_t pair = 0; pair < factors_[u].size(); ++pair) {
+      const double varying = part * factors_[u][pair];
+      factors_[u][pair] = 1 + varying;
+      by_part[pair] = 2 * varying / (1 + varying);
+      for (std::size_t k = 0; k < axes_.size(); ++k)
+        if (axes_[k].parameter == used_[u])
+          slopes_[k][pair] *= varying / (1 + varying);
+    }
+    variance_ *= 1 + part;
+  }
 }
 
 double Kernel::operator()(std::span<const std::uint16_t> a, std::span<const std::uint16_t> b) const {
@@ -81,10 +110,10 @@ double Kernel::operator()(std::span<const std::uint16_t> a, std::span<const std:
   return product;
 }
 
-double Kernel::slope(std::size_t axis, std::span<const std::uint16_t> a,
+double Kernel::slope(std::size_t index, std::span<const std::uint16_t> a,
                      std::span<const std::uint16_t> b) const {
-  const std::size_t p = axes_[axis].parameter;
-  return slopes_[axis][a[p] * counts_[p] + b[p]];
+  const std::size_t p = index < axes_.size() ? axes_[index].parameter : used_[index - axes_.size()];
+  return slopes_[index][a[p] * counts_[p] + b[p]];
 }
 
 namespace {
@@ -99,7 +128,7 @@ struct Objective {
   double operator()(const std::vector<double>& theta, double* gradient) const {
     kernel.set(theta);
     const auto n = static_cast<Eigen::Index>(points.size());
-    const std::size_t axes = kernel.axes();
+    const std::size_t axes = kernel.axes(), parts = kernel.parts();
     Eigen::MatrixXd signal(n, n);
     for (Eigen::Index i = 0; i < n; ++i)
       for (Eigen::Index j = 0; j <= i; ++j)
@@ -118,8 +147,10 @@ struct Objective {
     const std::vector<double>& expected = kernel.expected();
     for (std::size_t a = 0; a < axes; ++a)
       value += 0.5 * square((theta[a] - expected[a]) / length_deviation);
-    value += 0.5 * square((theta[axes] - expected[axes]) / signal_deviation);
-    value += 0.5 * square((theta[axes + 1] - expected[axes + 1]) / noise_deviation);
+    for (std::size_t a = axes; a < axes + parts; ++a)
+      value += 0.5 * square((theta[a] - expected[a]) / part_deviation);
+    value += 0.5 * square((theta.end()[-2] - expected.end()[-2]) / signal_deviation);
+    value += 0.5 * square((theta.end()[-1] - expected.end()[-1]) / noise_deviation);
     if (gradient)
       differentiate(theta, factor, alpha, signal, gradient);
     return value;
@@ -128,23 +159,27 @@ struct Objective {
   void differentiate(const std::vector<double>& theta, const Eigen::LLT<Eigen::MatrixXd>& factor,
                      const Eigen::VectorXd& alpha, const Eigen::MatrixXd& signal, double* gradient) const {
     const Eigen::Index n = alpha.size();
-    const std::size_t axes = kernel.axes();
+    const std::size_t axes = kernel.axes(), shapes = axes + kernel.parts();
     const std::vector<double>& expected = kernel.expected();
     Eigen::MatrixXd weight = factor.solve(Eigen::MatrixXd::Identity(n, n));
     weight -= alpha * alpha.transpose();
-    std::vector<double> on_axis(axes, 0.0);
-    for (Eigen::Index i = 0; i < n; ++i)
+    std::vector<double> by_shape(shapes, 0.0);
+    for (Eigen::Index i = 0; i < n; ++i) {
       for (Eigen::Index j = 0; j < i; ++j) {
         const double w = weight(i, j) * signal(i, j);
-        for (std::size_t a = 0; a < axes; ++a)
-          on_axis[a] += w * kernel.slope(a, points[i], points[j]);
+        for (std::size_t a = 0; a < shapes; ++a)
+          by_shape[a] += w * kernel.slope(a, points[i], points[j]);
       }
-    for (std::size_t a = 0; a < axes; ++a)
-      gradient[a] = on_axis[a] + (theta[a] - expected[a]) / square(length_deviation);
-    gradient[axes] =
-        weight.cwiseProduct(signal).sum() + (theta[axes] - expected[axes]) / square(signal_deviation);
-    gradient[axes + 1] = weight.trace() * kernel.noise_variance() +
-                         (theta[axes + 1] - expected[axes + 1]) / square(noise_deviation);
+      for (std::size_t a = axes; a < shapes; ++a) // lengths say nothing of a point beside itself
+        by_shape[a] += 0.5 * weight(i, i) * signal(i, i) * kernel.slope(a, points[i], points[i]);
+    }
+    for (std::size_t a = 0; a < shapes; ++a)
+      gradient[a] =
+          by_shape[a] + (theta[a] - expected[a]) / square(a < axes ? length_deviation : part_deviation);
+    gradient[shapes] =
+        weight.cwiseProduct(signal).sum() + (theta[shapes] - expected[shapes]) / square(signal_deviation);
+    gradient[shapes + 1] = weight.trace() * kernel.noise_variance() +
+                           (theta[shapes + 1] - expected[shapes + 1]) / square(noise_deviation);
   }
 };
 

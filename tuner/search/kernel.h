@@ -13,13 +13,23 @@ namespace lathe::search {
 // A product over axes: Matern 3/2 in the coordinate's distance over a length of its own (automatic relevance
 // determination; Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, chapters 4 and 5),
 // or a constant factor between unequal categories; times the signal variance.
+//
+// In parts, it is a product over parameters of 1 + v k, with k what the parameter's axes make and v a
+// variance of its own: multiplied out, a sum of an effect of each parameter alone, of each two, and so on, in
+// which one observation tells of every point that shares a value with it (smoothing splines' analysis of
+// variance; Stitson et al., "Support vector regression with ANOVA decomposition kernels", 1999).
 class Kernel {
 public:
-  explicit Kernel(const std::vector<Parameter>& parameters);
+  enum class Form { whole, in_parts };
+
+  explicit Kernel(const std::vector<Parameter>& parameters, Form form = Form::whole);
 
   std::size_t axes() const { return axes_.size(); }
   std::size_t width() const { return counts_.size(); } // parameters of a point
-  // One logarithm of the inverse length an axis, then of the signal's and of the noise's standard deviation.
+  // Parameters that have an axis, and with it a part of their own.
+  std::size_t parts() const { return form_ == Form::in_parts ? used_.size() : 0; }
+  // One logarithm of the inverse length an axis, in parts one of each part's standard deviation, then of the
+  // signal's and of the noise's standard deviation.
   const std::vector<double>& theta() const { return theta_; }
   void set(const std::vector<double>& theta);
   // What theta is before data: the mean of its prior, which fitting starts from.
@@ -27,20 +37,23 @@ public:
   void expect(const std::vector<double>& theta);
 
   double operator()(std::span<const std::uint16_t> a, std::span<const std::uint16_t> b) const;
-  // The derivative of log k(a, b) by theta[axis].
-  double slope(std::size_t axis, std::span<const std::uint16_t> a, std::span<const std::uint16_t> b) const;
-  double signal_variance() const { return signal_; }
+  // The derivative of log k(a, b) by theta[index]: of an axis or a part.
+  double slope(std::size_t index, std::span<const std::uint16_t> a, std::span<const std::uint16_t> b) const;
+  double signal_variance() const { return variance_; } // k(a, a)
   double noise_variance() const { return noise_; }
 
 private:
+  void divide_into_parts();
+
+  Form form_;
   std::vector<Axis> axes_;
   std::vector<std::size_t> used_; // parameters that have an axis
   std::vector<std::size_t> counts_;
   std::vector<double> theta_, expected_;
-  double signal_ = 1, noise_ = 0;
+  double signal_ = 1, variance_ = 1, noise_ = 0;
   // Parameters have few values: everything is tabulated by pair of values.
   std::vector<std::vector<double>> factors_; // by used parameter
-  std::vector<std::vector<double>> slopes_;  // by axis
+  std::vector<std::vector<double>> slopes_;  // by axis, then by part
 };
 
 // Sets the kernel to the maximum a posteriori, starting where it is; the priors on theta are weak. `known`

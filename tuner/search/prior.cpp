@@ -9,8 +9,11 @@ namespace lathe::search {
 namespace {
 
 constexpr std::size_t most_optima = 8;
-// Results that the process is fitted to; fitting takes their cube.
+// Results that the process knows.
 constexpr std::size_t fit_size = 192;
+// Of these, those that its lengths and variances are fitted to, which takes their cube some sixty times: two
+// thirds of them cost a third.
+constexpr std::size_t hyperparameter_size = 128;
 constexpr int fit_evaluations = 60;
 // Odds of three to one that results of the same kernel elsewhere are a guide.
 constexpr double related_share = 0.75;
@@ -83,10 +86,19 @@ void Prior::fit_process() {
     targets[i] = results[static_cast<std::size_t>(i)].first;
     points_.push_back(std::move(results[static_cast<std::size_t>(i)].second));
   }
-  const double with_knobs = fit(kernel_, points_, targets, {}, fit_evaluations);
+  // Evenly among the good ones and the rest.
+  const std::size_t some = std::min(points_.size(), hyperparameter_size);
+  std::vector<Point> some_points;
+  Eigen::VectorXd some_targets(static_cast<Eigen::Index>(some));
+  for (std::size_t i = 0; i < some; ++i) {
+    const std::size_t chosen = i * points_.size() / some;
+    some_points.push_back(points_[chosen]);
+    some_targets[static_cast<Eigen::Index>(i)] = targets[static_cast<Eigen::Index>(chosen)];
+  }
+  const double with_knobs = fit(kernel_, some_points, some_targets, {}, fit_evaluations);
   // The same without knobs: noise with the mean and the variance that they have.
-  const double variance = (targets.array() - targets.mean()).square().mean();
-  const double noise_alone = 0.5 * static_cast<double>(n) * (1 + std::log(variance));
+  const double variance = (some_targets.array() - some_targets.mean()).square().mean();
+  const double noise_alone = 0.5 * static_cast<double>(some) * (1 + std::log(variance));
   credibility_ = related_share /
                  (1 + std::exp(std::clamp(with_knobs + very_strong_evidence - noise_alone, -50.0, 50.0)));
 

@@ -54,7 +54,7 @@ private:
 
   Kernel kernel_;
   std::unordered_map<Point, double, PointHash> known_;
-  std::vector<Point> points_; // that the process is fitted to
+  std::vector<Point> points_; // that the process knows
   Eigen::MatrixXf factor_;    // L of their covariance
   Eigen::VectorXf solved_;    // L^-1 of their values
   std::vector<Point> optima_;

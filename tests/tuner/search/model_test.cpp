@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 #include <utility>
 
@@ -41,21 +42,82 @@ TEST(Axes, TextIsCategoricalAndConstantsHaveNone) {
 
 TEST(Kernel, SlopesMatchFiniteDifferences) {
   const RecordedSpace space = synthetic_space();
-  Kernel kernel(space.parameters);
   const Point a = space.records[10].point, b = space.records[900].point;
-  std::vector<double> theta = kernel.theta();
-  for (std::size_t axis = 0; axis < kernel.axes(); ++axis) {
-    constexpr double step = 1e-5;
-    kernel.set(theta);
-    const double slope = kernel.slope(axis, a, b);
-    auto moved = theta;
-    moved[axis] += step;
-    kernel.set(moved);
-    const double above = std::log(kernel(a, b));
-    moved[axis] -= 2 * step;
-    kernel.set(moved);
-    EXPECT_NEAR((above - std::log(kernel(a, b))) / (2 * step), slope, 1e-6);
+  for (const Kernel::Form form : {Kernel::Form::whole, Kernel::Form::in_parts})
+    for (const Point& other : {b, a}) {
+      Kernel kernel(space.parameters, form);
+      const std::vector<double> theta = kernel.theta();
+      ASSERT_EQ(theta.size(), kernel.axes() + kernel.parts() + 2);
+      for (std::size_t index = 0; index + 2 < theta.size(); ++index) {
+        constexpr double step = 1e-5;
+        kernel.set(theta);
+        const double slope = kernel.slope(index, a, other);
+        auto moved = theta;
+        moved[index] += step;
+        kernel.set(moved);
+        const double above = std::log(kernel(a, other));
+        moved[index] -= 2 * step;
+        kernel.set(moved);
+        EXPECT_NEAR((above - std::log(kernel(a, other))) / (2 * step), slope, 1e-6);
+      }
+    }
+}
+
+// Points that share one value and are far apart in every other knob still tell of each other.
+TEST(Kernel, InPartsASharedValueIsEnough) {
+  const std::vector<Parameter> parameters = {integers("a", {1, 2, 4, 8}), integers("b", {1, 2, 4, 8}),
+                                             integers("c", {1, 2, 4, 8})};
+  Kernel whole(parameters), in_parts(parameters, Kernel::Form::in_parts);
+  for (Kernel* kernel : {&whole, &in_parts}) {
+    std::vector<double> theta = kernel->theta();
+    std::fill_n(theta.begin(), kernel->axes(), 3.0); // short lengths
+    kernel->set(theta);
+    EXPECT_NEAR((*kernel)(Point{1, 2, 3}, Point{1, 2, 3}), kernel->signal_variance(), 1e-12);
   }
+  EXPECT_LT(whole(Point{0, 0, 0}, Point{0, 3, 3}), 1e-6);
+  // Of the one that they share, the part is a third of the constant.
+  EXPECT_NEAR(in_parts(Point{0, 0, 0}, Point{0, 3, 3}), in_parts(Point{0, 0, 0}, Point{3, 3, 3}) * 4 / 3,
+              1e-4);
+}
+
+// A sum of effects of single knobs is known after a few observations, in parts, where it has no smoothness.
+TEST(Kernel, InPartsLearnsASumFromFewObservations) {
+  const std::vector<Parameter> parameters = {integers("a", {1, 2, 4, 8, 16, 32}),
+                                             integers("b", {1, 2, 4, 8, 16, 32}),
+                                             integers("c", {1, 2, 4, 8, 16, 32})};
+  const auto sum = [](const Point& p) {
+    constexpr std::array effects = {0.3, -1.0, 0.8, -0.2, 1.1, -0.9};
+    return effects[p[0]] + effects[(p[1] + 2) % 6] - 0.5 * effects[p[2]];
+  };
+  const std::vector<Point> all = points_of(parameters, [](const Point&) { return true; });
+  std::vector<Point> seen;
+  Random random(3);
+  for (std::size_t i = 0; i < 30; ++i)
+    seen.push_back(all[random() % all.size()]);
+  const auto n = static_cast<Eigen::Index>(seen.size());
+  Eigen::VectorXd targets(n);
+  for (Eigen::Index i = 0; i < n; ++i)
+    targets[i] = sum(seen[static_cast<std::size_t>(i)]);
+  const auto error_of = [&](Kernel kernel) {
+    fit(kernel, seen, targets, {}, 60);
+    Eigen::MatrixXd covariance(n, n);
+    for (Eigen::Index i = 0; i < n; ++i)
+      for (Eigen::Index j = 0; j < n; ++j)
+        covariance(i, j) = kernel(seen[static_cast<std::size_t>(i)], seen[static_cast<std::size_t>(j)]) +
+                           (i == j ? kernel.noise_variance() : 0);
+    const Eigen::VectorXd weights = covariance.llt().solve(targets);
+    double squares = 0;
+    for (const Point& point : all) {
+      double mean = 0;
+      for (Eigen::Index i = 0; i < n; ++i)
+        mean += weights[i] * kernel(seen[static_cast<std::size_t>(i)], point);
+      squares += std::pow(mean - sum(point), 2);
+    }
+    return std::sqrt(squares / static_cast<double>(all.size()));
+  };
+  const double in_parts = error_of(Kernel(parameters, Kernel::Form::in_parts));
+  EXPECT_LT(in_parts, 0.4);
+  EXPECT_LT(in_parts, 0.6 * error_of(Kernel(parameters)));
 }
 
 // What a store may hold of the space: every `stride`-th configuration.

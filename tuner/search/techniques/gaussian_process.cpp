@@ -15,9 +15,6 @@ constexpr std::size_t training_limit = 256;
 constexpr std::size_t pool_limit = 12'288; // while the training set is complete
 constexpr std::size_t long_run_pool_limit = 2'048;
 constexpr std::size_t promising_points = 16;
-// By what two searches of one kernel differ, beside what they have in common: ranks that agree to 0.9 are of
-// sums whose parts are as 1 to 0.5.
-constexpr double expected_difference = 0.5;
 constexpr int first_fit = 60; // evaluations of the likelihood, while few observations make them cheap
 
 // The logarithm of the expected improvement below `incumbent`, stable far in the tail.
@@ -37,13 +34,12 @@ Eigen::VectorXd column(const std::vector<double>& numbers) {
 } // namespace
 
 GaussianProcessSearch::GaussianProcessSearch(Context context)
-    : Technique(std::move(context)), kernel_(domain().parameters()), without_prior_(domain().parameters()),
+    : Technique(std::move(context)),
+      kernel_(prior() ? difference_kernel(domain().parameters(), *prior()) : Kernel(domain().parameters())),
       pool_(domain(), pool_limit) {
   if (!prior())
     return;
-  std::vector<double> expected = prior()->kernel().theta();
-  expected[kernel_.axes()] = std::log(expected_difference);
-  kernel_.expect(expected);
+  without_prior_.emplace(domain().parameters(), *prior());
   for (const Point& point : prior()->optima())
     if (domain().contains(point))
       promising_.push_back(point);
@@ -62,8 +58,11 @@ std::optional<Point> GaussianProcessSearch::propose() {
     return spread();
   }
   update();
-  if (std::optional<Point> optimum = next_optimum())
-    return optimum;
+  // By turns: what the optima show is made use of before all of them are measured.
+  is_optimum_next_ = !is_optimum_next_;
+  if (!is_optimum_next_)
+    if (std::optional<Point> optimum = next_optimum())
+      return optimum;
   return best_candidate();
 }
 
@@ -259,9 +258,7 @@ void GaussianProcessSearch::fit_hyperparameters() {
   const double with_prior = fit(kernel_, points, column(values), transferred, evaluations);
   // The same observations, of the same scale and an offset as unknown, without the earlier results.
   whole.array() -= whole.mean();
-  const double without =
-      fit(without_prior_, points, whole, Eigen::MatrixXd::Constant(n, n, offset_variance), evaluations);
-  evidence_ = without - with_prior;
+  evidence_ = without_prior_->fit(points, whole, evaluations) - with_prior;
 }
 
 // The logarithm of the seconds that each candidate is expected to take, about their mean; the process of

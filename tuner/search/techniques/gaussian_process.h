@@ -3,6 +3,7 @@
 // its probability of success.
 #pragma once
 
+#include "tuner/search/difference.h"
 #include "tuner/search/kernel.h"
 #include "tuner/search/posterior.h"
 #include "tuner/search/prior.h"
@@ -13,8 +14,7 @@
 namespace lathe::search {
 
 // With a prior in its context, costs are what the prior says, times a factor near one, plus what the two
-// searches differ by, which is a process of its own: smooth along the knobs as the earlier results are, and a
-// priori half as large.
+// searches differ by, which is a process of its own (difference.h).
 class GaussianProcessSearch final : public Technique {
 public:
   explicit GaussianProcessSearch(Context context);
@@ -46,7 +46,8 @@ private:
   Eigen::VectorXf predicted_effort() const;
   std::optional<Point> best_candidate();
 
-  Kernel kernel_, without_prior_;
+  Kernel kernel_;
+  std::optional<Unguided> without_prior_; // where there is a prior
   CandidatePool pool_;
   Posterior posterior_;
   std::vector<Training> training_;
@@ -54,7 +55,7 @@ private:
   std::vector<Point> promising_;
   std::vector<char> is_done_; // by candidate: taken
   std::size_t fitted_ = 0, next_seen_ = 0, spread_ = 0, next_optimum_ = 0;
-  bool built_ = false;
+  bool built_ = false, is_optimum_next_ = true;
   double offset_ = 0, deviation_ = 1, cap_ = 0, evidence_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr double least_probability = 0.01;
 // Observations without progress after which the search that does not know of them has every other proposal at
 // least: what both models take for granted may be wrong.
-constexpr std::size_t patience = 8;
+constexpr std::size_t patience = 16;
 
 class GuidedSearch final : public Technique {
 public:
