@@ -72,15 +72,16 @@ TEST_F(Mutants, AreOfManyKindsAndTheSeedDecidesWhich) {
 }
 
 TEST_F(Mutants, ExchangeWhatLooksAlike) {
-  const std::string text = "__global__ void scale_kernel(float* out, const float* in, int wide, int high) {\n"
-                           "  int i = threadIdx.x * wide / high;\n"
-                           "  for (int j = 0; j < high; ++j) {\n"
-                           "    if (j == 3)\n"
-                           "      continue;\n"
-                           "    i = i + j;\n"
-                           "    out[i] = in[j] > 0.f ? in[j] : max(in[j], -1.f);\n"
-                           "  }\n"
-                           "}\n";
+  const std::string text =
+      "template <int N>\n__global__ void scale_kernel(float* out, const float* in, int wide, int high) {\n"
+      "  int i = threadIdx.x * wide / high;\n"
+      "  for (int j = 0; j < high; ++j) {\n"
+      "    if (j == 3)\n"
+      "      continue;\n"
+      "    i = i + j;\n"
+      "    out[i] = in[j] > 0.f ? in[j] : max(in[j], -1.f);\n"
+      "  }\n"
+      "}\n";
   std::map<std::string, std::string> texts;
   for (const Mutant& mutant : make_mutants(spec_, text, 1, 1000))
     texts[mutant.kind] += mutant.text;
