@@ -3,6 +3,7 @@
 #include "refactor/guard/address_facts.h"
 #include "refactor/guard/device_bitcode.h"
 #include "refactor/guard/kernel_ir.h"
+#include "refactor/guard/warp_masks.h"
 #include "tuner/base/hash.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -115,6 +116,30 @@ private:
           facts_.nullable.insert(static_cast<int>(argument->getArgNo()));
   }
 
+  // What only real parameters and constants have a part in; no parameter of anything else.
+  static std::set<int> parameters_alone(const llvm::Value* value, int depth) {
+    if (const auto* argument = dyn_cast<llvm::Argument>(value))
+      return {static_cast<int>(argument->getArgNo())};
+    const auto* operation = dyn_cast<Instruction>(value);
+    std::set<int> found;
+    if (!operation || depth == 0 || !(isa<BinaryOperator>(operation) || isa<UnaryOperator>(operation)))
+      return {};
+    for (const llvm::Value* operand : operation->operands())
+      if (!isa<Constant>(operand)) {
+        const std::set<int> inside = parameters_alone(operand, depth - 1);
+        if (inside.empty())
+          return {};
+        found.insert(inside.begin(), inside.end());
+      }
+    return found;
+  }
+
+  void note_limit(const FCmpInst& comparison) {
+    constexpr int DEPTH = 4;
+    for (const llvm::Value* side : comparison.operands())
+      facts_.compared.merge(parameters_alone(side, DEPTH));
+  }
+
   void visit(Instruction& instruction) {
     note_arithmetic(instruction, facts_.arithmetic);
     if (auto* load = dyn_cast<LoadInst>(&instruction))
@@ -129,6 +154,8 @@ private:
       visit_call(*call);
     else if (auto* comparison = dyn_cast<ICmpInst>(&instruction))
       note_null_test(*comparison);
+    else if (auto* limit = dyn_cast<FCmpInst>(&instruction))
+      note_limit(*limit);
     else if (isa<FPTruncInst>(instruction))
       facts_.narrowings.insert(type_name(instruction.getOperand(0)->getType()) + "->" +
                                type_name(instruction.getType()));
@@ -241,12 +268,7 @@ private:
   }
 
   void note_warp_primitive(CallBase& call, StringRef name) {
-    std::string key = name.substr(StringRef("llvm.nvvm.").size()).str();
-    if (auto* mask = dyn_cast<ConstantInt>(call.getArgOperand(0)))
-      key += " mask=0x" + llvm::utohexstr(mask->getZExtValue() & 0xffffffffu, true);
-    else
-      key += " computed mask";
-    ++facts_.warp_primitives[key];
+    ++facts_.warp_primitives[name.substr(StringRef("llvm.nvvm.").size()).str() + " " + warp_mask(call)];
     facts_.divergent_warp_primitives += kernel_.is_divergent(call, Together::warp);
   }
 

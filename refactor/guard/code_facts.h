@@ -69,8 +69,10 @@ struct CodeFacts {
   std::set<std::string> integers_by_way_of_reals; // of them those that were integers before
   std::set<std::string> approximations;           // "ex2.approx.ftz", "contract"-free fast-math flags
   ArithmeticFacts arithmetic;
-  PureValues pure;                   // what is computed by arithmetic alone
-  std::set<int> nullable;            // pointer parameters (their index) that the kernel compares with null
+  PureValues pure;        // what is computed by arithmetic alone
+  std::set<int> nullable; // pointer parameters (their index) that the kernel compares with null
+  // Real numbers among the parameters that the kernel compares something with, or what it computes from them.
+  std::set<int> compared;
   std::map<std::string, int> fences; // __threadfence() and its like, by scope: occurrences
   std::set<int> used_parameters;
   std::set<int> strides;  // scalar parameters that do nothing but scale addresses

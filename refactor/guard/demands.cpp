@@ -29,6 +29,7 @@ constexpr Kind KINDS[] = {
     {Data::largest, IntegerFill::Kind::usual, RealScalars::usual, " on numbers whose sums overflow"},
     {Data::tiny, IntegerFill::Kind::usual, RealScalars::usual, " on numbers whose squares vanish"},
     {Data::coarse, IntegerFill::Kind::small, RealScalars::usual, " on halves, ties among them"},
+    {Data::opposed, IntegerFill::Kind::usual, RealScalars::usual, " on zeros beside infinities"},
     // Which a factor would move.
     {Data::ties, IntegerFill::Kind::usual, RealScalars::one, " on numbers between two of 16 bits"},
 };
@@ -256,6 +257,13 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     settings.data = BESIDE_SCALARS[draw(std::size(BESIDE_SCALARS))];
     if (settings.data == Data::zeros && configuration.flag_is_set())
       demands.back().otherwise = Otherwise::told;
+  }
+  // On the data by which they were found.
+  if (!accepted.deciding.empty()) {
+    const DecidingScalar& one = accepted.deciding[draw(accepted.deciding.size())];
+    for (const double number : {one.below, one.above})
+      demand(nullptr, " with a real number as argument by equality with which the raw kernel decides")
+          .real_numbers[one.parameter] = number;
   }
   TrialSettings& other_data = demand(nullptr, " on other data");
   other_data.seed = own_seed;

@@ -3,6 +3,7 @@
 
 #include "refactor/guard/accepted_integers.h"
 #include "refactor/guard/accepted_scalars.h"
+#include "refactor/guard/deciding_scalars.h"
 #include "refactor/guard/reference_runs.h"
 
 #include <memory>
@@ -36,6 +37,7 @@ struct AcceptedInputs {
   std::set<std::size_t> nullable;         // parameters that may be null pointers
   std::vector<AcceptedIntegers> integers; // by buffer
   std::vector<AcceptedScalar> scalars;
+  std::vector<DecidingScalar> deciding;
   bool masks = false; // infinities mean something to it: it compares with them, or takes exponentials
 };
 

@@ -66,7 +66,8 @@ struct Origins {
   bool others = false;          // memory, other threads
 };
 
-Origins origins_of(Value* value) {
+// `through_memory`: what is loaded is computed from its address.
+Origins origins_of(Value* value, bool through_memory) {
   Origins origins;
   SmallPtrSet<Value*, 32> seen;
   std::vector<Value*> work{value};
@@ -86,6 +87,8 @@ Origins origins_of(Value* value) {
       origins.places.insert(name.str());
     else if (instruction->mayReadOrWriteMemory() || (call && call->isConvergent()))
       origins.others = true;
+    if (!through_memory && (isa<LoadInst>(instruction) || name.starts_with("llvm.nvvm.ldg")))
+      continue;
     for (Value* operand : instruction->operands())
       if (!isa<BasicBlock>(operand))
         work.push_back(operand);
@@ -117,14 +120,15 @@ std::vector<Value*> comparisons_of(Value* condition) {
 } // namespace
 
 std::set<int> idle_guards(const std::vector<BasicBlock*>& controllers, Value* address) {
-  const Origins of_address = origins_of(address);
+  const Origins of_address = origins_of(address, true);
   std::set<int> idle, bounding;
   for (const BasicBlock* controller : controllers) {
     Value* condition = condition_of(*controller);
     if (!condition)
       continue;
     for (Value* comparison : comparisons_of(condition)) {
-      const Origins asked = origins_of(comparison);
+      // Where the number that is asked about was loaded from, bounds nothing.
+      const Origins asked = origins_of(comparison, false);
       const bool meets = std::ranges::any_of(
           asked.places, [&](const std::string& place) { return of_address.places.contains(place); });
       auto& parameters = asked.places.empty() || asked.others || meets ? bounding : idle;

@@ -56,6 +56,8 @@ Value value_in_trial(const Workload& workload, std::size_t index, const TrialSet
   const Workload::Parameter& parameter = workload.parameters[index];
   if (const auto changed = settings.integer_scalars.find(index); changed != settings.integer_scalars.end())
     return changed->second;
+  if (const auto number = settings.real_numbers.find(index); number != settings.real_numbers.end())
+    return number->second;
   if (is_real_scalar(parameter)) {
     const auto own = settings.real_scalars_of.find(index);
     return changed_number(parameter.value,

@@ -35,8 +35,9 @@ enum class Data {
   tiny,    // squares vanish
   coarse, // halves and the numbers among the arguments, with ties and zeros of both signs, all of one sign or
           // not: what rounding and comparing decide
-  ties,   // single precision half way between two numbers of 16 bits
-  masked, // the specification's, with long stretches of -infinity: whole rows, or a buffer
+  opposed, // whole numbers in one input, zeros among them, beside infinities in the others
+  ties,    // single precision half way between two numbers of 16 bits
+  masked,  // the specification's, with long stretches of -infinity: whole rows, or a buffer
 };
 
 // What real numbers among the arguments are.
@@ -80,6 +81,7 @@ struct TrialSettings {
   // By parameter, before what is said of all of them:
   std::set<std::size_t> switched; // truth values that are the other one
   std::map<std::size_t, RealScalars> real_scalars_of;
+  std::map<std::size_t, double> real_numbers; // just these
   double time_limit_s = 20;
 
   bool operator==(const TrialSettings&) const = default;

@@ -63,7 +63,7 @@ std::string apply(const std::string& text, std::vector<MutationEdit> edits) {
 }
 
 std::vector<const std::vector<MutationKind>*> families() {
-  return {&flow_mutations(), &value_mutations(), &effect_mutations()};
+  return {&flow_mutations(), &value_mutations(), &effect_mutations(), &exchange_mutations()};
 }
 
 } // namespace

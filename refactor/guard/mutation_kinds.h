@@ -31,10 +31,12 @@ struct MutationKind {
   ShownBy shown_by = ShownBy::runs;
 };
 
-// Mistakes in control flow and memory; in arithmetic and types; in cooperation, effects and interface.
+// Mistakes in control flow and memory; in arithmetic and types; in cooperation, effects and interface; one
+// thing for another that looks like it.
 const std::vector<MutationKind>& flow_mutations();
 const std::vector<MutationKind>& value_mutations();
 const std::vector<MutationKind>& effect_mutations();
+const std::vector<MutationKind>& exchange_mutations();
 
 inline void mutate(std::vector<Mutation>& found, const TokenText& text, std::size_t first, std::size_t last,
                    std::string replacement, std::string description = {}) {

@@ -54,8 +54,8 @@ bool is_part_of_product(const std::string& name) {
 int narrowest_sum(const SourceFacts& facts, char kind) {
   int least = 0;
   for (const auto& place : facts.accumulators)
-    if (const auto found = facts.variables.find(place);
-        found != facts.variables.end() && found->second.first == kind)
+    if (const auto found = facts.with_counters.find(place);
+        found != facts.with_counters.end() && found->second.first == kind)
       least = least == 0 ? found->second.second : std::min(least, found->second.second);
   return least;
 }
@@ -99,7 +99,7 @@ CheckResult check_precision(const JudgedPair& subject) {
       else
         findings.fail(sentence + where);
     };
-    for (const auto& [place, raw] : pair.raw_source->variables) {
+    for (const auto& [place, raw] : pair.raw_source->with_counters) {
       const std::string& name = place.second;
       const auto found = pair.template_source->variables.find(place);
       if (found == pair.template_source->variables.end())
@@ -116,7 +116,7 @@ CheckResult check_precision(const JudgedPair& subject) {
       for (const auto& place : pair.template_source->accumulators) {
         const auto templated = pair.template_source->variables.find(place);
         if (templated == pair.template_source->variables.end() || templated->second.first != kind ||
-            pair.raw_source->variables.contains(place) || templated->second.second >= least)
+            pair.raw_source->with_counters.contains(place) || templated->second.second >= least)
           continue;
         find("'" + place.second + "' adds up as a " + width(templated->second) +
              ", and everything that the raw kernel adds up is wider");

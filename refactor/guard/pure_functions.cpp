@@ -42,6 +42,11 @@ std::vector<Bits> corner_cases(Kind kind) {
           cases.push_back(with | static_cast<Bits>(exponent) << fraction | part);
     return cases;
   }
+  if (kind.bits == 32 || kind.bits == 64) // a real number's bits, maybe
+    for (const Bits special : {kind.bits == 32 ? Bits{0x7f800000} : Bits{0x7ff0000000000000}})
+      for (const Bits sign : {Bits{0}, Bits{1} << (kind.bits - 1)})
+        for (const int beside : {-1, 0, 1})
+          cases.push_back(sign | (special + static_cast<Bits>(beside)));
   for (Bits small = 0; small < 260; ++small)
     cases.push_back(small & mask_of(kind.bits));
   for (int power = 0; power < kind.bits; ++power)
@@ -188,7 +193,7 @@ public:
         if (expression.steps.size() <= steps)
           continue; // nothing lies deeper, or too much
         steps = expression.steps.size();
-        keep(std::move(expression));
+        keep_with_others(expression);
       }
     }
   }
@@ -206,6 +211,39 @@ public:
   }
 
 private:
+  // With what is asked of it the other way round, and as a function of the bits of its real numbers: the
+  // optimiser loads as an integer what is looked at as one.
+  void keep_with_others(const Expression& expression) {
+    std::vector<Expression> others{expression};
+    if (expression.result == Kind{false, 1})
+      others.push_back(negated(expression));
+    for (std::size_t i = 0, end = others.size(); i < end; ++i)
+      if (std::ranges::any_of(expression.arguments, &Kind::is_real)) {
+        Expression of_bits = others[i];
+        for (Kind& argument : of_bits.arguments)
+          argument.is_real = false;
+        others.push_back(std::move(of_bits));
+      }
+    for (Expression& other : others)
+      keep(std::move(other));
+  }
+
+  static Expression negated(Expression expression) {
+    const Kind truth{false, 1};
+    const int value = static_cast<int>(expression.steps.size()) - 1;
+    Expression::Step one{}, other{};
+    one.node.op = PureOp::constant;
+    one.node.bits = 1;
+    one.node.constant = 1;
+    other.node.op = PureOp::bit_xor;
+    other.node.bits = 1;
+    other.node.from = {value, value + 1, -1};
+    other.kinds = {truth, truth, Kind{}};
+    expression.steps.push_back(one);
+    expression.steps.push_back(other);
+    return expression;
+  }
+
   void keep(Expression expression) {
     const std::size_t number = expressions_.size();
     std::vector<std::size_t> order(expression.arguments.size());

@@ -282,4 +282,25 @@ bool is_upper_product(const PureValues& /*values*/, const PureNode& node) {
   return node.op == PureOp::mulhi_signed || node.op == PureOp::mulhi_unsigned;
 }
 
+bool asks_for(const PureValues& values, const PureNode& node, std::uint64_t number) {
+  const auto constant = [&](std::size_t side) {
+    const PureNode& operand = values.nodes[static_cast<std::size_t>(node.from[side])];
+    return operand.op == PureOp::constant ? std::optional(operand.constant) : std::nullopt;
+  };
+  constexpr std::uint64_t SINGLE = 0x7f800000, DOUBLE = 0x7ff0000000000000, DOUBLE_WORD = 0x7ff00000;
+  const bool is_of_kinds = number == SINGLE || number == DOUBLE || number == DOUBLE_WORD;
+  if (is_of_kinds && node.op == PureOp::is_class)
+    return true;
+  if (node.op == PureOp::icmp)
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+      if (const auto value = constant(side);
+          value && (*value == number - 1 || *value == number || *value == number + 1))
+        return true;
+  if (!is_of_kinds || node.op != PureOp::fcmp)
+    return false;
+  const auto limit = constant(1);
+  return limit == SINGLE || limit == DOUBLE || node.detail == llvm::CmpInst::FCMP_UNO ||
+         node.detail == llvm::CmpInst::FCMP_ORD;
+}
+
 } // namespace lathe::refactor

@@ -96,5 +96,8 @@ bool serves_known_functions(const PureValues& values, const PureQuestion& is_ask
 
 bool is_rounding(const PureValues& values, const PureNode& node);
 bool is_upper_product(const PureValues& values, const PureNode& node);
+// A comparison with the number, or with its neighbour, which the optimiser may have put in its place. Where
+// the number is the exponent of what is no number, also a question for a number's kind.
+bool asks_for(const PureValues& values, const PureNode& node, std::uint64_t number);
 
 } // namespace lathe::refactor

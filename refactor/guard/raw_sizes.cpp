@@ -34,9 +34,12 @@ std::uint64_t trial_seed(const JudgedPair& subject, std::size_t index) {
 
 RawSizes::RawSizes(const JudgedPair& subject, const HostKernels& raw, int jobs, Deadline deadline)
     : subject_(subject), raw_(raw), jobs_(jobs), deadline_(deadline) {
-  for (const auto& [instance, facts] : subject.raw.code_facts)
+  for (const auto& [instance, facts] : subject.raw.code_facts) {
     for (const int parameter : facts.nullable)
       nullable_.insert(static_cast<std::size_t>(parameter));
+    for (const int parameter : facts.compared)
+      compared_.insert(static_cast<std::size_t>(parameter));
+  }
   parameters_.strides = strides_of(subject.raw);
   std::vector<bool>& is_restrict = parameters_.is_restrict;
   for (const auto& [instance, facts] : subject.raw.source_facts) {
@@ -160,10 +163,12 @@ void RawSizes::find_accepted(const Types& types, Findings& findings) {
   accepted.integers =
       accepted_integers(raw_, sizes, marks_of(subject_), trial_seed(subject_, 0), jobs_, deadline_);
   accepted.scalars = accepted_scalars(raw_, subject_.spec, sizes, trial_seed(subject_, 0), jobs_, deadline_);
+  accepted.deciding = deciding_scalars(raw_, compared_, sizes, trial_seed(subject_, 0), jobs_, deadline_);
   if (sizes.empty())
     return;
   for (const std::string& sentence :
-       {describe(*sizes.front()->workload, accepted.integers), describe(subject_.spec, accepted.scalars)})
+       {describe(*sizes.front()->workload, accepted.integers), describe(subject_.spec, accepted.scalars),
+        describe(subject_.spec, accepted.deciding)})
     if (!sentence.empty())
       findings.evidence(sentence);
 }

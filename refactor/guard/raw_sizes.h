@@ -78,6 +78,7 @@ private:
   Deadline deadline_;
   RawParameters parameters_;
   std::set<std::size_t> nullable_; // parameters whose argument may be a null pointer
+  std::set<std::size_t> compared_; // real parameters that something is compared with
   ShapeLimits limits_;
   RunPlan::Shapes clean_, further_;
   RunPlan::Shapes asked_for_; // on behalf of one configuration

@@ -1,7 +1,11 @@
 #include "refactor/guard/source_facts.h"
 
+#include "refactor/guard/arithmetic_width.h"
 #include "refactor/guard/fences.h"
+#include "refactor/guard/loop_counters.h"
+#include "refactor/guard/shared_rows.h"
 #include "refactor/guard/thread_place.h"
+#include "refactor/guard/value_range.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Attr.h>
@@ -20,33 +24,6 @@ namespace {
 using namespace clang;
 
 constexpr const char* PIN = "lathe_guard_instance_";
-
-// Width and class of an arithmetic type, of CUDA's small formats too.
-std::optional<std::pair<char, int>> arithmetic_width(const ASTContext& context, QualType type) {
-  type = type.getNonReferenceType().getCanonicalType();
-  while (const auto* array = type->getAsArrayTypeUnsafe())
-    type = array->getElementType().getCanonicalType();
-  if (type->isDependentType())
-    return std::nullopt;
-  if (type->isRealFloatingType())
-    return std::pair('f', static_cast<int>(context.getTypeSize(type)));
-  if (type->isIntegerType() && !type->isBooleanType() && !type->isEnumeralType())
-    return std::pair('i', static_cast<int>(context.getTypeSize(type)));
-  if (const auto* record = type->getAsCXXRecordDecl()) {
-    const StringRef name = record->getName();
-    if (name == "__half" || name == "__half2" || name == "__nv_bfloat16" || name == "__nv_bfloat162")
-      return std::pair('f', 16);
-    if (name.starts_with("__nv_fp8"))
-      return std::pair('f', 8);
-    if (name.starts_with("__nv_fp4"))
-      return std::pair('f', 4);
-  }
-  return std::nullopt;
-}
-
-std::string width_text(std::pair<char, int> width) {
-  return std::to_string(width.second).insert(0, 1, width.first);
-}
 
 constexpr int SMALL_INTEGER_BITS = 16;
 
@@ -129,27 +106,29 @@ public:
     }
     return true;
   }
+  bool VisitForStmt(ForStmt* loop) {
+    if (const VarDecl* counter = counter_of_few_steps(loop, context_))
+      counters_.insert(counter);
+    return true;
+  }
   bool VisitVarDecl(VarDecl* variable) {
     if (const auto width = arithmetic_width(context_, variable->getType());
         width && !variable->isConstexpr()) {
-      const auto [at, fresh] =
-          facts_.variables.emplace(std::pair(function_, variable->getNameAsString()), *width);
-      if (!fresh && at->second.first == width->first)
-        at->second.second = std::min(at->second.second, width->second);
-      else if (width->first == 'f')
-        at->second = *width; // an index may have the name that a sum has in another scope
+      const auto place = std::pair(function_, variable->getNameAsString());
+      note_width(facts_.with_counters, place, *width);
+      if (!counters_.contains(variable))
+        note_width(facts_.variables, place, *width);
     }
     return true;
   }
   bool VisitFloatingLiteral(FloatingLiteral* literal) {
-    llvm::SmallString<32> text;
-    llvm::APFloat value = literal->getValue();
-    value.clearSign();
-    value.toString(text);
-    ++facts_.real_literals[std::string(text.str())];
+    ++facts_.real_literals[text_of(*literal)];
     return true;
   }
   bool VisitBinaryOperator(BinaryOperator* operation) {
+    if (operation->isAdditiveOp() || operation->getOpcode() == BO_Mul)
+      for (const Expr* side : {operation->getLHS(), operation->getRHS()})
+        note_operand(without_casts(side));
     facts_.real_products += operation->getOpcode() == BO_Mul && operation->getType()->isRealFloatingType();
     if (operation->isComparisonOp()) {
       const std::string relation = BinaryOperator::getOpcodeStr(operation->getOpcode()).str();
@@ -178,7 +157,8 @@ public:
     return true;
   }
   bool VisitCastExpr(CastExpr* cast) {
-    note_vector(cast);
+    if (const auto vectors = vectors_across_rows(cast, context_))
+      facts_.vectors_across_rows.insert(*vectors);
     const auto from = arithmetic_width(context_, cast->getSubExpr()->getType());
     const auto to = arithmetic_width(context_, cast->getType());
     Expr::EvalResult value;
@@ -186,7 +166,7 @@ public:
         !cast->getSubExpr()->EvaluateAsRValue(value, context_))
       facts_.narrowing_casts.insert(width_text(*from) + "->" + width_text(*to));
     if (from && to && from->first == 'i' && to->first == 'i' && to->second <= SMALL_INTEGER_BITS &&
-        to->second < from->second && is_arithmetic(cast->getSubExpr()))
+        to->second < from->second && is_arithmetic(cast->getSubExpr()) && !holds(cast))
       facts_.narrowed_arithmetic.insert(width_text(*from) + "->" + width_text(*to));
     return true;
   }
@@ -205,6 +185,37 @@ private:
       return false;
     const auto main = manager.getFileEntryRefForID(manager.getMainFileID());
     return main && manager.getFilename(place).starts_with(main->getDir().getName());
+  }
+
+  static std::string text_of(const FloatingLiteral& literal) {
+    llvm::SmallString<32> text;
+    llvm::APFloat value = literal.getValue();
+    value.clearSign();
+    value.toString(text);
+    return std::string(text.str());
+  }
+
+  void note_operand(const Expr* side) {
+    if (const auto* integer = dyn_cast<IntegerLiteral>(side))
+      facts_.integer_operands.insert(static_cast<double>(integer->getValue().getLimitedValue()));
+    else if (const auto* real = dyn_cast<FloatingLiteral>(side))
+      ++facts_.real_operands[text_of(*real)];
+  }
+
+  // Whether the type has room for all that the text may compute.
+  bool holds(const CastExpr* cast) const {
+    const QualType type = cast->getType();
+    const auto most = most_of(cast->getSubExpr(), context_);
+    return most && *most >> (context_.getTypeSize(type) - (type->isSignedIntegerType() ? 1 : 0)) == 0;
+  }
+
+  static void note_width(SourceFacts::Widths& widths, const std::pair<std::string, std::string>& place,
+                         std::pair<char, int> width) {
+    const auto [at, fresh] = widths.emplace(place, width);
+    if (!fresh && at->second.first == width.first)
+      at->second.second = std::min(at->second.second, width.second);
+    else if (width.first == 'f')
+      at->second = width; // an index may have the name that a sum has in another scope
   }
 
   void note_library(const FunctionDecl* function) {
@@ -280,40 +291,6 @@ private:
     }
   }
 
-  // reinterpret_cast<float4*>(&tile[r][c]) of `float tile[32][33]`: every other row starts where no vector
-  // may.
-  void note_vector(const CastExpr* cast) {
-    const QualType to = cast->getType()->getPointeeType(),
-                   from = cast->getSubExpr()->getType()->getPointeeType();
-    if (to.isNull() || from.isNull() || to->isDependentType() || from->isDependentType() ||
-        to->isIncompleteType() || from->isIncompleteType() || to->isFunctionType() || from->isFunctionType())
-      return;
-    const auto alignment = context_.getTypeAlignInChars(to).getQuantity();
-    if (alignment <= context_.getTypeAlignInChars(from).getQuantity())
-      return;
-    const Expr* place = cast->getSubExpr()->IgnoreParenImpCasts();
-    if (const auto* address = dyn_cast<UnaryOperator>(place); address && address->getOpcode() == UO_AddrOf)
-      place = address->getSubExpr()->IgnoreParenImpCasts();
-    else if (const auto* sum = dyn_cast<BinaryOperator>(place); sum && sum->isAdditiveOp())
-      place = sum->getLHS()->IgnoreParenImpCasts();
-    const Expr* row = nullptr; // the index of the outermost dimension
-    while (const auto* element = dyn_cast<ArraySubscriptExpr>(place)) {
-      row = element->getIdx();
-      place = element->getBase()->IgnoreParenImpCasts();
-    }
-    const auto* reference = dyn_cast<DeclRefExpr>(place);
-    const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-    const auto* array = variable ? context_.getAsConstantArrayType(variable->getType()) : nullptr;
-    Expr::EvalResult value;
-    if (!row || !array || !variable->hasAttr<CUDASharedAttr>() || !array->getElementType()->isArrayType() ||
-        row->isValueDependent() || row->EvaluateAsRValue(value, context_))
-      return;
-    const auto length = context_.getTypeSizeInChars(array->getElementType()).getQuantity();
-    if (length % alignment != 0)
-      facts_.vectors_across_rows.insert("vectors of " + std::to_string(alignment) +
-                                        " bytes through rows of " + std::to_string(length));
-  }
-
   void note_truth(const Expr* condition) {
     const Expr* bare = condition ? without_casts(condition) : nullptr;
     if (const auto* negation = dyn_cast_or_null<UnaryOperator>(bare);
@@ -347,7 +324,8 @@ private:
   ASTContext& context_;
   SourceFacts& facts_;
   std::set<const FunctionDecl*> visited_, stack_;
-  std::string function_; // that is being traversed
+  std::set<const VarDecl*> counters_; // of loops with few steps
+  std::string function_;              // that is being traversed
 };
 
 std::string mangled_name(ASTContext& context, const FunctionDecl* function) {

@@ -27,10 +27,15 @@ struct SourceFacts {
   std::set<std::string> constants;     // variables outside functions that are
   bool recursive = false;
   // Narrowest arithmetic type of the local variables of one name in one function: ("k", "sum") -> {'f', 32};
-  // 'i' for integers, where none of them is a real number.
-  std::map<std::pair<std::string, std::string>, std::pair<char, int>> variables;
+  // 'i' for integers, where none of them is a real number. Without the counters of loops with few steps, and
+  // with them.
+  using Widths = std::map<std::pair<std::string, std::string>, std::pair<char, int>>;
+  Widths variables, with_counters;
   int real_products = 0;                    // "a * b" of real numbers, where the file itself has them
   std::map<std::string, int> real_literals; // by value as text, absolute value: occurrences
+  // Of these the operands of sums, differences and products; and the integers that are.
+  std::map<std::string, int> real_operands;
+  std::set<double> integer_operands;
   // Integers, other than 0 and 1, that a run-time value is compared with: "== 4096"; that it is held below or
   // above: "min 4096"; and by whose power of two it is divided where only zero or not is asked: ">> 16".
   std::set<std::string> compared_integers;

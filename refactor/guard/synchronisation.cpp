@@ -20,13 +20,25 @@ bool has_primitive(const std::map<std::string, int>& primitives, const std::stri
                      [&](const auto& entry) { return primitive(entry.first) == name; });
 }
 
-constexpr std::string_view SHUFFLE = "shfl.sync.";
+constexpr std::string_view SHUFFLE = "shfl.sync.", REDUCTION = "redux.sync.", ALL_LANES = " mask=0xffffffff";
 
 // Whether there is a shuffle, with that mask.
 bool has_shuffle(const std::map<std::string, int>& primitives, std::string_view mask) {
   return std::ranges::any_of(primitives, [&](const auto& entry) {
     return entry.first.starts_with(SHUFFLE) && entry.first.ends_with(mask);
   });
+}
+
+// Whether a sum, or the like, over the lanes of that mask takes the place of exchanges.
+bool has_reduction(const std::map<std::string, int>& primitives, std::string_view mask) {
+  return std::ranges::any_of(primitives, [&](const auto& entry) {
+    return entry.first.starts_with(REDUCTION) && entry.first.ends_with(mask);
+  });
+}
+
+// Among the lanes of each one's own tile, where the raw kernel names the whole warp.
+bool is_among_tiles(const std::map<std::string, int>& raw, const std::string& key) {
+  return key.find(" tiles of ") != std::string::npos && has_shuffle(raw, ALL_LANES);
 }
 
 // "membar.cta", the narrowest of CUDA's fences.
@@ -80,7 +92,7 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
     for (const auto& [key, count] : templated.warp_primitives) {
       if (raw.warp_primitives.contains(key))
         continue;
-      if (has_primitive(raw.warp_primitives, primitive(key)))
+      if (has_primitive(raw.warp_primitives, primitive(key)) && !is_among_tiles(raw.warp_primitives, key))
         findings.fail("a warp primitive has another mask (" + key + ")" + where);
       else
         findings.report("the template adds " + key + where);
@@ -88,9 +100,12 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
     for (const auto& [key, count] : at_size.warp_primitives) {
       if (has_primitive(templated.warp_primitives, primitive(key)))
         continue;
-      // A shuffle hands values round, which runs see, and orders nothing: another for the same lanes may do.
+      // A shuffle hands values round, which runs see, and orders nothing: another for the same lanes may do,
+      // and so may a sum over them.
       const std::string_view mask = std::string_view(key).substr(primitive(key).size());
-      if (is_default && !(key.starts_with(SHUFFLE) && has_shuffle(templated.warp_primitives, mask)))
+      const bool is_replaced = key.starts_with(SHUFFLE) && (has_shuffle(templated.warp_primitives, mask) ||
+                                                            has_reduction(templated.warp_primitives, mask));
+      if (is_default && !is_replaced)
         findings.fail("the template lost " + key + where);
       else
         findings.report("the template has no " + key + where);

@@ -3,6 +3,7 @@
 #include "refactor/guard/strides.h"
 #include "refactor/guard/tolerance.h"
 #include "refactor/guard/trial_comparison.h"
+#include "refactor/guard/trial_data.h"
 #include "refactor/guard/unordered_results.h"
 #include "tuner/measure/verify.h"
 
@@ -20,7 +21,7 @@ constexpr std::uint64_t FEWEST_ROUNDED = 64; // elements from which on a share s
 
 // Data that are there for what comparing and rounding decide.
 bool decides_ties(Data data) {
-  return data == Data::coarse || data == Data::ties;
+  return data == Data::coarse || data == Data::ties || data == Data::opposed;
 }
 
 } // namespace
@@ -122,9 +123,10 @@ std::string TaskJudge::judge_results(const Task& task, const std::vector<Demand>
     }
     const TrialResult& reference = demand.reference ? *demand.reference : *next++;
     const TrialResult& result = *next++;
-    const bool is_asked = was_met || !demand.follows;
+    if (demand.follows && !was_met)
+      continue; // nor is what follows in turn asked
     was_met = true;
-    if (!reference.clean || !refusal.empty() || !is_asked)
+    if (!reference.clean || !refusal.empty())
       continue; // the raw kernel's own trouble with that data, or the answer is known
     const Workload& workload = task.shape->workload_of(demand.settings);
     if (raw_behind && (!raw_behind->clean || !compare_trials(workload, *raw_behind, reference,
@@ -212,20 +214,20 @@ bool TaskJudge::raw_depends_on_order(const Task& task, const Demand& demand,
   });
 }
 
-// Whether the raw kernel's own results on neighbours of the same numbers lie as far apart as the template's:
-// what is left of large terms that take each other away is rounding, of whichever order. Made only where a
-// template is about to be refused for the size of a difference, and not where ties are asked for: a neighbour
-// of a tie decides otherwise, too, and would excuse any rule for ties.
+// Whether the raw kernel's own results on neighbours of the same numbers lie as far apart as the template's,
+// element by element: what is left of large terms that take each other away is rounding, of whichever order.
+// Made only where a template is about to be refused for the size of a difference, and not where ties are
+// asked for: a neighbour of a tie decides otherwise, too, and would excuse any rule for ties.
 bool TaskJudge::raw_depends_on_last_bits(const Task& task, const Demand& demand, const TrialResult& reference,
                                          const TrialResult& result) const {
   constexpr double MORE_THAN_ITS_OWN = 8; // a sum in another order rounds each partial sum, not each term
-  constexpr std::uint64_t DRAWS = 3;
+  constexpr std::uint64_t DRAWS = 6;      // an element may come out the same by chance
   const HostKernel* raw = raw_.kernels().find(task.configuration.raw_instance, task.configuration.macros());
   const Workload& workload = task.shape->workload_of(demand.settings);
   const TrialComparison found =
       compare_trials(workload, result, reference, demand.settings, task.shape->unordered);
   if (demand.forerun || decides_ties(demand.settings.data) || !raw || found.problem.empty() ||
-      !std::isfinite(found.error) || found.error <= 1)
+      found.error <= 1 || std::ranges::none_of(workload.buffers, has_neighbours))
     return false;
   std::vector<Trial> trials;
   for (std::uint64_t draw = 1; draw <= DRAWS; ++draw) {
@@ -234,12 +236,26 @@ bool TaskJudge::raw_depends_on_last_bits(const Task& task, const Demand& demand,
     settings.record_accesses = settings.find_races = false;
     trials.push_back({raw, &task.configuration.raw_launch, &workload, settings});
   }
-  double own = 0;
-  for (const TrialResult& other : run_trials(trials))
-    if (other.clean)
-      own = std::max(
-          own, compare_trials(workload, other, reference, demand.settings, task.shape->unordered).error);
-  return std::isfinite(own) && found.error <= MORE_THAN_ITS_OWN * own;
+  const auto errors_of = [&](const TrialResult& one) {
+    return element_errors(workload, one, reference, demand.settings, task.shape->unordered);
+  };
+  const auto errors = errors_of(result);
+  std::vector<std::vector<double>> own(errors.size());
+  for (std::size_t i = 0; i < errors.size(); ++i)
+    own[i].resize(errors[i].size(), 0);
+  for (const TrialResult& other : run_trials(trials)) {
+    if (!other.clean)
+      continue;
+    const auto others = errors_of(other);
+    for (std::size_t i = 0; i < errors.size(); ++i)
+      for (std::size_t k = 0; k < errors[i].size(); ++k)
+        own[i][k] = std::max(own[i][k], others[i][k]);
+  }
+  for (std::size_t i = 0; i < errors.size(); ++i)
+    for (std::size_t k = 0; k < errors[i].size(); ++k)
+      if (errors[i][k] > 1 && errors[i][k] > MORE_THAN_ITS_OWN * own[i][k])
+        return false;
+  return true;
 }
 
 // An unordered pair of accesses in a place where the raw kernel has none at this size, nor at many. Lanes

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 namespace lathe::refactor {
 namespace {
@@ -33,79 +34,125 @@ std::optional<std::int64_t> uncovered(const std::vector<ByteRange>& inner,
   return std::nullopt;
 }
 
+// Operations that each output comes from, about.
+double terms_of(const Workload& workload, const TrialResult& raw) {
+  std::uint64_t outputs = 0;
+  for (const Workload::Buffer& buffer : workload.buffers)
+    outputs += buffer.direction == Direction::in ? 0 : buffer.count;
+  return static_cast<double>(raw.work) / static_cast<double>(std::max<std::uint64_t>(1, outputs));
+}
+
+// What one buffer holds after either run, as it is compared.
+struct ComparedPair {
+  element::DType dtype;
+  std::pair<std::vector<std::byte>, std::vector<std::byte>> contents; // the template's, the raw kernel's
+};
+
+std::optional<ComparedPair> pair_of(const Workload& workload, std::size_t buffer,
+                                    const TrialResult& templated, const TrialResult& raw,
+                                    const TrialSettings& settings, const std::vector<bool>& ignore_order) {
+  const Workload::Buffer& description = workload.buffers[buffer];
+  const auto dtype = element_type(description.dtype);
+  if (!dtype)
+    return std::nullopt;
+  ComparedPair pair{*dtype, {templated.contents[buffer], raw.contents[buffer]}};
+  auto& [out, reference] = pair.contents;
+  if (buffer < ignore_order.size() && ignore_order[buffer]) {
+    const auto sort = [&](std::vector<std::byte>& bytes) {
+      std::vector<std::uint64_t> elements;
+      for (std::uint64_t k = 0; k < description.count; ++k)
+        elements.push_back(element::load(*dtype, bytes.data(), k));
+      std::sort(elements.begin(), elements.end());
+      for (std::uint64_t k = 0; k < description.count; ++k)
+        element::store(*dtype, bytes.data(), k, elements[k]);
+    };
+    sort(out);
+    sort(reference);
+  }
+  // Where the raw kernel itself overflows, in which way is nobody's business.
+  if ((settings.data == Data::huge || settings.data == Data::largest || settings.data == Data::wide) &&
+      element::is_real(*dtype))
+    for (std::uint64_t k = 0; k < description.count; ++k)
+      if (const std::uint64_t bits = element::load(*dtype, reference.data(), k);
+          !std::isfinite(element::decode(*dtype, bits)))
+        element::store(*dtype, out.data(), k, bits);
+  return pair;
+}
+
+element::ErrorRule rule_of(const Workload& workload, std::size_t buffer, const ComparedPair& pair,
+                           double terms) {
+  const double size = magnitude(pair.dtype, pair.contents.second);
+  const Tolerance tolerance = allowed_tolerance(*workload.spec, workload.buffers[buffer].dtype, size, terms);
+  return {pair.dtype, tolerance.relative, tolerance.absolute, size};
+}
+
 } // namespace
 
 TrialComparison compare_trials(const Workload& workload, const TrialResult& templated, const TrialResult& raw,
                                const TrialSettings& settings, const std::vector<bool>& ignore_order) {
   TrialComparison comparison;
-  std::uint64_t outputs = 0;
-  for (const Workload::Buffer& buffer : workload.buffers)
-    outputs += buffer.direction == Direction::in ? 0 : buffer.count;
-  const double terms =
-      static_cast<double>(raw.work) / static_cast<double>(std::max<std::uint64_t>(1, outputs));
+  const double terms = terms_of(workload, raw);
   for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
     const Workload::Buffer& description = workload.buffers[i];
     if (description.direction == Direction::in)
       continue;
-    const auto dtype = element_type(description.dtype);
-    if (!dtype) {
+    const auto pair = pair_of(workload, i, templated, raw, settings, ignore_order);
+    if (!pair) {
       comparison.problem = "'" + description.name + "' has the unknown type " + description.dtype;
       return comparison;
     }
-    std::vector<std::byte> out = templated.contents[i], reference = raw.contents[i];
-    if (i < ignore_order.size() && ignore_order[i]) {
-      const auto sort = [&](std::vector<std::byte>& bytes) {
-        std::vector<std::uint64_t> elements;
-        for (std::uint64_t k = 0; k < description.count; ++k)
-          elements.push_back(element::load(*dtype, bytes.data(), k));
-        std::sort(elements.begin(), elements.end());
-        for (std::uint64_t k = 0; k < description.count; ++k)
-          element::store(*dtype, bytes.data(), k, elements[k]);
-      };
-      sort(out);
-      sort(reference);
-    }
-    const auto element_size = static_cast<std::size_t>(element::size_of(*dtype));
-    // Where the raw kernel itself overflows, in which way is nobody's business.
-    if ((settings.data == Data::huge || settings.data == Data::largest || settings.data == Data::wide) &&
-        element::is_real(*dtype))
-      for (std::uint64_t k = 0; k < description.count; ++k)
-        if (const std::uint64_t bits = element::load(*dtype, reference.data(), k);
-            !std::isfinite(element::decode(*dtype, bits)))
-          element::store(*dtype, out.data(), k, bits);
-    const bool is_small = element::is_real(*dtype) && element_size <= 2;
+    const element::DType dtype = pair->dtype;
+    const auto& [out, reference] = pair->contents;
+    const bool is_small = element::is_real(dtype) && element::size_of(dtype) <= 2;
     comparison.small += is_small ? description.count : 0;
     if (out == reference)
       continue;
     comparison.identical = false;
     for (std::uint64_t k = 0; is_small && k < description.count; ++k)
       comparison.differing_small +=
-          element::load(*dtype, out.data(), k) != element::load(*dtype, reference.data(), k);
+          element::load(dtype, out.data(), k) != element::load(dtype, reference.data(), k);
     if (settings.data == Data::infinities && settings.real_scalars == RealScalars::usual &&
-        element::is_real(*dtype))
+        element::is_real(dtype))
       for (std::uint64_t k = 0; k < description.count; ++k) {
-        const double a = element::decode(*dtype, element::load(*dtype, out.data(), k)),
-                     b = element::decode(*dtype, element::load(*dtype, reference.data(), k));
+        const double a = element::decode(dtype, element::load(dtype, out.data(), k)),
+                     b = element::decode(dtype, element::load(dtype, reference.data(), k));
         if (a == 0 && b == 0 && std::signbit(a) != std::signbit(b)) {
           comparison.problem = "gives a zero of the other sign at element " + std::to_string(k) + " of '" +
                                description.name + "'";
           return comparison;
         }
       }
-    const double size = magnitude(*dtype, reference);
-    const Tolerance tolerance = allowed_tolerance(*workload.spec, description.dtype, size, terms);
-    const element::ErrorRule rule{*dtype, tolerance.relative, tolerance.absolute, size};
-    const BufferDifference difference = compare_buffers(rule, out, reference);
+    const BufferDifference difference = compare_buffers(rule_of(workload, i, *pair, terms), out, reference);
     comparison.error = std::max(comparison.error, difference.error);
     if (!difference.acceptable()) {
-      comparison.problem = describe_difference(description.name, *dtype, difference,
-                                               element::load(*dtype, out.data(), difference.first),
-                                               element::load(*dtype, reference.data(), difference.first),
+      comparison.problem = describe_difference(description.name, dtype, difference,
+                                               element::load(dtype, out.data(), difference.first),
+                                               element::load(dtype, reference.data(), difference.first),
                                                description.count, POISONS[settings.poison]);
       return comparison;
     }
   }
   return comparison;
+}
+
+std::vector<std::vector<double>> element_errors(const Workload& workload, const TrialResult& templated,
+                                                const TrialResult& raw, const TrialSettings& settings,
+                                                const std::vector<bool>& ignore_order) {
+  std::vector<std::vector<double>> errors(workload.buffers.size());
+  const double terms = terms_of(workload, raw);
+  for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
+    if (workload.buffers[i].direction == Direction::in)
+      continue;
+    const auto pair = pair_of(workload, i, templated, raw, settings, ignore_order);
+    if (!pair)
+      continue;
+    const element::ErrorRule rule = rule_of(workload, i, *pair, terms);
+    for (std::uint64_t k = 0; k < workload.buffers[i].count; ++k)
+      errors[i].push_back(
+          element::element_error(rule, element::load(pair->dtype, pair->contents.first.data(), k),
+                                 element::load(pair->dtype, pair->contents.second.data(), k)));
+  }
+  return errors;
 }
 
 std::string compare_accesses(const Workload& workload, const TrialResult& templated, const TrialResult& raw) {

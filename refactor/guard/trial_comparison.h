@@ -21,6 +21,11 @@ struct TrialComparison {
 TrialComparison compare_trials(const Workload& workload, const TrialResult& templated, const TrialResult& raw,
                                const TrialSettings& settings, const std::vector<bool>& ignore_order);
 
+// By buffer and element, in units of what is allowed; of inputs none.
+std::vector<std::vector<double>> element_errors(const Workload& workload, const TrialResult& templated,
+                                                const TrialResult& raw, const TrialSettings& settings,
+                                                const std::vector<bool>& ignore_order);
+
 // Differences between what was read and written; empty when the template writes exactly what the raw kernel
 // writes and reads of its outputs only what the raw kernel reads.
 std::string compare_accesses(const Workload& workload, const TrialResult& templated, const TrialResult& raw);

@@ -192,9 +192,41 @@ void change(const Workload::Buffer& description, element::DType dtype, Data data
       mask(dtype, seed, bytes);
     break;
   case Data::usual:
+  case Data::opposed: // not a buffer's own business
   case Data::one_range:
   case Data::inner_ranges:
     break;
+  }
+}
+
+// Inputs that hold real numbers, of which one may lose what another makes infinite.
+std::vector<std::size_t> opposable(const Workload& workload) {
+  std::vector<std::size_t> inputs;
+  for (std::size_t i = 0; i < workload.buffers.size(); ++i)
+    if (const auto dtype = element_type(workload.buffers[i].dtype);
+        dtype && element::is_real(*dtype) && workload.buffers[i].direction != Direction::out &&
+        may_hold(workload.buffers[i], *dtype, Data::opposed))
+      inputs.push_back(i);
+  return inputs;
+}
+
+// Whole numbers from -2 to 2 in one of the inputs, infinities above zero among the numbers of the others.
+void oppose(const Workload& workload, std::size_t index, std::uint64_t seed, std::span<std::byte> bytes) {
+  constexpr std::uint64_t ONE_INFINITE_IN = 4, WHOLE_NUMBERS = 5;
+  const std::vector<std::size_t> inputs = opposable(workload);
+  if (std::ranges::find(inputs, index) == inputs.end())
+    return;
+  const element::DType dtype = *element_type(workload.buffers[index].dtype);
+  const bool is_whole = inputs[element::mix(seed ^ 0x6b1f) % inputs.size()] == index;
+  const bool both = may_be_negative(workload.buffers[index]);
+  const std::uint64_t infinite = element::encode(dtype, std::numeric_limits<double>::infinity());
+  for (std::uint64_t i = 0; i < workload.buffers[index].count; ++i) {
+    const std::uint64_t hash = element::mix(seed + index + element::mix(i + 0x4d2b));
+    const double whole = static_cast<double>(hash % WHOLE_NUMBERS) - 2;
+    if (is_whole)
+      element::store(dtype, bytes.data(), i, element::encode(dtype, both ? whole : std::abs(whole)));
+    else if (hash % ONE_INFINITE_IN == 0)
+      element::store(dtype, bytes.data(), i, infinite);
   }
 }
 
@@ -221,6 +253,11 @@ void nudge(element::DType dtype, std::uint64_t seed, std::span<std::byte> bytes)
 
 } // namespace
 
+bool has_neighbours(const Workload::Buffer& buffer) {
+  return buffer.direction != Direction::out && (buffer.dtype == "f32" || buffer.dtype == "f64") &&
+         (buffer.fill.kind == Fill::Kind::normal || buffer.fill.kind == Fill::Kind::uniform);
+}
+
 const std::vector<std::byte>& Fills::of(const Workload& workload, std::size_t index,
                                         const TrialSettings& settings) {
   const auto integers = settings.integers.find(index);
@@ -240,11 +277,12 @@ const std::vector<std::byte>& Fills::of(const Workload& workload, std::size_t in
       change(description, *dtype, settings.data, settings.seed + index, real_scalars(workload), bytes);
     else if (dtype)
       fill_integers(integer, *dtype, settings.seed + index, bytes);
+    if (settings.data == Data::opposed)
+      oppose(workload, index, settings.seed, bytes);
     if (dtype && settings.data == Data::inner_ranges && description.fill.kind == Fill::Kind::offsets)
       move_inside(*dtype, plan.integer_range, settings.seed + index, bytes);
     // Whole numbers meet each other: there a neighbour would decide comparisons otherwise.
-    if (settings.nudge != 0 && dtype &&
-        (description.fill.kind == Fill::Kind::normal || description.fill.kind == Fill::Kind::uniform))
+    if (settings.nudge != 0 && has_neighbours(description))
       nudge(*dtype, settings.nudge + index, bytes);
     if (settings.read_by_raw)
       poison_unread(workload, index, *settings.read_by_raw, POISONS[poison], bytes);

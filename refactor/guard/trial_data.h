@@ -11,6 +11,9 @@
 
 namespace lathe::refactor {
 
+// Whether TrialSettings::nudge changes what the buffer holds.
+bool has_neighbours(const Workload::Buffer& buffer);
+
 // What buffers hold before a run, made once for trials that share it.
 class Fills {
 public:

@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
 #include <set>
 
 namespace lathe::refactor {
@@ -68,6 +69,29 @@ TEST_F(Mutants, AreOfManyKindsAndTheSeedDecidesWhich) {
   EXPECT_EQ(describe(3).size(), 20u);
   EXPECT_EQ(describe(3), describe(3));
   EXPECT_NE(describe(3), describe(4));
+}
+
+TEST_F(Mutants, ExchangeWhatLooksAlike) {
+  const std::string text =
+      "template <int N>\n__global__ void scale_kernel(float* out, const float* in, int wide, int high) {\n"
+      "  int i = threadIdx.x * wide / high;\n"
+      "  for (int j = 0; j < high; ++j) {\n"
+      "    if (j == 3)\n"
+      "      continue;\n"
+      "    i = i + j;\n"
+      "    out[i] = in[j] > 0.f ? in[j] : max(in[j], -1.f);\n"
+      "  }\n"
+      "}\n";
+  std::map<std::string, std::string> texts;
+  for (const Mutant& mutant : make_mutants(spec_, text, 1, 1000))
+    texts[mutant.kind] += mutant.text;
+  EXPECT_THAT(texts["other-size"], testing::HasSubstr("j < wide;"));
+  EXPECT_THAT(texts["other-end"], testing::HasSubstr("break;"));
+  EXPECT_THAT(texts["swap-choice"], testing::HasSubstr("> 0.f ? max(in[j], -1.f) : in[j];"));
+  EXPECT_THAT(texts["drop-choice"], testing::HasSubstr("> 0.f ? in[j] : in[j];"));
+  EXPECT_THAT(texts["drop-assignment"], testing::HasSubstr("continue;\n    ;\n"));
+  EXPECT_THAT(texts["lose-sign"], testing::HasSubstr("unsigned i = "));
+  EXPECT_THAT(texts["divide-first"], testing::HasSubstr("threadIdx.x / high * wide;"));
 }
 
 TEST_F(Mutants, RoundToATypeThatLosesSomething) {
