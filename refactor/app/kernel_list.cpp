@@ -1,5 +1,6 @@
 #include "refactor/app/kernel_list.h"
 
+#include "refactor/app/numbered_tables.h"
 #include "refactor/app/raw_candidate.h"
 #include "refactor/extract/flatten.h"
 #include "refactor/rewrite/rewrite.h"
@@ -36,8 +37,12 @@ Result<std::vector<Knob>> candidate_knobs(ParsedSource& source, KernelInfo kerne
   LATHE_TRY(ExtractedKernel extracted, extract_kernel(source, kernel));
   ParseOptions alone;
   alone.architecture = architecture;
-  LATHE_TRY(const std::vector<std::string> taken_apart, flatten_structures(extracted, kernel, alone));
-  LATHE_TRY(const RawCandidate raw, make_raw_candidate(kernel, extracted, {}, {}, architecture));
+  LATHE_TRY(const Flattened flattened, flatten_structures(extracted, kernel, alone));
+  LATHE_TRY(const std::vector<PointerTable> tables,
+            number_pointer_tables(extracted, kernel, alone, flattened.member_paths));
+  WorkloadFacts facts;
+  number_places(tables, facts);
+  LATHE_TRY(const RawCandidate raw, make_raw_candidate(kernel, extracted, facts, {}, architecture));
   ParseOptions self_contained;
   self_contained.architecture = architecture;
   LATHE_TRY(RewriteResult rewritten, rewrite(raw.candidate, {}, self_contained));

@@ -298,6 +298,10 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
         fmt::format("of the kernels of this name, {} is taken (others: {}; say otherwise with --kernel)",
                     request.kernel, fmt::join(request.passed_over, ", ")));
   LATHE_CHECK(find_launches(request, source, kernel, notes));
+  return kernel;
+}
+
+Status expect_launch(const SubjectRequest& request, const ParsedSource& source, const KernelInfo& kernel) {
   const bool is_given = !request.launch.grid.empty() && !request.launch.block.empty();
   const std::string file = source.file().string();
   const auto own_error = std::ranges::find_if(
@@ -308,7 +312,7 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
         "nothing in this file that is understood launches it, and something is not: " + *own_error,
         "define or include what that lacks after --, name the file that launches it with --launcher, "
         "or give the launch with --grid and --block (and --shared)"};
-  return kernel;
+  return Done{};
 }
 
 } // namespace lathe::refactor

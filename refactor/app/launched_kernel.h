@@ -10,4 +10,8 @@ namespace lathe::refactor {
 Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& source,
                                    std::vector<std::string>& notes);
 
+// Fails, with the error, where nothing launches the kernel and the request says nothing of it, but a part of
+// the source that has an error may.
+Status expect_launch(const SubjectRequest& request, const ParsedSource& source, const KernelInfo& kernel);
+
 } // namespace lathe::refactor

@@ -23,7 +23,10 @@ struct RawCandidate {
   // What dimensions that the source fixes are there: what problems have that nobody gives otherwise.
   std::map<std::string, std::int64_t> own_sizes;
   std::vector<std::string> assumed_switches; // arguments that are taken to be true
-  std::vector<std::string> assumptions;      // sentences: what was guessed and how to say it better
+  // Options for template arguments that nothing in sight says, with numbers that compile:
+  // "--template-argument N=4".
+  std::vector<std::string> assumed_template_arguments;
+  std::vector<std::string> assumptions; // sentences: what was guessed and how to say it better
 };
 
 // Fails, naming the flag that helps, where the launch cannot be read. `facts` wins over what the source says.

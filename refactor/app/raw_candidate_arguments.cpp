@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <regex>
 
 namespace lathe::refactor {
 namespace {
@@ -17,6 +19,25 @@ bool holds_any_value(const std::string& dtype) {
 }
 
 } // namespace
+
+std::string RawCandidateBuilder::accumulator_dtype(const std::string& type) {
+  static const std::regex named(R"(^(?:\w+::)*(?:opmath_type|acc_type)<\s*(\w+)\s*(?:,\s*(?:true|1)\s*)?>$)");
+  std::smatch match;
+  const std::string plain = without_qualifiers(type);
+  if (!std::regex_match(plain, match, named))
+    return "";
+  const auto of = [](const std::string& dtype) -> std::string {
+    return dtype == "f16" || dtype == "bf16" || dtype.starts_with("e") ? "f32" : dtype;
+  };
+  const auto own = std::ranges::find(result_.candidate.types, match[1].str(), &TypeParameter::name);
+  if (own == result_.candidate.types.end())
+    return of(dtype_of_type(match[1].str()));
+  const std::string found = of(own->dtypes.front());
+  if (std::erase_if(own->dtypes, [&](const std::string& dtype) { return of(dtype) != found; }) > 0)
+    result_.assumptions.push_back(fmt::format("{} is one of {}, for which {} is {}", own->name,
+                                              fmt::join(own->dtypes, ", "), plain, found));
+  return found;
+}
 
 Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
   if (const std::string type = without_qualifiers(parameter.type);
@@ -36,6 +57,8 @@ Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
   if (argument.dtype.empty() &&
       std::find(data_types_.begin(), data_types_.end(), unqualified) != data_types_.end())
     argument.dtype = unqualified;
+  if (argument.dtype.empty())
+    argument.dtype = accumulator_dtype(parameter.type);
   if (argument.dtype.empty())
     return Error{"cannot tune " + kernel_.name,
                  "parameter '" + parameter.name + "' of type " + parameter.type +
@@ -156,9 +179,16 @@ Result<Argument> RawCandidateBuilder::buffer(const KernelParameter& parameter) {
     argument.dtype = dtype_of_vector(element);
   if (argument.dtype.empty())
     argument.dtype = dtype_of_type(parameter.element_number);
+  if (argument.dtype.empty())
+    argument.dtype = accumulator_dtype(element);
   // Memory without a type, and structures of several kinds of numbers, are bytes.
   if (argument.dtype.empty() && (element == "void" || parameter.is_plain_structure))
     argument.dtype = "u8";
+  if (argument.dtype.empty() && element.find('*') != std::string::npos)
+    return Error{"cannot tune " + kernel_.name,
+                 "parameter '" + parameter.name + "' is a table of pointers (" + parameter.element +
+                     ") that the kernel does not only read entries of",
+                 "read its entries in the kernel's own body, as " + parameter.name + "[i]"};
   if (argument.dtype.empty())
     return Error{"cannot tune " + kernel_.name,
                  "parameter '" + parameter.name + "' points to " + parameter.element + ", which has no dtype",

@@ -61,8 +61,11 @@ private:
   bool is_number_of_launcher(const std::string& name) const;
   bool is_true_or_false(const std::string& name) const;
   std::map<std::string, std::string> answers_that_compile() const;
-  // Fails where a template argument is left open, naming all such.
-  Status answer_questions() const;
+  // Takes numbers that compile for template arguments that are left open. Fails, naming all of these, where
+  // none do.
+  Status answer_questions();
+  // Whether a block of the launch has no more threads than one may have, as far as the values for names tell.
+  bool fits_block(const std::map<std::string, std::string>& values) const;
   // Given, or in use, or all instances' where those are integers, or else the usual ones.
   const std::vector<std::string>& dtypes_of(const std::string& type) const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
@@ -80,6 +83,9 @@ private:
   void count_allocated();
   std::optional<Expression> elements_allocated(const std::string& parameter, const std::string& dtype) const;
   std::string element_of(const KernelParameter& parameter) const;
+  // The dtype of PyTorch's at::opmath_type<T> and at::acc_type<T, true>, what sums of T's are kept in; empty
+  // for other types. Element types for which it is another one are left out.
+  std::string accumulator_dtype(const std::string& type);
   Status mend_text();
   bool is_class_of_text(const std::string& name) const;
   std::string type_left_out(std::size_t parameter) const;

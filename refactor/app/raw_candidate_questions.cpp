@@ -1,5 +1,5 @@
-// Template arguments that nothing in sight fixes: all of them are asked for at once, with numbers that
-// compile.
+// Template arguments that nothing in sight fixes are numbers that compile, which is said; where none do, all
+// of them are asked for at once.
 #include "refactor/app/raw_candidate_builder.h"
 #include "refactor/app/usual_problems.h"
 
@@ -75,6 +75,8 @@ std::map<std::string, std::string> RawCandidateBuilder::answers_that_compile() c
       const std::int64_t usual = number == NAMED ? usual_number(question.name) : number;
       answers[question.name] = is_true_or_false(question.name) ? "false" : std::to_string(usual);
     }
+    if (!fits_block(answers))
+      continue;
     // Of the types, whose own choice comes later, one may be an index.
     std::map<std::string, std::string> values = answers;
     for (std::size_t index = 0; index <= data_types_.size() && compiles < MOST_COMPILES;
@@ -99,16 +101,41 @@ bool RawCandidateBuilder::is_true_or_false(const std::string& name) const {
   return false;
 }
 
-Status RawCandidateBuilder::answer_questions() const {
+bool RawCandidateBuilder::fits_block(const std::map<std::string, std::string>& values) const {
+  constexpr std::int64_t MOST_THREADS = 1024;
+  std::int64_t threads = 1;
+  for (const std::string& side : site_.block) {
+    const auto size = Expression::parse(substitute(in_kernel_terms(without_sizeof(side)), values));
+    const auto known =
+        size.ok()
+            ? size->evaluate_integer([](std::string_view) -> std::optional<Value> { return std::nullopt; })
+            : Result<std::int64_t>(Error{});
+    if (known.ok() && *known > 0)
+      threads *= std::min(*known, MOST_THREADS + 1);
+  }
+  return threads <= MOST_THREADS;
+}
+
+Status RawCandidateBuilder::answer_questions() {
   if (questions_.empty())
     return Done{};
   const std::map<std::string, std::string> answers = answers_that_compile();
-  std::vector<std::string> whats, options;
+  std::vector<std::string> whats, options, values;
   for (const Question& question : questions_) {
     whats.push_back(question.what);
     const auto answer = answers.find(question.name);
-    options.push_back(fmt::format("--template-argument {}={}", question.name,
-                                  answer == answers.end() ? "..." : answer->second));
+    const std::string value = answer == answers.end() ? "..." : answer->second;
+    options.push_back(fmt::format("--template-argument {}={}", question.name, value));
+    values.push_back(fmt::format("{} = {}", question.name, value));
+  }
+  if (!answers.empty()) {
+    substitute_in_site(answers);
+    result_.assumptions.push_back(fmt::format(
+        "{}, which compiles, as nothing in sight says what {} (say otherwise with --template-argument "
+        "NAME=VALUE)",
+        fmt::join(values, ", "), values.size() == 1 ? "it is" : "they are"));
+    result_.assumed_template_arguments = std::move(options);
+    return Done{};
   }
   const std::string names = fmt::format("{}", fmt::join(whats, " and "));
   return Error{"cannot tell which " + kernel_.name + " is meant",
@@ -116,8 +143,7 @@ Status RawCandidateBuilder::answer_questions() const {
                    ? "nothing in sight launches it, which would say what is " + names
                    : fmt::format("its template arguments depend on {} where it is launched ({})", names,
                                  site_.location),
-               fmt::format("give {} with {}{}", options.size() == 1 ? "it" : "them", fmt::join(options, " "),
-                           answers.empty() ? "" : ", which compiles, or as your program has it")};
+               fmt::format("give {} with {}", options.size() == 1 ? "it" : "them", fmt::join(options, " "))};
 }
 
 } // namespace lathe::refactor

@@ -3,6 +3,7 @@
 #include "refactor/app/buffer_inference.h"
 #include "refactor/app/launched_kernel.h"
 #include "refactor/app/launcher_search.h"
+#include "refactor/app/numbered_tables.h"
 #include "refactor/app/offset_fill.h"
 #include "refactor/app/raw_candidate_strides.h"
 #include "refactor/app/related_sizes.h"
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <set>
 #include <utility>
 
@@ -159,7 +161,7 @@ Status size_buffers_as_given(Subject& subject, const ParseOptions& options) {
       sized = infer_buffers(subject.raw, least, fixed_directions, subject.architecture, subject.notes);
     LATHE_CHECK(std::move(sized));
     mark_written(subject.raw, fixed_directions, options, subject.notes);
-    return Done{};
+    return lay_out_tables(subject.tables, without_offsets, subject.raw, subject.notes);
   };
   Status inferred = infer();
   if (inferred.ok() || offsets.empty())
@@ -258,15 +260,19 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
   if (standard_option(extracted.text) == "-std=c++20" && !states_standard(request.parse))
     subject.notes.push_back("read and compiled as C++20, as the source does not compile as C++17 (say "
                             "otherwise with -- -std=c++17)");
-  LATHE_TRY(const std::vector<std::string> taken_apart, flatten_structures(extracted, kernel, request.parse));
-  subject.notes.insert(subject.notes.end(), taken_apart.begin(), taken_apart.end());
+  LATHE_TRY(const Flattened flattened, flatten_structures(extracted, kernel, request.parse));
+  subject.notes.insert(subject.notes.end(), flattened.told.begin(), flattened.told.end());
+  LATHE_TRY(subject.tables, number_pointer_tables(extracted, kernel, request.parse, flattened.member_paths));
+  number_places(subject.tables, subject.facts);
   if (request.launch.grid.empty() && request.launch.block.empty())
     assume_launch(extracted, request.parse, kernel, subject.notes);
+  LATHE_CHECK(expect_launch(request, source, kernel));
   LATHE_TRY(RawCandidate raw,
             make_raw_candidate(kernel, extracted, subject.facts, request.launch, request.architecture));
   subject.raw = std::move(raw.candidate);
   subject.own_sizes = raw.own_sizes;
   subject.assumed_switches = raw.assumed_switches;
+  subject.assumed_template_arguments = raw.assumed_template_arguments;
   for (Problem& problem : subject.facts.problems)
     problem.dimensions.insert(raw.own_sizes.begin(), raw.own_sizes.end());
   if (subject.facts.problems.empty() && !raw.own_sizes.empty() &&
@@ -313,6 +319,13 @@ Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& sou
       settled = Done{};
     }
   }
+  // With another instance it may run.
+  if (!settled.ok() && !subject.assumed_template_arguments.empty())
+    return Error{"cannot tell which " + subject.kernel + " is meant",
+                 "with template arguments that compile, " + settled.error().sentence(),
+                 fmt::format("give {} as your program has {}",
+                             fmt::join(subject.assumed_template_arguments, " "),
+                             subject.assumed_template_arguments.size() == 1 ? "it" : "them")};
   LATHE_CHECK(std::move(settled));
   LATHE_TRY(const std::string source_text, read_file(request.source));
   subject.provenance.source_file = request.source.string();

@@ -4,6 +4,7 @@
 
 #include "refactor/app/raw_candidate.h"
 #include "refactor/app/spec_assembly.h"
+#include "refactor/extract/pointer_tables.h"
 
 #include <filesystem>
 #include <memory>
@@ -37,9 +38,11 @@ struct Subject {
   Candidate raw; // what the rules start from
   WorkloadFacts facts;
   bool guessed_problems = false;
-  std::map<std::string, std::int64_t> own_sizes; // RawCandidate's
-  std::vector<std::string> assumed_switches;     // likewise
-  std::vector<std::string> guessed_strides;      // of tensors: dimensions that nobody gives
+  std::map<std::string, std::int64_t> own_sizes;       // RawCandidate's
+  std::vector<std::string> assumed_switches;           // likewise
+  std::vector<std::string> assumed_template_arguments; // likewise
+  std::vector<std::string> guessed_strides;            // of tensors: dimensions that nobody gives
+  std::vector<PointerTable> tables;                    // of pointers, that were made numbers
   Provenance provenance;          // without the certificate; the source file as the request names it
   std::vector<std::string> notes; // what was assumed, a sentence each
 };

@@ -1,5 +1,6 @@
 #include "refactor/extract/flatten.h"
 
+#include "refactor/extract/changed_parameters.h"
 #include "refactor/extract/object_image.h"
 #include "refactor/extract/record_members.h"
 #include "refactor/frontend/parsed_source.h"
@@ -58,6 +59,10 @@ private:
   Status make_in_body(unsigned index, std::string& made);
   Result<std::string> take_apart(QualType type, const std::string& name, const std::string& path,
                                  const std::map<std::string, std::string>& bound, std::vector<Member>& found);
+  Result<std::string> take_elements_apart(QualType element, std::uint64_t count, const std::string& name,
+                                          const std::string& path,
+                                          const std::map<std::string, std::string>& bound,
+                                          std::vector<Member>& found);
   Result<std::string> take_record_apart(const CXXRecordDecl& record, const std::string& name,
                                         const std::string& path,
                                         const std::map<std::string, std::string>& bound,
@@ -111,19 +116,19 @@ Result<std::string> Flattener::take_apart(QualType type, const std::string& name
   const QualType plain = type.getUnqualifiedType();
   if (is_number_or_pointer(plain) ||
       isa<TemplateTypeParmType>(plain.getTypePtr()->getUnqualifiedDesugaredType())) {
+    const std::string text = with_parameter_names(replace_words(shown(plain), bound), kernel_);
+    if (names_structure(text, context_))
+      return Error{"", "its member '" + path + "' is of type " + text, ""};
     const std::string parameter = free_name(name);
-    found.push_back({replace_words(shown(plain), bound), parameter, path});
+    found.push_back({text, parameter, path});
     return parameter;
   }
-  if (const auto* array = context_.getAsConstantArrayType(plain)) {
-    std::string list;
-    for (std::uint64_t i = 0; i < array->getSize().getZExtValue(); ++i) {
-      LATHE_TRY(const std::string element, take_apart(array->getElementType(), fmt::format("{}_{}", name, i),
-                                                      fmt::format("{}[{}]", path, i), bound, found));
-      list += (i == 0 ? "" : ", ") + element;
-    }
-    return "{" + list + "}";
-  }
+  if (const auto* array = context_.getAsConstantArrayType(plain))
+    return take_elements_apart(array->getElementType(), array->getSize().getZExtValue(), name, path, bound,
+                               found);
+  if (const auto* array = context_.getAsDependentSizedArrayType(plain))
+    if (const auto elements = number_of_elements(*array, bound, policy_))
+      return take_elements_apart(array->getElementType(), *elements, name, path, bound, found);
   for (const bool as_written : {true, false}) {
     std::map<std::string, std::string> inner = bound;
     const CXXRecordDecl* record = record_of(plain, inner, policy_, as_written);
@@ -142,6 +147,19 @@ Result<std::string> Flattener::take_apart(QualType type, const std::string& name
     found.resize(before);
   }
   return Error{"", "its member '" + path + "' is of type " + type.getAsString(policy_), ""};
+}
+
+Result<std::string> Flattener::take_elements_apart(QualType element, std::uint64_t count,
+                                                   const std::string& name, const std::string& path,
+                                                   const std::map<std::string, std::string>& bound,
+                                                   std::vector<Member>& found) {
+  std::string list;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    LATHE_TRY(const std::string part, take_apart(element, fmt::format("{}_{}", name, i),
+                                                 fmt::format("{}[{}]", path, i), bound, found));
+    list += (i == 0 ? "" : ", ") + part;
+  }
+  return "{" + list + "}";
 }
 
 Result<std::string> Flattener::take_record_apart(const CXXRecordDecl& record, const std::string& name,
@@ -312,12 +330,6 @@ Status Flattener::run(const std::vector<unsigned>& empty) {
   return Done{};
 }
 
-bool is_empty_object(QualType type) {
-  const CXXRecordDecl* record = type->isDependentType() ? nullptr : type->getAsCXXRecordDecl();
-  return record && record->hasDefinition() && record->isEmpty() && record->hasDefaultConstructor() &&
-         !record->isLambda();
-}
-
 // Parameters without data: functors, also those that are template parameters, as far as the file's instances
 // tell.
 std::vector<unsigned> empty_parameters(const FunctionDecl& kernel) {
@@ -349,51 +361,37 @@ bool takes_structures(const KernelInfo& kernel) {
 
 } // namespace
 
-Result<std::vector<std::string>> flatten_structures(ExtractedKernel& extracted, KernelInfo& kernel,
-                                                    const ParseOptions& options) {
-  std::vector<std::string> told;
+Result<Flattened> flatten_structures(ExtractedKernel& extracted, KernelInfo& kernel,
+                                     const ParseOptions& options) {
+  Flattened result;
   const std::vector<unsigned> empty = empty_parameters(*kernel.declaration);
   if (empty.empty() && !takes_structures(kernel))
-    return told;
-  const auto parse = [&](const std::string& text) -> Result<std::unique_ptr<ParsedSource>> {
-    ParseOptions alone;
-    alone.architecture = options.architecture;
-    const std::filesystem::path file = std::filesystem::temp_directory_path() / "lathe_flattened.cu";
-    alone.overlay[file] = text;
-    return ParsedSource::parse(file, alone);
-  };
-  LATHE_TRY(const std::unique_ptr<ParsedSource> source, parse(extracted.text));
+    return result;
+  LATHE_TRY(const std::unique_ptr<ParsedSource> source, parse_extracted(extracted, options));
   LATHE_TRY(const KernelInfo before, find_kernel(*source, extracted.kernel));
   Flattener flattener(implementation(*source), extracted.text, *before.declaration, *kernel.declaration);
   LATHE_CHECK(flattener.run(empty));
   if (flattener.changes.empty())
-    return told;
+    return result;
   std::ranges::sort(flattener.changes, std::greater<>(), &Flattener::Change::begin);
   for (const Flattener::Change& change : flattener.changes)
     extracted.text.replace(change.begin, change.end - change.begin, change.text);
-  LATHE_TRY(const std::unique_ptr<ParsedSource> again, parse(extracted.text));
-  LATHE_TRY(const KernelInfo after, find_kernel(*again, extracted.kernel));
-  if (!again->errors().empty())
-    return Error{"cannot tune " + kernel.name,
-                 "it does not parse with its structures taken apart: " + again->errors().front(),
-                 "pass their members as parameters of their own"};
-  // What the file's own instances say of the other parameters stays.
-  std::vector<KernelParameter> parameters;
-  for (const KernelParameter& parameter : after.parameters) {
-    const auto kept = std::ranges::find(kernel.parameters, parameter.name, &KernelParameter::name);
-    parameters.push_back(kept == kernel.parameters.end() ? parameter : *kept);
-  }
-  kernel.parameters = std::move(parameters);
+  LATHE_CHECK(take_changed_parameters(extracted, kernel, options, "with its structures taken apart",
+                                      "pass their members as parameters of their own"));
   for (LaunchSite& site : kernel.launches)
     for (const auto& [name, members] : flattener.members)
       for (const Member& member : members)
         if (const auto passed = site.arguments.find(member.path); passed != site.arguments.end())
           site.arguments[member.name] = passed->second;
   for (const auto& [name, members] : flattener.members)
-    told.push_back(members.empty() ? name + " has no data, and is made in the kernel"
-                                   : fmt::format("{} is passed member by member: {} parameters from {}", name,
-                                                 members.size(), members.front().name));
-  return told;
+    for (const Member& member : members)
+      result.member_paths[member.name] = member.path;
+  for (const auto& [name, members] : flattener.members)
+    result.told.push_back(members.empty()
+                              ? name + " has no data, and is made in the kernel"
+                              : fmt::format("{} is passed member by member: {} parameters from {}", name,
+                                            members.size(), members.front().name));
+  return result;
 }
 
 } // namespace lathe::refactor

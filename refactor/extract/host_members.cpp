@@ -63,7 +63,11 @@ public:
     const FunctionDecl* callee = call->getDirectCallee();
     return !callee || !has_host_signature(callee) || stop();
   }
-  bool found = false;
+  bool VisitRecoveryExpr(RecoveryExpr*) {
+    has_error = true;
+    return true;
+  }
+  bool found = false, has_error = false; // an error: a header of the host's that is not there, for instance
 
 private:
   bool stop() { return !(found = true); }
@@ -118,11 +122,19 @@ bool is_left_to_the_host(const FunctionDecl* function) {
   return says && !called.calls(function);
 }
 
+// Whether nothing on the device can call a member function: nvcc lets nothing there call what says nothing,
+// but for constexpr functions and what it generates itself.
+bool is_of_the_host(const Decl* declaration) {
+  const FunctionDecl* function = function_of(declaration);
+  return function && !function->hasAttr<CUDADeviceAttr>() && !function->hasAttr<CUDAGlobalAttr>() &&
+         !function->isConstexpr() && !function->isDefaulted() && !function->isVirtualAsWritten();
+}
+
 class HostMembers : public RecursiveASTVisitor<HostMembers> {
 public:
   explicit HostMembers(ParsedSourceImpl& source) : source_(source) {}
   bool TraverseDecl(Decl* declaration) {
-    if (!declaration || !is_for_the_host(declaration))
+    if (!declaration || !(is_for_the_host(declaration) || has_error_of_the_host(declaration)))
       return RecursiveASTVisitor::TraverseDecl(declaration);
     auto span = span_of(source_, declaration);
     // A friend ends where its function does; its function begins behind the word.
@@ -140,6 +152,19 @@ public:
   std::vector<TextSpan> spans;
 
 private:
+  // Where nothing of a statement is understood, no node of it is left that would tell.
+  bool has_error_of_the_host(const Decl* declaration) const {
+    if (!isa<CXXRecordDecl>(declaration->getLexicalDeclContext()) || !is_of_the_host(declaration))
+      return false;
+    const auto span = span_of(source_, declaration);
+    const SourceManager& sources = source_.ast().getSourceManager();
+    return span && std::ranges::any_of(source_.record().errors, [&](const ParseError& error) {
+             if (error.in_instantiation || error.location.isInvalid())
+               return false;
+             const SourceLocation at = sources.getExpansionLoc(error.location);
+             return span->contains(sources.getFileID(at), sources.getFileOffset(at));
+           });
+  }
   ParsedSourceImpl& source_;
 };
 
@@ -161,7 +186,7 @@ bool is_for_the_host(const Decl* declaration) {
   if (isa<CXXMethodDecl>(function) && function->isThisDeclarationADefinition() && function->getBody())
     body.TraverseStmt(function->getBody());
   return body.found || (!function->hasAttr<CUDADeviceAttr>() && has_host_signature(function)) ||
-         is_left_to_the_host(function);
+         (body.has_error && is_of_the_host(function)) || is_left_to_the_host(function);
 }
 
 std::vector<TextSpan> host_members(ParsedSourceImpl& source, const Decl* declaration) {

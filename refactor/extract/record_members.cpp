@@ -1,5 +1,7 @@
 #include "refactor/extract/record_members.h"
 
+#include "refactor/extract/object_image.h"
+
 #include <clang/AST/DeclTemplate.h>
 
 #include <algorithm>
@@ -58,6 +60,54 @@ const CXXRecordDecl* record_of(QualType type, std::map<std::string, std::string>
   }
   bound = std::move(inner);
   return described->getTemplatedDecl()->getDefinition();
+}
+
+std::optional<std::uint64_t> number_of_elements(const DependentSizedArrayType& array,
+                                                const std::map<std::string, std::string>& bound,
+                                                const PrintingPolicy& policy) {
+  if (!array.getSizeExpr())
+    return std::nullopt;
+  std::string written;
+  llvm::raw_string_ostream stream(written);
+  array.getSizeExpr()->printPretty(stream, nullptr, policy);
+  const std::string text = replace_words(written, bound);
+  StringRef left = text;
+  std::uint64_t count = 0;
+  if (left.consumeInteger(10, count) || left.find_first_not_of("uUlL") != StringRef::npos)
+    return std::nullopt;
+  return count;
+}
+
+std::string with_parameter_names(const std::string& type, const FunctionDecl& function) {
+  const FunctionTemplateDecl* described = function.getDescribedFunctionTemplate();
+  static const std::regex number(R"(\btype-parameter-0-(\d+))");
+  std::string result = type;
+  for (std::smatch match; described && std::regex_search(result, match, number);) {
+    const auto index = static_cast<unsigned>(std::stoul(match[1].str()));
+    const TemplateParameterList& parameters = *described->getTemplateParameters();
+    if (index >= parameters.size())
+      return type;
+    result.replace(static_cast<std::size_t>(match.position()), static_cast<std::size_t>(match.length()),
+                   parameters.getParam(index)->getNameAsString());
+  }
+  return result;
+}
+
+bool names_structure(const std::string& type, const ASTContext& context) {
+  if (type.ends_with('*'))
+    return false;
+  if (type.find('<') != std::string::npos)
+    return true;
+  for (const NamedDecl* named : context.getTranslationUnitDecl()->lookup(&context.Idents.get(type)))
+    if (const auto* declared = dyn_cast<TypeDecl>(named))
+      return !is_number_or_pointer(context.getTypeDeclType(declared));
+  return false;
+}
+
+bool is_empty_object(QualType type) {
+  const CXXRecordDecl* record = type->isDependentType() ? nullptr : type->getAsCXXRecordDecl();
+  return record && record->hasDefinition() && record->isEmpty() && record->hasDefaultConstructor() &&
+         !record->isLambda();
 }
 
 bool can_be_set(const CXXRecordDecl& record) {

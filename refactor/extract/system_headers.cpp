@@ -35,6 +35,9 @@ std::string public_header(const std::string& path, const std::string& name) {
     return public_header(path.substr(0, path.size() - name.size()) + "cuda/std/" +
                              name.substr(LIBRARY.size()),
                          "cuda/std/" + name.substr(LIBRARY.size()));
+  // Which of the two public ones has the overload that is meant, its own place does not say.
+  if (name.starts_with("cuda/__memcpy_async/"))
+    return "cuda/pipeline";
   const std::size_t internal = name.find("/__");
   if (internal == std::string::npos)
     return name;

@@ -1,4 +1,6 @@
 #include "refactor/frontend/fixups.h"
+
+#include "refactor/frontend/shared_objects.h"
 #include "tuner/base/text.h"
 
 #include <cctype>
@@ -157,6 +159,15 @@ std::vector<Insertion> close_brackets(const std::string& text, std::size_t at) {
   return {};
 }
 
+// `__shared__ Task task;` of a class with a constructor: the memory alone.
+std::vector<Insertion> leave_unconstructed(const std::string& text, std::size_t at) {
+  auto storage = storage_of_shared_object(text, at);
+  if (!storage)
+    return {};
+  return {{storage->begin, std::move(storage->text),
+           "an object in shared memory is memory alone, as no constructor runs there", storage->length}};
+}
+
 std::vector<Insertion> insertions_for(const ParseError& error, const std::string& text) {
   const auto says = [&](const char* words) { return error.message.find(words) != std::string::npos; };
   if (says("invalid % escape in inline assembly"))
@@ -170,6 +181,8 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
     return drop_register(text, error.offset);
   if (says("an attribute list cannot appear here") || says("'alignas' attribute cannot be applied to types"))
     return name_alignment(text, error.offset);
+  if (says("initialization is not supported for __shared__"))
+    return leave_unconstructed(text, error.offset);
   if (says("expected expression"))
     return close_brackets(text, error.offset);
   if (says("use of overloaded operator '=' is ambiguous"))

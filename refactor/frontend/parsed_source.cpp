@@ -266,14 +266,24 @@ Status read_as_newer(const fs::path& file, const std::map<std::string, std::stri
   return Done{};
 }
 
-// "<dlpack/dlpack.h>", "\"tvm/ffi/dtype.h\"": as it is written.
-bool is_of_tvm_ffi(const std::string& written) {
-  return written.find("dlpack/") == 1 || written.find("tvm/ffi/") == 1;
+// Lathe's own text for a header that is not found; nothing where it has none.
+const char* stand_in_for(const std::string& header) {
+  static const std::vector<std::pair<std::string, const char*>> beginnings{
+      {"dlpack/", "lathe_tvm_ffi.h"},       {"tvm/ffi/", "lathe_tvm_ffi.h"},
+      {"ATen/", "lathe_torch.h"},           {"c10/", "lathe_torch.h"},
+      {"torch/", "lathe_torch.h"},          {"THC/", "lathe_torch.h"},
+      {"caffe2/", "lathe_torch.h"},         {"glog/", "lathe_logging.h"},
+      {"absl/log/", "lathe_logging.h"},     {"butil/logging.h", "lathe_logging.h"},
+      {"dmlc/logging.h", "lathe_logging.h"}};
+  for (const auto& [beginning, text] : beginnings)
+    if (header.starts_with(beginning))
+      return text;
+  return nullptr;
 }
 
-bool is_of_torch(const std::string& header) {
-  static const std::vector<std::string> folders{"ATen/", "c10/", "torch/", "THC/", "caffe2/"};
-  return std::ranges::any_of(folders, [&](const std::string& folder) { return header.starts_with(folder); });
+// The name of a header without the quotes or brackets that it is written with.
+std::string unquoted(const std::string& written) {
+  return written.size() > 2 ? written.substr(1, written.size() - 2) : written;
 }
 
 } // namespace
@@ -343,12 +353,11 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
   auto source = std::make_unique<ParsedSourceImpl>();
   source->file_ = path;
   LATHE_TRY(Attempt parsed, attempt(path, command, texts));
-  // PyTorch and TVM FFI have more headers than the usual ones that have a file of their own here.
+  // The libraries have more headers than the usual ones that have a file of their own here.
   const auto known_stand_ins = texts.size();
   for (const std::string& header : parsed.record->missing)
-    if (is_of_torch(header) || is_of_tvm_ffi("<" + header))
-      texts[(command.stand_ins / "torch" / header).string()] =
-          fmt::format("#include \"{}\"\n", is_of_torch(header) ? "lathe_torch.h" : "lathe_tvm_ffi.h");
+    if (const char* stand_in = stand_in_for(header))
+      texts[(command.stand_ins / "torch" / header).string()] = fmt::format("#include \"{}\"\n", stand_in);
   if (texts.size() > known_stand_ins) {
     LATHE_TRY(parsed, attempt(path, command, texts));
   }
@@ -377,11 +386,11 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
     source->error_texts_.push_back(error.text);
   std::set<std::string> told;
   for (const Inclusion& inclusion : source->record_->inclusions)
-    if (inclusion.path.starts_with((command.stand_ins / "torch").string()) &&
+    if (const char* stand_in = stand_in_for(unquoted(inclusion.name));
+        inclusion.path.starts_with((command.stand_ins / "torch").string()) &&
         told.insert(inclusion.name).second)
       source->stand_ins_.push_back(
-          fmt::format("{} stands in for {}",
-                      is_of_tvm_ffi(inclusion.name) ? "lathe_tvm_ffi.h" : "lathe_torch.h", inclusion.name));
+          fmt::format("{} stands in for {}", stand_in ? stand_in : "lathe_torch.h", inclusion.name));
   return std::unique_ptr<ParsedSource>(std::move(source));
 }
 

@@ -36,7 +36,7 @@ struct TensorAccessor {
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class index_t = int64_t>
 struct GenericPackedTensorAccessor {
   typedef typename Traits<T>::PtrType PtrType;
-  PtrType data_;
+  T* data_; // what a kernel's own types make of it can be told without an instance
   index_t sizes_[N];
   index_t strides_[N];
 

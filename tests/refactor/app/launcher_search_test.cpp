@@ -299,6 +299,35 @@ TEST_F(LauncherSearch, ALaunchThatCannotBeReadNamesTheSizesThatItMayBeGivenOver)
   EXPECT_THAT(subject.error().sentence(), HasSubstr("over rows, such as --grid rows"));
 }
 
+// A framework's class that is not there takes its methods with it, and what they launch.
+TEST_F(LauncherSearch, ALauncherWithErrorsLeavesAKernelThatTakesAnElementEach) {
+  const auto prepared = [&](const std::string& kernel) {
+    write("ops/index.cu",
+          kernel + "void Index::run(lib::Handle const& handle) { k<<<blocks(n_), 256>>>(data_, n_); }\n");
+    SubjectRequest request;
+    request.source = folder_->path() / "ops/index.cu";
+    request.kernel = "k";
+    const auto source = ParsedSource::parse(request.source, {});
+    EXPECT_TRUE(source.ok());
+    return extract_subject(request, **source);
+  };
+  const auto subject = prepared("__global__ void k(float* x, int n) {\n"
+                                "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                                "  if (i < n) x[i] *= 2;\n"
+                                "}\n");
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_EQ(subject->raw.launch.grid[0].text(), "ceil_div(n, 256)");
+  EXPECT_THAT(subject->notes, Contains(HasSubstr("nothing in sight launches k")));
+  const auto shared = prepared("__global__ void k(float* x, int n) {\n"
+                               "  __shared__ float tile[256];\n"
+                               "  tile[threadIdx.x] = x[threadIdx.x];\n"
+                               "  __syncthreads();\n"
+                               "  x[threadIdx.x] = tile[n - threadIdx.x];\n"
+                               "}\n");
+  ASSERT_FALSE(shared.ok());
+  EXPECT_THAT(shared.error().sentence(), HasSubstr("nothing in this file that is understood launches it"));
+}
+
 TEST_F(LauncherSearch, AnErrorThatAsksForAMacroIsQuoted) {
   write("ops/wide.cu", "#ifdef WIDTH\n"
                        "using Wide = float;\n"

@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(RawCandidateQuestions, AllAreAskedAtOnceWithNumbersThatCompile) {
+TEST(RawCandidateQuestions, NumbersThatCompileAreTakenAndTold) {
   const std::string text = R"(
 template <int HEAD_DIM, int VEC, bool kWaits> __global__ void k(float* x, int n) {
   static_assert(HEAD_DIM % VEC == 0 && VEC <= 16);
@@ -20,26 +20,57 @@ template <int HEAD_DIM, int VEC, bool kWaits> void launch(float* x, int n) {
   k<HEAD_DIM, VEC, kWaits><<<(n + 127) / 128, 128>>>(x, n);
 }
 )";
-  const auto asked = raw_of(text);
-  ASSERT_FALSE(asked.ok());
-  EXPECT_THAT(asked.error().sentence(),
-              HasSubstr("--template-argument HEAD_DIM=128 --template-argument VEC=4 --template-argument "
-                        "kWaits=false"));
+  const auto taken = raw_of(text);
+  ASSERT_TRUE(taken.ok()) << taken.error().sentence();
+  EXPECT_EQ(taken->candidate.instance, "k<128, 4, false>");
+  EXPECT_THAT(taken->assumptions,
+              testing::Contains(HasSubstr("HEAD_DIM = 128, VEC = 4, kWaits = false, which compiles")));
+  EXPECT_THAT(taken->assumed_template_arguments, testing::SizeIs(3));
   LaunchOverride launch;
-  launch.template_arguments = {{"HEAD_DIM", "128"}, {"VEC", "4"}, {"kWaits", "false"}};
+  launch.template_arguments = {{"HEAD_DIM", "64"}, {"VEC", "8"}, {"kWaits", "true"}};
   const auto raw = raw_of(text, launch);
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<64, 8, true>");
+  EXPECT_THAT(raw->assumed_template_arguments, testing::IsEmpty());
 }
 
-TEST(RawCandidateQuestions, OfAKernelThatNothingLaunchesAllNumbersAreAskedFor) {
+TEST(RawCandidateQuestions, NumbersMakeABlockThatMayBe) {
+  const auto taken = raw_of(R"(
+template <int R, int C, int F> __global__ void k(float* x, int n) {
+  const int i = blockIdx.x * F + threadIdx.x;
+  if (i < n) x[i] = R * C + threadIdx.y + threadIdx.z;
+}
+template <int R, int C, int F> void launch(float* x, int n) {
+  k<R, C, F><<<(n + F - 1) / F, dim3(F, C, R)>>>(x, n);
+}
+)");
+  ASSERT_TRUE(taken.ok()) << taken.error().sentence();
+  EXPECT_EQ(taken->candidate.instance, "k<8, 8, 8>");
+}
+
+TEST(RawCandidateQuestions, WhereNoneCompileAllAreAskedFor) {
+  const auto asked = raw_of(R"(
+template <int A, int B> __global__ void k(float* x, int n) {
+  static_assert(A == 17 && B == 23);
+  if (blockIdx.x < n) x[blockIdx.x] = A + B;
+}
+template <int A, int B> void launch(float* x, int n) { k<A, B><<<n, 128>>>(x, n); }
+)");
+  ASSERT_FALSE(asked.ok());
+  EXPECT_THAT(asked.error().sentence(), HasSubstr("its template arguments depend on A and B"));
+  EXPECT_THAT(asked.error().sentence(),
+              HasSubstr("give them with --template-argument A=... --template-argument B=..."));
+}
+
+TEST(RawCandidateQuestions, OfAKernelThatNothingLaunchesNumbersAreTakenToo) {
   LaunchOverride launch;
   launch.grid = "n";
   launch.block = "256";
   const auto asked = raw_of("template <int A, int B> __global__ void k(float* x, int n) {\n"
                             "  if (blockIdx.x < n) x[blockIdx.x] = A + B;\n}\n",
                             launch);
-  ASSERT_FALSE(asked.ok());
-  EXPECT_THAT(asked.error().sentence(), HasSubstr("--template-argument A=128 --template-argument B=128"));
+  ASSERT_TRUE(asked.ok()) << asked.error().sentence();
+  EXPECT_EQ(asked->candidate.instance, "k<128, 128>");
 }
 
 // An instance that only newer devices have does not run on this one.
@@ -63,8 +94,8 @@ void run(float* x, int n) {
   EXPECT_EQ(raw->candidate.launch.block[0].text(), "128");
 }
 
-TEST(RawCandidateQuestions, WhatACallThatCannotBeReadGivesIsAskedFor) {
-  const auto asked = raw_of(R"(
+TEST(RawCandidateQuestions, WhatACallThatCannotBeReadGivesIsTakenLikewise) {
+  const auto taken = raw_of(R"(
 constexpr __host__ __device__ int power_above(int n, int factor) {
   int power = 1;
   while (power * factor < n) power *= 2;
@@ -80,8 +111,8 @@ template <class T, int ROW> struct Launcher {
   static void run(T* x, int n) { k<T, lanes><<<n, 256>>>(x, n); }
 };
 )");
-  ASSERT_FALSE(asked.ok());
-  EXPECT_THAT(asked.error().sentence(), HasSubstr("--template-argument LANES=128"));
+  ASSERT_TRUE(taken.ok()) << taken.error().sentence();
+  EXPECT_EQ(taken->candidate.instance, "k<{T}, 128>");
 }
 
 TEST(RawCandidateQuestions, ATypeThatTheLaunchLeavesOutIsTheInstances) {
@@ -108,6 +139,24 @@ void run(float* out, const float* in, float* scales, int n) {
       EXPECT_EQ(type.dtypes.front(), type.name == "Scale" ? "f32" : "i32");
     }
   }
+}
+
+TEST(RawCandidateQuestions, WhatSumsAreKeptInFollowsTheElements) {
+  const auto raw = raw_of(R"(
+#include <ATen/OpMathType.h>
+template <class T> __global__ void k(const T* in, at::opmath_type<T>* sums, const at::opmath_type<T> scale, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) sums[i] = scale * static_cast<at::opmath_type<T>>(in[i]);
+}
+template <class T> void run(const T* in, at::opmath_type<T>* sums, at::opmath_type<T> scale, int n) {
+  k<T><<<(n + 127) / 128, 128>>>(in, sums, scale, n);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.arguments[1].dtype, "f32");
+  EXPECT_EQ(raw->candidate.arguments[2].dtype, "f32");
+  ASSERT_EQ(raw->candidate.types.size(), 1u);
+  EXPECT_THAT(raw->candidate.types[0].dtypes, testing::Not(testing::Contains("f64")));
 }
 
 TEST(RawCandidateQuestions, AClassOfTheFileIsNoElementType) {

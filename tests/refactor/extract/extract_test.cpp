@@ -186,6 +186,73 @@ __global__ void k(View<float> out, int rows) {
   expect_compiles(text, "k");
 }
 
+TEST(Extract, LeavesOutMembersOfTheHostThatHaveErrors) {
+  const auto source = parse_text(R"(
+struct Rows {
+  float* data;
+  int count;
+  explicit Rows(int n) : count(n) { REQUIRE(n > 0, "no rows"); }
+  Rows(const Rows&) = default;
+  void grow(int n) { count = n; lib::log("grown", n); }
+};
+__global__ void k(Rows rows) { rows.data[threadIdx.x] = rows.count; }
+)");
+  const std::string text = extract(source.get(), "k");
+  for (const char* left_out : {"REQUIRE", "grow"})
+    EXPECT_THAT(text, Not(HasSubstr(left_out)));
+  EXPECT_THAT(text, HasSubstr("Rows(const Rows&) = default"));
+  expect_compiles(text, "k");
+}
+
+TEST(Extract, AnErrorInWhatTheDeviceMayCallIsOne) {
+  const auto source = parse_text(R"(
+struct Rows {
+  float* data;
+  __host__ __device__ float* at(int row) const { REQUIRE(row >= 0); return data + row; }
+};
+__global__ void k(Rows rows) { *rows.at(threadIdx.x) = 1; }
+)");
+  const auto kernel = find_kernel(*source, "k");
+  ASSERT_TRUE(kernel.ok());
+  const auto extracted = extract_kernel(*source, *kernel);
+  ASSERT_FALSE(extracted.ok());
+  EXPECT_THAT(extracted.error().sentence(), HasSubstr("REQUIRE"));
+}
+
+TEST(Extract, ChecksOfALoggingLibraryAreKept) {
+  const auto source = parse_text(R"(
+#include <glog/logging.h>
+struct Rows {
+  float* data;
+  __host__ __device__ float* at(int row) const { CHECK_GE(row, 0) << "row " << row; return data + row; }
+};
+__global__ void k(Rows rows) { *rows.at(threadIdx.x) = 1; }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("lathe_logging"));
+  expect_compiles(text, "k");
+}
+
+TEST(Extract, CopiesThroughAPipelineNeedItsHeader) {
+  const auto source = parse_text(R"(
+#include <cuda/pipeline>
+__global__ void k(float* x) {
+  __shared__ float tile[32];
+  auto pipe = cuda::make_pipeline();
+  pipe.producer_acquire();
+  cuda::memcpy_async(tile + threadIdx.x, x + threadIdx.x, cuda::aligned_size_t<4>(4), pipe);
+  pipe.producer_commit();
+  cuda::pipeline_consumer_wait_prior<0>(pipe);
+  __syncthreads();
+  x[threadIdx.x] = tile[31 - threadIdx.x];
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("#include <cuda/pipeline>"));
+  EXPECT_THAT(text, Not(HasSubstr("cuda/__")));
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, LeavesOutWhatAClassHasForTheHost) {
   auto source = parse_text(R"(
 #include <ostream>

@@ -26,8 +26,8 @@ Result<Flat> flatten(const std::string& text) {
   EXPECT_THAT(kept.back()->errors(), testing::IsEmpty());
   LATHE_TRY(KernelInfo kernel, find_kernel(*kept.back(), "k"));
   LATHE_TRY(ExtractedKernel extracted, extract_kernel(*kept.back(), kernel));
-  LATHE_TRY(auto told, flatten_structures(extracted, kernel, {}));
-  return Flat{extracted.text, kernel, told};
+  LATHE_TRY(const Flattened flattened, flatten_structures(extracted, kernel, {}));
+  return Flat{extracted.text, kernel, flattened.told};
 }
 
 std::vector<std::string> names(const KernelInfo& kernel) {
@@ -274,6 +274,35 @@ template <class T> __global__ void k(T* out, Box<T> box) { out[0] = box.get(); }
 )");
   ASSERT_FALSE(hidden.ok());
   EXPECT_THAT(hidden.error().sentence(), HasSubstr("no instance of the kernel is known"));
+}
+
+TEST(Flatten, AccessorsOfTypesThatOnlyTheKernelKnows) {
+  const auto flat = flatten(R"(
+#include <torch/extension.h>
+template <class V> __global__ void k(const at::PackedTensorAccessor32<V, 2, at::RestrictPtrTraits> x, V* out, int n) {
+  if (threadIdx.x < n) out[threadIdx.x] = x[threadIdx.x][1];
+}
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel),
+              ElementsAre("x_data_", "x_sizes__0", "x_sizes__1", "x_strides__0", "x_strides__1", "out", "n"));
+  EXPECT_THAT(flat->text, HasSubstr("V *x_data_"));
+  expect_compiles(*flat, "k<float>");
+}
+
+TEST(Flatten, ElementsThatAreStructuresAreThoseOfTheInstance) {
+  const auto flat = flatten(R"(
+template <class U> struct Divisor { U magic, shift; __device__ U divide(U x) const { return x * magic >> shift; } };
+template <class V, int N> struct Row { V data[N]; };
+template <class T, int N> __global__ void k(T* x, Row<Divisor<unsigned>, N> by, int n) {
+  if (threadIdx.x < n) x[threadIdx.x] = by.data[N - 1].divide(threadIdx.x);
+}
+template __global__ void k<float, 2>(float*, Row<Divisor<unsigned>, 2>, int);
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel), ElementsAre("x", "by_data_0_magic", "by_data_0_shift", "by_data_1_magic",
+                                               "by_data_1_shift", "n"));
+  expect_compiles(*flat, "k<float, 2>");
 }
 
 TEST(Flatten, VirtualFunctionsAreRefused) {

@@ -250,6 +250,24 @@ TEST(Parse, AnyHeaderOfTvmFfiHasAStandIn) {
   EXPECT_THAT(source->missing_headers(), testing::IsEmpty());
 }
 
+TEST(Parse, ChecksOfALoggingLibraryHaveAStandIn) {
+  const std::string text = R"(
+template <class T> struct Owner {
+  T* data;
+  __host__ __device__ T* get() const { CHECK(data != nullptr) << "nothing"; return data; }
+  void show() const { LOG(INFO) << "at " << data; CHECK_EQ(sizeof(T), 4) << 1; }
+};
+__global__ void k(Owner<float> x) { x.get()[threadIdx.x] = 0; }
+)";
+  const auto source = parse_text("#include <glog/logging.h>\n" + text);
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+  EXPECT_THAT(source->stand_ins(), testing::Contains("lathe_logging.h stands in for <glog/logging.h>"));
+  const auto without = parse_text(text);
+  ASSERT_TRUE(without);
+  EXPECT_THAT(without->errors(), testing::Not(IsEmpty()));
+}
+
 TEST(FindKernel, NamespacesWithoutANameNeedNotBeSpoken) {
   const auto source =
       parse_text("namespace lib { namespace { __global__ void k(float* x) { x[0] = 1; } } }\n");

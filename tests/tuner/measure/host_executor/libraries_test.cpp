@@ -238,6 +238,38 @@ __global__ void k(int* out, const int* in, int n) {
   EXPECT_NE(out_with(""), reversed);
 }
 
+TEST(AsynchronousCopies, OfAPipelineArriveWithTheirStage) {
+  const auto out_with = [](const std::string& first, const std::string& second) {
+    return run<int>(R"(
+#include <cooperative_groups.h>
+#include <cuda/pipeline>
+__global__ void k(int* out, const int* in, int n) {
+  __shared__ alignas(16) int tile[2][32];
+  const auto block = cooperative_groups::this_thread_block();
+  auto pipe = cuda::make_pipeline();
+  pipe.producer_acquire();
+  if (threadIdx.x < 8)
+    cuda::memcpy_async(&tile[0][4 * threadIdx.x], in + 4 * threadIdx.x, cuda::aligned_size_t<16>(16), pipe);
+  pipe.producer_commit();
+  pipe.producer_acquire();
+  cuda::memcpy_async(block, tile[1], in + 32, sizeof(int) * 32, pipe);
+  pipe.producer_commit();
+  )" + first + "block.sync(); out[threadIdx.x] = tile[0][31 - threadIdx.x]; pipe.consumer_release();" +
+                        second + "block.sync(); out[32 + threadIdx.x] = tile[1][31 - threadIdx.x]; }",
+                    shape(1, 32), 64, counted(64), {}, checked());
+  };
+  std::vector<int> reversed;
+  for (int i = 0; i < 64; ++i)
+    reversed.push_back(i < 32 ? 32 - i : 96 - i);
+  const std::string wait = "pipe.consumer_wait();";
+  EXPECT_EQ(out_with(wait, wait), reversed);
+  EXPECT_EQ(out_with("cuda::pipeline_consumer_wait_prior<1>(pipe);", wait), reversed);
+  EXPECT_EQ(out_with("cuda::pipeline_consumer_wait_prior<0>(pipe);", ""), reversed);
+  const auto one_stage = out_with(wait, "");
+  EXPECT_TRUE(std::equal(reversed.begin(), reversed.begin() + 32, one_stage.begin()));
+  EXPECT_NE(one_stage, reversed);
+}
+
 TEST(AsynchronousCopies, AreCheckedWhereTheyAreIssued) {
   const auto of_copy = [](const std::string& arguments) {
     return outcome("extern \"C\" __global__ void k(float* out, const float* in, int n) {\n"

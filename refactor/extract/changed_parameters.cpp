@@ -1,0 +1,33 @@
+#include "refactor/extract/changed_parameters.h"
+
+#include <algorithm>
+
+namespace lathe::refactor {
+
+Result<std::unique_ptr<ParsedSource>> parse_extracted(const ExtractedKernel& extracted,
+                                                      const ParseOptions& options) {
+  ParseOptions alone;
+  alone.architecture = options.architecture;
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "lathe_flattened.cu";
+  alone.overlay[file] = extracted.text;
+  return ParsedSource::parse(file, alone);
+}
+
+Status take_changed_parameters(const ExtractedKernel& extracted, KernelInfo& kernel,
+                               const ParseOptions& options, const std::string& how, const std::string& fix) {
+  LATHE_TRY(const std::unique_ptr<ParsedSource> again, parse_extracted(extracted, options));
+  if (!again->errors().empty())
+    return Error{"cannot tune " + kernel.name, "it does not parse " + how + ": " + again->errors().front(),
+                 fix};
+  // Errors first: with them the kernel may be lost.
+  LATHE_TRY(const KernelInfo after, find_kernel(*again, extracted.kernel));
+  std::vector<KernelParameter> parameters;
+  for (const KernelParameter& parameter : after.parameters) {
+    const auto kept = std::ranges::find(kernel.parameters, parameter.name, &KernelParameter::name);
+    parameters.push_back(kept == kernel.parameters.end() ? parameter : *kept);
+  }
+  kernel.parameters = std::move(parameters);
+  return Done{};
+}
+
+} // namespace lathe::refactor

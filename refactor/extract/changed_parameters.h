@@ -1,0 +1,20 @@
+// What follows when the parameters of an extracted kernel are changed in its text.
+#pragma once
+
+#include "refactor/extract/extract.h"
+
+#include <memory>
+
+namespace lathe::refactor {
+
+// The extracted text alone, for the architecture of `options`.
+Result<std::unique_ptr<ParsedSource>> parse_extracted(const ExtractedKernel& extracted,
+                                                      const ParseOptions& options);
+
+// Parses the changed text, and gives `kernel` its parameters: what the file's own instances say of those that
+// stayed is kept. Fails where the text does not parse; `how`: "with its structures taken apart"; `fix`: what
+// to do.
+Status take_changed_parameters(const ExtractedKernel& extracted, KernelInfo& kernel,
+                               const ParseOptions& options, const std::string& how, const std::string& fix);
+
+} // namespace lathe::refactor
