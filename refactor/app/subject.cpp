@@ -290,14 +290,15 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
 
 Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& source) {
   auto subject = extract_from(request, source);
-  if (subject.ok())
+  if (subject.ok() && subject->assumed_template_arguments.empty())
     return subject;
   // Files that include this one may say with which types and functions it is used, and have them.
   for (const fs::path& file : including_files(request.source)) {
     auto user = ParsedSource::parse(file, request.parse);
     if (!user.ok())
       continue;
-    if (auto used = extract_from(request, **user); used.ok())
+    if (auto used = extract_from(request, **user);
+        used.ok() && (!subject.ok() || used->assumed_template_arguments.empty()))
       return used;
   }
   return subject;

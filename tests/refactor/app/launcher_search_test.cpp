@@ -299,6 +299,29 @@ TEST_F(LauncherSearch, ALaunchThatCannotBeReadNamesTheSizesThatItMayBeGivenOver)
   EXPECT_THAT(subject.error().sentence(), HasSubstr("over rows, such as --grid rows"));
 }
 
+// A number that an including file says is not guessed.
+TEST_F(LauncherSearch, AnInstanceOfAnIncludingFileGoesBeforeNumbersThatCompile) {
+  write("ops/rows.cuh",
+        "#pragma once\n"
+        "template <int WIDTH> __global__ void k(float* x, int n) {\n"
+        "  const int i = blockIdx.x * 128 + threadIdx.x;\n"
+        "  if (i < n) x[i] = WIDTH;\n"
+        "}\n"
+        "template <int WIDTH> void run(float* x, int n) { k<WIDTH><<<(n + 127) / 128, 128>>>(x, n); }\n");
+  const auto instance = [&] {
+    SubjectRequest request;
+    request.source = folder_->path() / "ops/rows.cuh";
+    request.kernel = "k";
+    const auto source = ParsedSource::parse(request.source, {});
+    EXPECT_TRUE(source.ok());
+    const auto subject = extract_subject(request, **source);
+    return subject.ok() ? subject->raw.instance : subject.error().sentence();
+  };
+  EXPECT_EQ(instance(), "k<128>");
+  write("ops/rows.cu", "#include \"rows.cuh\"\ntemplate void run<24>(float*, int);\n");
+  EXPECT_EQ(instance(), "k<24>");
+}
+
 // A framework's class that is not there takes its methods with it, and what they launch.
 TEST_F(LauncherSearch, ALauncherWithErrorsLeavesAKernelThatTakesAnElementEach) {
   const auto prepared = [&](const std::string& kernel) {
