@@ -7,8 +7,13 @@ namespace {
 
 // Of an equal share of the time, what every search gets before shares go by what they may gain.
 constexpr double FIRST_SHARE = 0.5;
+constexpr double COUNTERS_SHARE = 0.1;
 
 } // namespace
+
+bool TimeShares::affords_counters(double spent_s) const {
+  return counters_s_ <= COUNTERS_SHARE * spent_s;
+}
 
 double TimeShares::slice(double left_s, std::size_t searches, std::size_t assessments) const {
   const double finishing = finishing_.or_else(0);

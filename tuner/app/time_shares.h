@@ -16,6 +16,11 @@ public:
   void add_finishing(double seconds) { finishing_.add(seconds); }  // of a search, behind its last evaluation
   void add_assessment(double seconds) { assessing_.add(seconds); } // of a problem that is not searched, whole
 
+  void add_counters(double seconds) { counters_s_ += seconds; }
+
+  // Whether the counters of one more problem may be read after `spent_s` of all devices together: they tell
+  // why, and win nothing, so that they get a tenth of the time.
+  bool affords_counters(double spent_s) const;
   // Seconds of searching for one of `searches` (at least 1) that share what is left with `assessments`.
   // `left_s`: of all devices together. Each search first gets half of an equal share, or the least slice
   // where that is more and everybody can have it; 0 where finishing takes all that is left.
@@ -36,6 +41,7 @@ private:
   };
 
   double least_s_;
+  double counters_s_ = 0;
   Mean finishing_, assessing_;
 };
 

@@ -199,9 +199,10 @@ int finish(const std::vector<std::unique_ptr<TuningRun>>& runs, std::vector<std:
            const TunePlan& plan, const std::string& results) {
   std::vector<const TunedProblem*> rows;
   std::vector<GeneralConfiguration> general;
-  int unreached = 0;
+  int unreached = 0, without_counters = 0;
   for (const auto& run : runs) {
     unreached += run->unreached();
+    without_counters += run->without_counters();
     const auto some = run->results();
     rows.insert(rows.end(), some.begin(), some.end());
     failures.insert(failures.end(), run->failures().begin(), run->failures().end());
@@ -218,6 +219,8 @@ int finish(const std::vector<std::unique_ptr<TuningRun>>& runs, std::vector<std:
     if (unreached > 0 && !stop_requested)
       std::cout << unreached
                 << " problems were not reached within the budget; the same command goes on with them\n";
+    if (without_counters > 0 && plan.verbose)
+      std::cout << "counters were left out " << without_counters << " times, for the budget's sake\n";
     for (const GeneralConfiguration& one : general)
       std::cout << general_line(one) << "\n";
     if (stop_requested)

@@ -46,6 +46,13 @@ bool TuningRun::has_budget() const {
   return options_.seconds < NO_BUDGET;
 }
 
+bool TuningRun::affords_counters() const {
+  if (!has_budget())
+    return true;
+  const double spent = options_.seconds - seconds_left();
+  return shares_.affords_counters(spent * static_cast<double>(devices_.size()));
+}
+
 // Whether more evaluations may tell something of a problem whose search has ended.
 bool TuningRun::is_promising(const Job& job) const {
   const SessionResult& result = job.problem.result;
@@ -116,6 +123,7 @@ void TuningRun::run_job(Job& job, Backend& device) {
   {
     const std::lock_guard lock(mutex_);
     session.seconds = std::min(slice_seconds(), std::max(0.0, seconds_left()));
+    session.profile = options_.session.profile && affords_counters();
     for (const Job& other : jobs_)
       if (other.source == job.source && other.searched() && other.state == State::done &&
           other.problem.result.winner.types == job.workload.types &&
@@ -138,6 +146,8 @@ void TuningRun::run_job(Job& job, Backend& device) {
   const std::lock_guard lock(mutex_);
   ++job.slices;
   if (result.ok()) {
+    shares_.add_counters(result->profile_seconds);
+    without_counters_ += options_.session.profile && !session.profile;
     if (job.searched())
       shares_.add_finishing(std::max(0.0, seconds - result->search_seconds));
     else

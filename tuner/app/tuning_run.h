@@ -51,12 +51,15 @@ public:
   // Searches the tune problems, then tries their winners on the others. With a time budget every search first
   // gets half of an equal share of what finishing all of them leaves (time_shares.h); the rest goes, slice by
   // slice, to the search whose remaining gap is widest.
-  // Nothing is begun when the time is over.
+  // Nothing is begun when the time is over, and counters get a small part of it.
   void run();
 
   // In the order of the specifications and their problems; problems that were not reached are missing.
   std::vector<const TunedProblem*> results() const;
   int unreached() const; // problems that the budget did not suffice for
+  int without_counters() const {
+    return without_counters_;
+  } // that it did not suffice to read the counters of
   const std::vector<GeneralConfiguration>& general() const { return general_; }
   const std::vector<std::string>& failures() const { return failures_; }
   const Backend& first_device() const { return *devices_.front(); }
@@ -85,6 +88,7 @@ private:
   // For each specification and choice of types with several winners.
   void find_general();
   bool has_budget() const;
+  bool affords_counters() const;
   double seconds_left() const;
   bool is_promising(const Job& job) const;
   double slice_seconds() const;
@@ -97,6 +101,7 @@ private:
   std::list<Source> sources_; // workloads point into them
   std::list<Job> jobs_;
   std::vector<std::string> failures_;
+  int without_counters_ = 0;
   PipelineLoad search_load_; // of the searches that ended
   std::vector<GeneralConfiguration> general_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

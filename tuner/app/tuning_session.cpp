@@ -276,7 +276,9 @@ Status Session::finish(const KnobValues& defaults, bool with_defaults) {
 Status Session::profile() {
   LATHE_TRY(const std::vector<StoredProfile> stored, store_.profiles(key_));
   const auto take = [&](const std::optional<KnobValues>& knobs, std::optional<Profile>& place) -> Status {
+    const Clock::time_point start = Clock::now();
     const Result<Profile> seen = backend_.profile(knobs);
+    result.profile_seconds += seconds_since(start);
     if (!seen.ok()) {
       result.profile_problem = seen.error().sentence();
       return Done{};

@@ -59,6 +59,7 @@ struct SessionResult {
   std::string reference_check; // what came of the CPU reference
   std::optional<Profile> raw_profile, winner_profile;
   std::string profile_problem; // why there are no counters, or empty
+  double profile_seconds = 0;  // of reading them
   PipelineLoad load;           // the search's own part of it
   CounterReading counters;     // of what ran, where they were asked for
 };

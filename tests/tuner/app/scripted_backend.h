@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <thread>
 
 namespace lathe {
 
@@ -77,6 +79,7 @@ public:
   const std::string& reference_check() const override { return reference_check_; }
   Result<Profile> profile(const std::optional<KnobValues>& knobs) override {
     ++profiled;
+    std::this_thread::sleep_for(profiling);
     if (counters_denied)
       return Error{"cannot profile", "counters are for administrators", ""};
     Profile profile;
@@ -115,6 +118,7 @@ public:
   std::function<void()> while_evaluating;
   std::vector<KnobValues> asked_for; // of evaluate(), in order
   std::int64_t wrong = 0, refused = 0;
+  std::chrono::milliseconds profiling{0}; // how long reading counters takes
   bool counters_denied = false;
   int profiled = 0;
   std::string unprepared; // part of the name of problems that cannot be prepared

@@ -25,6 +25,14 @@ TEST(TimeShares, WhatFinishingTakesIsKeptBack) {
   EXPECT_DOUBLE_EQ(shares.slice(29, 10, 0), 0);
 }
 
+TEST(TimeShares, CountersGetATenthOfTheTime) {
+  TimeShares shares(10);
+  EXPECT_TRUE(shares.affords_counters(0)); // the first
+  shares.add_counters(2);
+  EXPECT_FALSE(shares.affords_counters(19));
+  EXPECT_TRUE(shares.affords_counters(20));
+}
+
 // Fifty problems of which each takes longer to finish than its slice: the last of them is reached in time.
 TEST(TimeShares, ABudgetReachesTheLastProblem) {
   TimeShares shares(10);

@@ -158,6 +158,23 @@ TEST_F(TuningRunTest, TimeThatIsLeftGoesToSearchesWithAGap) {
   EXPECT_TRUE(repeats.empty());
 }
 
+TEST_F(TuningRunTest, CountersDoNotTakeTheTimeOfABudget) {
+  for (const bool has_budget : {true, false}) {
+    auto backends = devices(1);
+    auto& backend = static_cast<ScriptedBackend&>(*backends[0]);
+    backend.profiling = std::chrono::milliseconds(30);
+    RunOptions wanted = options();
+    if (has_budget)
+      wanted.seconds = 20;
+    TuningRun run(std::move(backends), *store_, std::move(wanted), stop_);
+    add(run, write_spec_file("first", 6, 0));
+    run.run();
+    ASSERT_EQ(run.results().size(), 6u);
+    EXPECT_EQ(backend.profiled < 6, has_budget) << backend.profiled;
+    EXPECT_EQ(run.without_counters() > 0, has_budget);
+  }
+}
+
 TEST_F(TuningRunTest, StoppingEndsTheRun) {
   stop_ = true;
   TuningRun run(devices(2), *store_, options(), stop_);
