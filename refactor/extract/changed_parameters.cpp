@@ -1,8 +1,23 @@
 #include "refactor/extract/changed_parameters.h"
 
+#include <clang/AST/ASTContext.h>
+#include <clang/Basic/SourceManager.h>
+#include <clang/Lex/Lexer.h>
+
 #include <algorithm>
 
 namespace lathe::refactor {
+
+std::optional<std::pair<std::size_t, std::size_t>> bytes_of(const clang::ASTContext& context,
+                                                            clang::SourceRange written) {
+  const clang::SourceManager& sources = context.getSourceManager();
+  if (written.isInvalid() || written.getBegin().isMacroID() || written.getEnd().isMacroID() ||
+      !sources.isInMainFile(written.getBegin()) || !sources.isInMainFile(written.getEnd()))
+    return std::nullopt;
+  return std::pair<std::size_t, std::size_t>(sources.getFileOffset(written.getBegin()),
+                                             sources.getFileOffset(clang::Lexer::getLocForEndOfToken(
+                                                 written.getEnd(), 0, sources, context.getLangOpts())));
+}
 
 Result<std::unique_ptr<ParsedSource>> parse_extracted(const ExtractedKernel& extracted,
                                                       const ParseOptions& options) {

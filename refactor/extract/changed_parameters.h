@@ -3,9 +3,23 @@
 
 #include "refactor/extract/extract.h"
 
+#include <clang/Basic/SourceLocation.h>
+
+#include <cstddef>
 #include <memory>
+#include <optional>
+#include <utility>
+
+namespace clang {
+class ASTContext;
+}
 
 namespace lathe::refactor {
+
+// The bytes of the main file that something is written in: its first, and the one behind its last. Nothing
+// where it comes out of a macro or another file.
+std::optional<std::pair<std::size_t, std::size_t>> bytes_of(const clang::ASTContext& context,
+                                                            clang::SourceRange written);
 
 // The extracted text alone, for the architecture of `options`.
 Result<std::unique_ptr<ParsedSource>> parse_extracted(const ExtractedKernel& extracted,

@@ -8,7 +8,6 @@
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/DeclCXX.h>
 #include <clang/AST/DeclTemplate.h>
-#include <clang/Lex/Lexer.h>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -34,8 +33,7 @@ public:
   Flattener(ParsedSourceImpl& source, const std::string& text, const FunctionDecl& kernel,
             const FunctionDecl& original)
       : source_(source), text_(text), kernel_(kernel), original_(original),
-        context_(source.ast().getASTContext()), sources_(context_.getSourceManager()),
-        policy_(context_.getLangOpts()) {
+        context_(source.ast().getASTContext()), policy_(context_.getLangOpts()) {
     policy_.SuppressTagKeyword = true;
     policy_.FullyQualifiedName = true;
   }
@@ -67,7 +65,6 @@ private:
                                         const std::string& path,
                                         const std::map<std::string, std::string>& bound,
                                         std::vector<Member>& found);
-  std::optional<std::pair<std::size_t, std::size_t>> range(SourceRange written) const;
   std::string shown(QualType type) const;
   std::string free_name(std::string name) const {
     while (std::regex_search(text_, std::regex("\\b" + name + "\\b")))
@@ -79,20 +76,10 @@ private:
   const std::string& text_;
   const FunctionDecl &kernel_, &original_;
   ASTContext& context_;
-  const SourceManager& sources_;
   PrintingPolicy policy_;
   Making making_ = Making::by_list;
   std::vector<const CXXRecordDecl*> open_; // that are being taken apart, the outermost first
 };
-
-std::optional<std::pair<std::size_t, std::size_t>> Flattener::range(SourceRange written) const {
-  if (written.isInvalid() || written.getBegin().isMacroID() || written.getEnd().isMacroID() ||
-      !sources_.isInMainFile(written.getBegin()) || !sources_.isInMainFile(written.getEnd()))
-    return std::nullopt;
-  return std::pair<std::size_t, std::size_t>(sources_.getFileOffset(written.getBegin()),
-                                             sources_.getFileOffset(Lexer::getLocForEndOfToken(
-                                                 written.getEnd(), 0, sources_, context_.getLangOpts())));
-}
 
 // Names that the file gives mean nothing elsewhere; those of 64-bit integers stay where a pointer is to them,
 // as they stand for other types of C++ under NVRTC than here.
@@ -238,10 +225,11 @@ Result<std::string> Flattener::place_members(unsigned index, QualType type, std:
 Status Flattener::make_in_body(unsigned index, std::string& made) {
   const ParmVarDecl* parameter = kernel_.getParamDecl(index);
   for (const FunctionDecl* declared : kernel_.redecls()) {
-    const auto own = range(declared->getParamDecl(index)->getSourceRange());
-    const auto neighbour = declared->getNumParams() == 1
-                               ? own
-                               : range(declared->getParamDecl(index == 0 ? 1 : index - 1)->getSourceRange());
+    const auto own = bytes_of(context_, declared->getParamDecl(index)->getSourceRange());
+    const auto neighbour =
+        declared->getNumParams() == 1
+            ? own
+            : bytes_of(context_, declared->getParamDecl(index == 0 ? 1 : index - 1)->getSourceRange());
     if (!own || !neighbour)
       return Error{"cannot tune " + kernel_.getNameAsString(),
                    "parameter '" + parameter->getNameAsString() + "' is written by a macro",
@@ -310,7 +298,7 @@ Status Flattener::run(const std::vector<unsigned>& empty) {
                           member.type.ends_with("*") ? "" : " ", member.name);
     // Declarations of the kernel say the same.
     for (const FunctionDecl* declared : kernel_.redecls()) {
-      const auto place = range(declared->getParamDecl(i)->getSourceRange());
+      const auto place = bytes_of(context_, declared->getParamDecl(i)->getSourceRange());
       if (!place)
         return refused("it is written by a macro");
       changes.push_back({place->first, place->second, list});
@@ -322,7 +310,7 @@ Status Flattener::run(const std::vector<unsigned>& empty) {
   }
   if (made.empty())
     return Done{};
-  const auto body = range(kernel_.getBody()->getSourceRange());
+  const auto body = bytes_of(context_, kernel_.getBody()->getSourceRange());
   if (!body)
     return Error{"cannot tune " + kernel_.getNameAsString(), "its body is written by a macro",
                  "pass the members of its structures as parameters of their own"};

@@ -6,7 +6,6 @@
 #include "refactor/frontend/parsed_source.h"
 
 #include <clang/AST/Decl.h>
-#include <clang/Lex/Lexer.h>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -30,8 +29,7 @@ public:
   TableRewriter(ParsedSource& source, const ExtractedKernel& extracted, const FunctionDecl& kernel,
                 const std::map<std::string, std::string>& member_paths)
       : extracted_(extracted), kernel_(kernel), member_paths_(member_paths),
-        context_(source.ast().getASTContext()), sources_(context_.getSourceManager()),
-        policy_(context_.getLangOpts()) {
+        context_(source.ast().getASTContext()), policy_(context_.getLangOpts()) {
     policy_.SuppressTagKeyword = true;
   }
 
@@ -51,14 +49,6 @@ public:
   std::vector<Change> changes;
 
 private:
-  std::optional<std::pair<std::size_t, std::size_t>> range(SourceRange written) const {
-    if (written.isInvalid() || written.getBegin().isMacroID() || written.getEnd().isMacroID() ||
-        !sources_.isInMainFile(written.getBegin()) || !sources_.isInMainFile(written.getEnd()))
-      return std::nullopt;
-    return std::pair<std::size_t, std::size_t>(sources_.getFileOffset(written.getBegin()),
-                                               sources_.getFileOffset(Lexer::getLocForEndOfToken(
-                                                   written.getEnd(), 0, sources_, context_.getLangOpts())));
-  }
   std::string free_name(std::string name) const {
     while (std::regex_search(extracted_.text, std::regex("\\b" + name + "\\b")))
       name += "_";
@@ -72,7 +62,6 @@ private:
   const FunctionDecl& kernel_;
   const std::map<std::string, std::string>& member_paths_;
   ASTContext& context_;
-  const SourceManager& sources_;
   PrintingPolicy policy_;
 };
 
@@ -120,7 +109,8 @@ std::optional<PointerTable> TableRewriter::rewrite(const ParmVarDecl& parameter,
   const std::string pointer = element.getAsString(policy_) + " *",
                     bytes = element.isConstQualified() ? "const char" : "char";
   for (const FunctionDecl* declared : kernel_.redecls()) {
-    const auto place = range(declared->getParamDecl(parameter.getFunctionScopeIndex())->getSourceRange());
+    const auto place =
+        bytes_of(context_, declared->getParamDecl(parameter.getFunctionScopeIndex())->getSourceRange());
     if (!place)
       return std::nullopt;
     own.push_back({place->first, place->second,
@@ -135,8 +125,8 @@ std::optional<PointerTable> TableRewriter::rewrite(const ParmVarDecl& parameter,
                         element.isConstQualified() ? "const " : "", bytes, table.elements, table.places),
                     end = fmt::format("] * {}))", table.pitch);
   for (const TableRead& read : *reads) {
-    const auto whole = range(read.read->getSourceRange());
-    const auto index = read.index ? range(read.index->getSourceRange()) : whole;
+    const auto whole = bytes_of(context_, read.read->getSourceRange());
+    const auto index = read.index ? bytes_of(context_, read.index->getSourceRange()) : whole;
     if (!whole || !index)
       return std::nullopt;
     // In two parts: the index may read another table.
@@ -148,7 +138,7 @@ std::optional<PointerTable> TableRewriter::rewrite(const ParmVarDecl& parameter,
     own.push_back({index->second, whole->second, end});
   }
   if (is_member) {
-    const auto body = range(kernel_.getBody()->getSourceRange());
+    const auto body = bytes_of(context_, kernel_.getBody()->getSourceRange());
     if (!body)
       return std::nullopt;
     // The structure is still made of all its members.

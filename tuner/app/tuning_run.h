@@ -57,9 +57,8 @@ public:
   // In the order of the specifications and their problems; problems that were not reached are missing.
   std::vector<const TunedProblem*> results() const;
   int unreached() const; // problems that the budget did not suffice for
-  int without_counters() const {
-    return without_counters_;
-  } // that it did not suffice to read the counters of
+  // How often the budget did not suffice to read a problem's counters.
+  int without_counters() const { return without_counters_; }
   const std::vector<GeneralConfiguration>& general() const { return general_; }
   const std::vector<std::string>& failures() const { return failures_; }
   const Backend& first_device() const { return *devices_.front(); }
