@@ -44,6 +44,14 @@ struct TunePlan {
   bool json = false, verbose = false, general = false;
 };
 
+// Of each of the searches that run beside each other. Half of the cores are the compilers' own: these run at
+// a lower priority and would wait. Beyond four, what cannot be divided is most of it.
+unsigned choosing_threads(std::size_t searches) {
+  constexpr unsigned most = 4;
+  const auto sharing = static_cast<unsigned>(2 * std::max<std::size_t>(1, searches));
+  return std::clamp(std::thread::hardware_concurrency() / sharing, 1u, most);
+}
+
 Result<Done> read_budget(const CommandLine& line, TunePlan& plan, bool is_host) {
   // The host executor is slow and its times are not GPU times: fewer configurations are worth their wait.
   plan.session.evaluations = is_host ? 40 : 300;
@@ -387,9 +395,12 @@ int tune_command(const Arguments& arguments) {
   if (const Status budget = read_budget(line, plan, is_host); !budget.ok())
     return fail(budget.error());
   plan.session.batch = is_host ? 4 : 16;
-  std::size_t devices = 0;
-  for (const auto& model : *models)
+  std::size_t devices = 0, searches = 0;
+  for (const auto& model : *models) {
     devices += count_devices(model);
+    searches += model.size();
+  }
+  plan.session.choosing_threads = choosing_threads(searches);
   if (devices > 1) // the cores are shared
     plan.session.measure.jobs =
         std::max(1, static_cast<int>(std::thread::hardware_concurrency() / static_cast<unsigned>(devices)));

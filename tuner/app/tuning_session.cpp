@@ -351,6 +351,7 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
   SearchOptions search_options;
   search_options.technique = options.technique;
   search_options.seed = options.seed;
+  search_options.threads = options.choosing_threads;
   const auto default_point = space.point_of(defaults);
   const bool default_valid = default_point && space.contains(*default_point);
   if (default_valid) // first, so that everything later is seen against it

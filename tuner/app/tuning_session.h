@@ -27,7 +27,8 @@ struct SessionOptions {
   int finalists = 5; // re-measured, interleaved with the raw kernel
   // Configurations measured together at most; on a GPU as many again compile meanwhile (tuner/search/pace.h).
   std::size_t batch = 16;
-  bool profile = true; // counters of the raw kernel and of the winner, where the device gives them
+  unsigned choosing_threads = 1; // SearchOptions::threads
+  bool profile = true;           // counters of the raw kernel and of the winner, where the device gives them
   std::optional<Profile> raw_profile; // the raw kernel's, where they have been read already
   double counters_seconds = 0;        // of reading the counters of everything that ran, after the search
   // The default configuration compiles to the raw kernel's machine code: what it differs by is noise.

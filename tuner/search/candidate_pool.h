@@ -24,6 +24,7 @@ public:
     limit_ = limit;
     whole_ = whole_ && domain_.table()->size() <= limit;
   }
+  const std::vector<Parameter>& parameters() const { return domain_.parameters(); }
   bool is_whole() const { return whole_; }
   std::size_t size() const { return whole_ ? domain_.table()->size() : points_.size(); }
   std::span<const std::uint16_t> row(std::size_t index) const {

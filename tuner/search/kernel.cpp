@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace lathe::search {
 
@@ -110,10 +111,58 @@ double Kernel::operator()(std::span<const std::uint16_t> a, std::span<const std:
   return product;
 }
 
-double Kernel::slope(std::size_t index, std::span<const std::uint16_t> a,
-                     std::span<const std::uint16_t> b) const {
-  const std::size_t p = index < axes_.size() ? axes_[index].parameter : used_[index - axes_.size()];
-  return slopes_[index][a[p] * counts_[p] + b[p]];
+void Kernel::covariances(std::span<const std::uint16_t> point, const JointPoints& others, std::size_t first,
+                         std::span<float> result) const {
+  // Parameters without an axis say nothing, and are in no group: both leave out those of one value.
+  std::vector<std::size_t> used_as(counts_.size());
+  for (std::size_t u = 0; u < used_.size(); ++u)
+    used_as[used_[u]] = u;
+  std::vector<float> table(others.combinations());
+  std::vector<double> product, longer;
+  for (const JointPoints::Group& group : others.groups()) {
+    product.assign(1, group.begin == 0 ? signal_ : 1);
+    for (std::size_t p : group.parameters) {
+      const double* row = factors_[used_as[p]].data() + point[p] * counts_[p];
+      longer.clear();
+      for (double factor : product)
+        for (std::size_t value = 0; value < counts_[p]; ++value)
+          longer.push_back(factor * row[value]);
+      product.swap(longer);
+    }
+    std::ranges::copy(product, table.begin() + static_cast<std::ptrdiff_t>(group.begin));
+  }
+  const float alone = others.groups().empty() ? static_cast<float>(signal_) : 1.f;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    float covariance = alone;
+    for (std::uint32_t code : others.codes(first + i))
+      covariance *= table[code];
+    result[i] = covariance;
+  }
+}
+
+// A slope depends on the two values of one parameter only: the weights are summed up by these first.
+std::vector<double> Kernel::slopes(const std::vector<Point>& points, const Eigen::MatrixXd& weights) const {
+  std::vector<double> by_shape(slopes_.size(), 0.0), by_pair;
+  const auto n = static_cast<Eigen::Index>(points.size());
+  std::size_t axis = 0;
+  for (std::size_t u = 0; u < used_.size(); ++u) {
+    const std::size_t p = used_[u], count = counts_[p];
+    by_pair.assign(count * count, 0.0);
+    for (Eigen::Index j = 0; j < n; ++j) { // down the columns, as they are stored
+      const std::size_t column = points[static_cast<std::size_t>(j)][p];
+      by_pair[column * count + column] += 0.5 * weights(j, j);
+      for (Eigen::Index i = j + 1; i < n; ++i)
+        by_pair[points[static_cast<std::size_t>(i)][p] * count + column] += weights(i, j);
+    }
+    const auto total = [&](std::size_t shape) {
+      return std::inner_product(by_pair.begin(), by_pair.end(), slopes_[shape].begin(), 0.0);
+    };
+    for (; axis < axes_.size() && axes_[axis].parameter == p; ++axis)
+      by_shape[axis] = total(axis);
+    if (form_ == Form::in_parts)
+      by_shape[axes_.size() + u] = total(axes_.size() + u);
+  }
+  return by_shape;
 }
 
 namespace {
@@ -163,22 +212,14 @@ struct Objective {
     const std::vector<double>& expected = kernel.expected();
     Eigen::MatrixXd weight = factor.solve(Eigen::MatrixXd::Identity(n, n));
     weight -= alpha * alpha.transpose();
-    std::vector<double> by_shape(shapes, 0.0);
-    for (Eigen::Index i = 0; i < n; ++i) {
-      for (Eigen::Index j = 0; j < i; ++j) {
-        const double w = weight(i, j) * signal(i, j);
-        for (std::size_t a = 0; a < shapes; ++a)
-          by_shape[a] += w * kernel.slope(a, points[i], points[j]);
-      }
-      for (std::size_t a = axes; a < shapes; ++a) // lengths say nothing of a point beside itself
-        by_shape[a] += 0.5 * weight(i, i) * signal(i, i) * kernel.slope(a, points[i], points[i]);
-    }
+    const double trace = weight.trace();
+    weight = weight.cwiseProduct(signal);
+    const std::vector<double> by_shape = kernel.slopes(points, weight);
     for (std::size_t a = 0; a < shapes; ++a)
       gradient[a] =
           by_shape[a] + (theta[a] - expected[a]) / square(a < axes ? length_deviation : part_deviation);
-    gradient[shapes] =
-        weight.cwiseProduct(signal).sum() + (theta[shapes] - expected[shapes]) / square(signal_deviation);
-    gradient[shapes + 1] = weight.trace() * kernel.noise_variance() +
+    gradient[shapes] = weight.sum() + (theta[shapes] - expected[shapes]) / square(signal_deviation);
+    gradient[shapes + 1] = trace * kernel.noise_variance() +
                            (theta[shapes + 1] - expected[shapes + 1]) / square(noise_deviation);
   }
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tuner/search/axes.h"
+#include "tuner/search/joint_points.h"
 
 #include <Eigen/Dense>
 
@@ -37,8 +38,13 @@ public:
   void expect(const std::vector<double>& theta);
 
   double operator()(std::span<const std::uint16_t> a, std::span<const std::uint16_t> b) const;
-  // The derivative of log k(a, b) by theta[index]: of an axis or a part.
-  double slope(std::size_t index, std::span<const std::uint16_t> a, std::span<const std::uint16_t> b) const;
+  // Of `point` and each of `others` from `first` on, in single precision.
+  void covariances(std::span<const std::uint16_t> point, const JointPoints& others, std::size_t first,
+                   std::span<float> result) const;
+  // For each axis and part the derivative of log k(a, b) by its theta, summed over all pairs of points: each
+  // pair once by the weight of the later row at the earlier column, points beside themselves by half of
+  // theirs.
+  std::vector<double> slopes(const std::vector<Point>& points, const Eigen::MatrixXd& weights) const;
   double signal_variance() const { return variance_; } // k(a, a)
   double noise_variance() const { return noise_; }
 

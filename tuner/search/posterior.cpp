@@ -1,14 +1,20 @@
 #include "tuner/search/posterior.h"
 
+#include "tuner/base/parallel.h"
+
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace lathe::search {
 
 namespace {
 
 constexpr double factor_variance = 0.25; // about one
+// Candidates that are worked on together: their columns of a few hundred rows fit the second-level cache. The
+// same for any number of threads, on which nothing may depend.
+constexpr std::size_t run_length = 512;
+// Below so many operations for each of them more threads cost more than they bring.
+constexpr double worth_a_thread = 4e6;
 
 } // namespace
 
@@ -18,17 +24,32 @@ double transfer_covariance(const Prior& prior, std::span<const std::uint16_t> a,
   return offset_variance + factor_variance * of_a.mean * of_b.mean + prior.covariance(a, of_a, b, of_b);
 }
 
+template <class Work> void Posterior::in_runs(double operations, Work work) const {
+  const std::size_t size = pool_->size();
+  const auto jobs =
+      static_cast<unsigned>(std::clamp(operations / worth_a_thread, 1.0, static_cast<double>(threads_)));
+  parallel((size + run_length - 1) / run_length, jobs,
+           [&](std::size_t run) { work(run * run_length, std::min(run_length, size - run * run_length)); });
+}
+
 void Posterior::reset(const Kernel& kernel, const CandidatePool& pool, const Prior* prior) {
   kernel_ = &kernel;
+  if (pool_ != &pool)
+    candidates_.emplace(pool.parameters());
+  const bool is_read = pool_ == &pool && pool.is_whole();
+  is_expected_ = is_expected_ && is_read && prior == prior_;
   pool_ = &pool;
-  is_expected_ = is_expected_ && prior == prior_;
   prior_ = prior;
-  points_.clear();
-  expectations_.clear();
-  variance_.setConstant(static_cast<Eigen::Index>(pool.size()), static_cast<float>(kernel.signal_variance()));
+  places_.clear();
+  if (!is_read)
+    candidates_->assign(pool);
+  const auto candidates = static_cast<Eigen::Index>(pool.size());
+  if (solved_.cols() != candidates)
+    solved_.resize(0, candidates);
+  variance_.setConstant(candidates, static_cast<float>(kernel.signal_variance()));
   if (!prior)
     return;
-  if (!is_expected_ || !pool.is_whole())
+  if (!is_expected_)
     expect();
   variance_.array() += static_cast<float>(offset_variance) +
                        static_cast<float>(factor_variance) * expected_.array().square() +
@@ -37,82 +58,125 @@ void Posterior::reset(const Kernel& kernel, const CandidatePool& pool, const Pri
 
 // What the prior says of every candidate.
 void Posterior::expect() {
-  const std::size_t size = pool_->size();
-  std::vector<Eigen::VectorXf> whitened;
-  unrecorded_.clear();
-  expected_.resize(static_cast<Eigen::Index>(size));
-  expected_variance_.setZero(static_cast<Eigen::Index>(size));
-  for (std::size_t c = 0; c < size; ++c) {
-    const auto at = static_cast<Eigen::Index>(c);
-    Prior::Expectation expectation = (*prior_)(pool_->row(c));
-    expected_[at] = static_cast<float>(expectation.mean);
-    if (expectation.is_recorded)
-      continue;
-    expected_variance_[at] =
-        static_cast<float>(prior_->covariance(pool_->row(c), expectation, pool_->row(c), expectation));
-    unrecorded_.push_back(at);
-    whitened.push_back(std::move(expectation.whitened));
-  }
-  whitened_.resize(whitened.empty() ? 0 : whitened.front().size(),
-                   static_cast<Eigen::Index>(whitened.size()));
-  for (std::size_t i = 0; i < whitened.size(); ++i)
-    whitened_.col(static_cast<Eigen::Index>(i)) = whitened[i];
+  const auto size = static_cast<Eigen::Index>(pool_->size());
+  const auto results = static_cast<Eigen::Index>(prior_->size());
+  expected_.resize(size);
+  expected_variance_.resize(size);
+  is_open_.setOnes(size);
+  whitened_.resize(results, size);
+  const double each = static_cast<double>(results) * static_cast<double>(results);
+  in_runs(each * static_cast<double>(size), [&](std::size_t first, std::size_t count) {
+    const auto at = static_cast<Eigen::Index>(first), width = static_cast<Eigen::Index>(count);
+    RowMatrix whitened(results, width);
+    prior_->expect(*candidates_, first, whitened, expected_.segment(at, width),
+                   expected_variance_.segment(at, width));
+    whitened_.middleCols(at, width) = whitened;
+    for (Eigen::Index c = at; c < at + width; ++c)
+      if (const std::optional<double> result = prior_->result(pool_->row(static_cast<std::size_t>(c)))) {
+        expected_[c] = static_cast<float>(*result);
+        expected_variance_[c] = is_open_[c] = 0;
+        whitened_.col(c).setZero();
+      }
+  });
   is_expected_ = true;
 }
 
-void Posterior::add(const Point& point, const Prior::Expectation& expectation) {
-  const auto n = static_cast<Eigen::Index>(points_.size());
-  const auto candidates = static_cast<Eigen::Index>(pool_->size());
-  if (factor_.rows() <= n || solved_.cols() != candidates) {
-    const Eigen::Index capacity = std::max<Eigen::Index>(64, 2 * n);
+void Posterior::add(std::span<const Place> places) {
+  if (places.empty())
+    return;
+  const auto before = static_cast<Eigen::Index>(places_.size());
+  const Eigen::Index n = before + static_cast<Eigen::Index>(places.size());
+  if (factor_.rows() < n || solved_.rows() < n) {
+    const Eigen::Index capacity = std::max<Eigen::Index>(64, n + before);
     factor_.conservativeResize(capacity, capacity);
-    solved_.conservativeResize(capacity, candidates);
+    solved_.conservativeResize(capacity, static_cast<Eigen::Index>(pool_->size()));
   }
-  const auto beside = [&](const Point& other, const Prior::Expectation& of_other) {
-    return prior_ ? transfer_covariance(*prior_, point, expectation, other, of_other) : 0;
-  };
-  Eigen::VectorXd row(n);
-  for (Eigen::Index j = 0; j < n; ++j)
-    row[j] = (*kernel_)(point, points_[j]) + beside(points_[j], expectations_[j]);
-  factor_.topLeftCorner(n, n).triangularView<Eigen::Lower>().solveInPlace(row);
-  const double own = kernel_->signal_variance() + kernel_->noise_variance() + beside(point, expectation);
-  const double pivot = std::sqrt(std::max(kernel_->noise_variance(), own - row.squaredNorm()));
-  factor_.row(n).head(n) = row.transpose();
-  factor_(n, n) = pivot;
-
-  Eigen::RowVectorXf covariance(candidates);
-  for (Eigen::Index c = 0; c < candidates; ++c)
-    covariance[c] = static_cast<float>((*kernel_)(point, pool_->row(static_cast<std::size_t>(c))));
-  if (prior_)
-    covariance.array() +=
-        static_cast<float>(factor_variance * expectation.mean) * expected_.transpose().array() +
-        static_cast<float>(offset_variance);
-  if (prior_ && !expectation.is_recorded) {
-    const Eigen::VectorXf explained = whitened_.transpose() * expectation.whitened;
-    for (std::size_t i = 0; i < unrecorded_.size(); ++i) {
-      const Eigen::Index c = unrecorded_[i];
-      covariance[c] += static_cast<float>(prior_->kernel()(point, pool_->row(static_cast<std::size_t>(c)))) -
-                       explained[static_cast<Eigen::Index>(i)];
-    }
-  }
-  covariance.noalias() -= row.cast<float>().transpose() * solved_.topRows(n);
-  covariance /= static_cast<float>(pivot);
-  solved_.row(n) = covariance;
-  variance_.array() -= covariance.transpose().array().square();
-  points_.push_back(point);
-  expectations_.push_back(expectation);
+  for (const Place& place : places)
+    factorise(place);
+  const auto results = prior_ ? static_cast<Eigen::Index>(prior_->size()) : 0;
+  Eigen::MatrixXf of_prior = Eigen::MatrixXf::Zero(results, n - before);
+  for (Eigen::Index i = before; i < n && prior_; ++i)
+    if (const Prior::Expectation& of = places_[static_cast<std::size_t>(i)].expectation; !of.is_recorded)
+      of_prior.col(i - before) = of.whitened;
+  const double operations =
+      static_cast<double>(n - before) * static_cast<double>(n + results) * static_cast<double>(pool_->size());
+  in_runs(operations, [&](std::size_t first, std::size_t count) { cover(first, count, before, of_prior); });
 }
 
-Eigen::VectorXf Posterior::predict(const std::vector<std::optional<double>>& targets) const {
-  const auto n = static_cast<Eigen::Index>(points_.size());
-  if (n == 0)
-    return Eigen::VectorXf::Zero(variance_.size());
-  Eigen::VectorXd whitened(n);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    const double predicted = factor_.row(i).head(i).dot(whitened.head(i));
-    whitened[i] = targets[i] ? (*targets[i] - predicted) / factor_(i, i) : 0;
+// The next row of the factor.
+void Posterior::factorise(const Place& place) {
+  const auto n = static_cast<Eigen::Index>(places_.size());
+  const auto beside = [&](const Place& other) {
+    return prior_
+               ? transfer_covariance(*prior_, place.point, place.expectation, other.point, other.expectation)
+               : 0;
+  };
+  Eigen::VectorXd row(n);
+  for (Eigen::Index j = 0; j < n; ++j) {
+    const Place& other = places_[static_cast<std::size_t>(j)];
+    row[j] = (*kernel_)(place.point, other.point) + beside(other);
   }
-  return solved_.topRows(n).transpose() * whitened.cast<float>();
+  factor_.topLeftCorner(n, n).triangularView<Eigen::Lower>().solveInPlace(row);
+  const double own = kernel_->signal_variance() + kernel_->noise_variance() + beside(place);
+  factor_.row(n).head(n) = row.transpose();
+  factor_(n, n) = std::sqrt(std::max(kernel_->noise_variance(), own - row.squaredNorm()));
+  places_.push_back(place);
+}
+
+// L^-1 K of the places from `before` on at `count` candidates. `of_prior`: what the prior has whitened of
+// these places, nothing where it has a result.
+void Posterior::cover(std::size_t first, std::size_t count, Eigen::Index before,
+                      const Eigen::MatrixXf& of_prior) {
+  const auto at = static_cast<Eigen::Index>(first), width = static_cast<Eigen::Index>(count);
+  const Eigen::Index added = static_cast<Eigen::Index>(places_.size()) - before;
+  RowMatrix covariance(added, width);
+  Eigen::RowVectorXf of_process(width);
+  for (Eigen::Index i = 0; i < added; ++i) {
+    const Place& place = places_[static_cast<std::size_t>(before + i)];
+    kernel_->covariances(place.point, *candidates_, first, {&covariance(i, 0), count});
+    if (!prior_)
+      continue;
+    covariance.row(i).array() += static_cast<float>(factor_variance * place.expectation.mean) *
+                                     expected_.segment(at, width).transpose().array() +
+                                 static_cast<float>(offset_variance);
+    if (place.expectation.is_recorded)
+      continue;
+    prior_->kernel().covariances(place.point, *candidates_, first, {of_process.data(), count});
+    covariance.row(i) += of_process.cwiseProduct(is_open_.segment(at, width).transpose());
+  }
+  if (prior_)
+    covariance.noalias() -= of_prior.transpose() * whitened_.middleCols(at, width);
+  if (before > 0)
+    covariance.noalias() -=
+        factor_.block(before, 0, added, before).cast<float>() * solved_.block(0, at, before, width);
+  const Eigen::MatrixXf own = factor_.block(before, before, added, added).cast<float>();
+  own.triangularView<Eigen::Lower>().solveInPlace(covariance);
+  solved_.block(before, at, added, width) = covariance;
+  variance_.segment(at, width) -= covariance.colwise().squaredNorm().transpose();
+}
+
+Eigen::MatrixXf Posterior::predict(std::span<const Targets> targets) const {
+  const auto n = static_cast<Eigen::Index>(places_.size()),
+             columns = static_cast<Eigen::Index>(targets.size());
+  Eigen::MatrixXf means = Eigen::MatrixXf::Zero(variance_.size(), columns);
+  if (n == 0 || columns == 0)
+    return means;
+  Eigen::MatrixXd whitened(n, columns);
+  for (Eigen::Index t = 0; t < columns; ++t)
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const std::optional<double> target = targets[static_cast<std::size_t>(t)][static_cast<std::size_t>(i)];
+      const double predicted = factor_.row(i).head(i).dot(whitened.col(t).head(i));
+      whitened(i, t) = target ? (*target - predicted) / factor_(i, i) : 0;
+    }
+  const Eigen::MatrixXf explained = whitened.cast<float>();
+  const double operations = static_cast<double>(n * columns) * static_cast<double>(pool_->size());
+  in_runs(operations, [&](std::size_t first, std::size_t count) {
+    const auto at = static_cast<Eigen::Index>(first), width = static_cast<Eigen::Index>(count);
+    for (Eigen::Index t = 0; t < columns; ++t) // so few columns are products with vectors
+      means.col(t).segment(at, width).noalias() =
+          solved_.block(0, at, n, width).transpose() * explained.col(t);
+  });
+  return means;
 }
 
 } // namespace lathe::search

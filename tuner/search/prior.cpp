@@ -139,9 +139,26 @@ void Prior::find_optima(const std::vector<Parameter>& parameters) {
   }
 }
 
+std::optional<double> Prior::result(std::span<const std::uint16_t> point) const {
+  const auto found = known_.find(Point(point.begin(), point.end()));
+  return found != known_.end() ? std::optional(found->second) : std::nullopt;
+}
+
+void Prior::expect(const JointPoints& points, std::size_t first,
+                   Eigen::Ref<RowMatrix, 0, Eigen::OuterStride<>> whitened, Eigen::Ref<Eigen::VectorXf> mean,
+                   Eigen::Ref<Eigen::VectorXf> variance) const {
+  for (std::size_t i = 0; i < points_.size(); ++i)
+    kernel_.covariances(points_[i], points, first,
+                        {&whitened(static_cast<Eigen::Index>(i), 0), static_cast<std::size_t>(mean.size())});
+  factor_.triangularView<Eigen::Lower>().solveInPlace(whitened);
+  mean.noalias() = whitened.transpose() * solved_;
+  variance =
+      static_cast<float>(kernel_.signal_variance()) - whitened.colwise().squaredNorm().transpose().array();
+}
+
 Prior::Expectation Prior::operator()(std::span<const std::uint16_t> point) const {
-  if (auto found = known_.find(Point(point.begin(), point.end())); found != known_.end())
-    return {found->second, true, {}};
+  if (const std::optional<double> known = result(point))
+    return {*known, true, {}};
   Expectation expectation{0, false, Eigen::VectorXf(static_cast<Eigen::Index>(points_.size()))};
   for (std::size_t i = 0; i < points_.size(); ++i)
     expectation.whitened[static_cast<Eigen::Index>(i)] = static_cast<float>(kernel_(point, points_[i]));

@@ -3,16 +3,21 @@
 
 #include "tuner/search/axes.h"
 #include "tuner/search/domain.h"
+#include "tuner/search/joint_points.h"
 #include "tuner/search/kernel.h"
 #include "tuner/search/search.h"
 
 #include <Eigen/Dense>
 
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 namespace lathe::search {
+
+// Many points' columns, of which some at a time are worked on: row by row.
+using RowMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 // A Gaussian process over the logarithm of the earlier costs, in units of their deviation and about their
 // mean: capped from above, with what failed at the cap, since only the shape of the lower part matters.
@@ -35,6 +40,15 @@ public:
   bool is_usable() const;
 
   Expectation operator()(std::span<const std::uint16_t> point) const;
+  // The result of a point, as `mean` has it; nothing where the prior has none.
+  std::optional<double> result(std::span<const std::uint16_t> point) const;
+  // The same as operator() of many points without results, as many as `mean` has rows, from `first` on:
+  // the columns of `whitened`, and of each the variance that covariance() gives.
+  void expect(const JointPoints& points, std::size_t first,
+              Eigen::Ref<RowMatrix, 0, Eigen::OuterStride<>> whitened, Eigen::Ref<Eigen::VectorXf> mean,
+              Eigen::Ref<Eigen::VectorXf> variance) const;
+  // Points that the process knows.
+  std::size_t size() const { return points_.size(); }
   // Of the process at two points of these expectations.
   double covariance(std::span<const std::uint16_t> a, const Expectation& of_a,
                     std::span<const std::uint16_t> b, const Expectation& of_b) const;

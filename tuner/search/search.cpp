@@ -29,7 +29,7 @@ public:
     for (const TechniqueKind* kind : kinds) {
       names_.push_back(kind->name);
       arms_.push_back(kind->make(Context{*domain_, history_, prior_ ? &*prior_ : nullptr, Random(random_()),
-                                         options.effort_weight}));
+                                         options.effort_weight, options.threads}));
     }
   }
 

@@ -37,6 +37,8 @@ struct SearchOptions {
   double effort_weight = 1;
   // Evaluations without a new best after which the first of several techniques shares the proposals.
   std::size_t patience = 200;
+  // Among which the models of a large space divide their work; nothing depends on it but time.
+  unsigned threads = 1;
 };
 
 // Ask and tell. `ask` never returns a point twice, nor one that was told; fewer points than asked means that

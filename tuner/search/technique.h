@@ -21,6 +21,7 @@ struct Context {
   const Prior* prior;       // earlier results, or null
   Random random;            // the technique's own stream
   double effort_weight = 0; // SearchOptions::effort_weight
+  unsigned threads = 1;     // SearchOptions::threads
 };
 
 class Technique {
@@ -43,6 +44,7 @@ protected:
   const History& history() const { return context_.history; }
   const Prior* prior() const { return context_.prior; }
   double effort_weight() const { return context_.effort_weight; }
+  unsigned threads() const { return context_.threads; }
   Random& random() { return context_.random; }
   // Uniform in [0, 1).
   double uniform() { return std::uniform_real_distribution<double>(0, 1)(context_.random); }

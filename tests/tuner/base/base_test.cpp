@@ -1,10 +1,12 @@
 #include "tuner/base/files.h"
 #include "tuner/base/hash.h"
+#include "tuner/base/parallel.h"
 #include "tuner/base/subprocess.h"
 #include "tuner/base/timestamp.h"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 
 #include <csignal>
@@ -12,8 +14,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <vector>
+
 namespace lathe {
 namespace {
+
+TEST(Parallel, EachPieceIsDoneOnce) {
+  for (const unsigned jobs : {0u, 1u, 3u, 50u}) {
+    std::vector<std::atomic<int>> done(20);
+    parallel(done.size(), jobs, [&](std::size_t i) { ++done[i]; });
+    for (const std::atomic<int>& times : done)
+      EXPECT_EQ(times, 1) << jobs;
+    parallel(0, jobs, [](std::size_t) { FAIL(); });
+  }
+}
 
 TEST(Hash, AgreesWithPublishedSha1Vectors) {
   EXPECT_EQ(content_hash(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");

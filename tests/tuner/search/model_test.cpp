@@ -51,7 +51,7 @@ TEST(Kernel, SlopesMatchFiniteDifferences) {
       for (std::size_t index = 0; index + 2 < theta.size(); ++index) {
         constexpr double step = 1e-5;
         kernel.set(theta);
-        const double slope = kernel.slope(index, a, other);
+        const double slope = kernel.slopes({a, other}, Eigen::Matrix2d{{0, 0}, {1, 0}})[index];
         auto moved = theta;
         moved[index] += step;
         kernel.set(moved);
@@ -128,7 +128,8 @@ std::vector<Observation> some_of(const RecordedSpace& space, std::size_t stride)
   return observations;
 }
 
-// Extending one point at a time gives what solving the whole system gives.
+// Extending by one point or several at a time, on one thread or more, gives what solving the whole system
+// gives.
 TEST(Posterior, MatchesTheDirectSolution) {
   const RecordedSpace space = synthetic_space();
   const auto domain = domain_of(space.parameters, points_of_records(space));
@@ -144,24 +145,28 @@ TEST(Posterior, MatchesTheDirectSolution) {
              (prior ? transfer_covariance(*prior, pool.row(a), expectation(a), pool.row(b), expectation(b))
                     : 0);
     };
-    Posterior posterior;
-    for (int turn = 0; turn < 2; ++turn) { // what it keeps of the pool is what it would compute
+    Posterior posterior(3);
+    for (const std::size_t step : {1, 7, 20}) { // what it keeps of the pool is what it would compute
       posterior.reset(kernel, pool, prior);
-      EXPECT_EQ(posterior.predict({}).size(), static_cast<Eigen::Index>(pool.size()));
+      EXPECT_EQ(posterior.predict({}).rows(), static_cast<Eigen::Index>(pool.size()));
       constexpr Eigen::Index n = 20;
       std::vector<std::optional<double>> targets;
       Eigen::MatrixXd k(n, n);
       Eigen::VectorXd y(n);
       const auto row = [](Eigen::Index i) { return static_cast<std::size_t>(i * 38); }; // some are recorded
+      std::vector<Posterior::Place> places;
       for (Eigen::Index i = 0; i < n; ++i) {
-        posterior.add(pool.point(row(i)), expectation(row(i)));
+        places.push_back({pool.point(row(i)), expectation(row(i))});
         y[i] = std::sin(static_cast<double>(i));
         targets.emplace_back(y[i]);
         for (Eigen::Index j = 0; j < n; ++j)
           k(i, j) = covariance(row(i), row(j)) + (i == j ? kernel.noise_variance() : 0);
       }
+      for (std::size_t i = 0; i < places.size(); i += step)
+        posterior.add(std::span(places).subspan(i, std::min(step, places.size() - i)));
+      EXPECT_EQ(posterior.size(), places.size());
       const Eigen::LLT<Eigen::MatrixXd> factor(k);
-      const Eigen::VectorXf mean = posterior.predict(targets);
+      const Eigen::VectorXf mean = posterior.predict({&targets, 1}).col(0);
       for (std::size_t c = 0; c < pool.size(); c += 101) {
         Eigen::VectorXd cross(n);
         for (Eigen::Index i = 0; i < n; ++i)
@@ -174,7 +179,7 @@ TEST(Posterior, MatchesTheDirectSolution) {
         }
       }
       targets.back() = std::nullopt; // believed to meet its prediction: the mean is that of the others
-      EXPECT_TRUE(posterior.predict(targets).allFinite());
+      EXPECT_TRUE(posterior.predict({&targets, 1}).allFinite());
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 namespace lathe {
@@ -121,6 +122,44 @@ TEST_P(EveryTechnique, DependsOnTheSeedAndTheTellsOnly) {
 
 INSTANTIATE_TEST_SUITE_P(Search, EveryTechnique, testing::ValuesIn(technique_names()),
                          [](const auto& tested) { return tested.param; });
+
+// Large enough a space that its models divide their work.
+TEST(Search, NothingDependsOnTheNumberOfThreads) {
+  std::vector<Parameter> parameters(9);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    parameters[i].name = std::string("p").append(std::to_string(i));
+    for (std::int64_t value = 1; value <= 8; ++value)
+      parameters[i].values.emplace_back(value);
+  }
+  const auto space = Space::build(parameters, {});
+  ASSERT_TRUE(space.ok());
+  const auto cost = [](const Point& point, double shift) {
+    double sum = 1;
+    for (std::size_t i = 0; i < point.size(); ++i)
+      sum += std::pow(point[i] - shift - static_cast<double>(i % 3), 2);
+    return sum;
+  };
+  SearchOptions options;
+  Random random(7);
+  for (int i = 0; i < 60; ++i) {
+    const Point point = space->sample(random);
+    options.prior.push_back({point, true, cost(point, 3)});
+  }
+  std::vector<std::vector<Point>> orders;
+  for (const unsigned threads : {1u, 2u, 5u}) {
+    options.threads = threads;
+    const auto search = make_search(*space, options);
+    ASSERT_TRUE(search.ok());
+    auto& order = orders.emplace_back();
+    while (order.size() < 24)
+      for (const Point& point : (*search)->ask(4)) {
+        order.push_back(point);
+        (*search)->tell({point, true, cost(point, 2)});
+      }
+  }
+  EXPECT_EQ(orders[0], orders[1]);
+  EXPECT_EQ(orders[0], orders[2]);
+}
 
 TEST(Search, UnknownTechniqueListsTheKnownOnes) {
   const std::vector<Parameter> parameters{integers("a", {1, 2})};

@@ -1,5 +1,7 @@
 #include "tuner/search/techniques/gaussian_process.h"
 
+#include "tuner/base/parallel.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -36,7 +38,7 @@ Eigen::VectorXd column(const std::vector<double>& numbers) {
 GaussianProcessSearch::GaussianProcessSearch(Context context)
     : Technique(std::move(context)),
       kernel_(prior() ? difference_kernel(domain().parameters(), *prior()) : Kernel(domain().parameters())),
-      pool_(domain(), pool_limit) {
+      pool_(domain(), pool_limit), posterior_(threads()) {
   if (!prior())
     return;
   without_prior_.emplace(domain().parameters(), *prior());
@@ -130,8 +132,7 @@ void GaussianProcessSearch::rebuild() {
   pool_.refresh(history(), promising, random());
   is_done_.assign(pool_.size(), 0);
   posterior_.reset(kernel_, pool_, prior());
-  for (const Training& item : training_)
-    posterior_.add(item.point, item.expectation);
+  posterior_.add(training_);
   fitted_ = seen.size();
   built_ = true;
   extend();
@@ -172,8 +173,7 @@ void GaussianProcessSearch::extend() {
       remember(seen[next_seen_].point);
   for (const Point& point : history().pending_points())
     remember(point);
-  for (std::size_t i = posterior_.size(); i < training_.size(); ++i)
-    posterior_.add(training_[i].point, training_[i].expectation);
+  posterior_.add(std::span(training_).subspan(posterior_.size()));
   scale(seen);
 }
 
@@ -255,16 +255,22 @@ void GaussianProcessSearch::fit_hyperparameters() {
           transferred(static_cast<Eigen::Index>(j), static_cast<Eigen::Index>(i)) = transfer_covariance(
               *prior(), points[i], items[i]->expectation, points[j], items[j]->expectation);
   }
-  const double with_prior = fit(kernel_, points, column(values), transferred, evaluations);
   // The same observations, of the same scale and an offset as unknown, without the earlier results.
   whole.array() -= whole.mean();
-  evidence_ = without_prior_->fit(points, whole, evaluations) - with_prior;
+  double with_prior = 0, without = 0;
+  parallel(2, threads(), [&](std::size_t i) {
+    if (i == 0)
+      with_prior = fit(kernel_, points, column(values), transferred, evaluations);
+    else
+      without = without_prior_->fit(points, whole, evaluations);
+  });
+  evidence_ = without - with_prior;
 }
 
-// The logarithm of the seconds that each candidate is expected to take, about their mean; the process of
-// the cost serves here, too. Empty where no seconds are known.
-Eigen::VectorXf GaussianProcessSearch::predicted_effort() const {
-  std::vector<std::optional<double>> logarithms;
+// The logarithm of the seconds that each training point took, about their mean; the process of the cost
+// serves for them, too. Nothing where no seconds are known.
+std::optional<Posterior::Targets> GaussianProcessSearch::effort() const {
+  Posterior::Targets logarithms;
   double sum = 0, known = 0;
   for (const Training& item : training_) {
     const Observation* seen = history().find(item.point);
@@ -279,7 +285,7 @@ Eigen::VectorXf GaussianProcessSearch::predicted_effort() const {
   for (std::optional<double>& logarithm : logarithms)
     if (logarithm)
       *logarithm -= sum / known;
-  return posterior_.predict(logarithms);
+  return logarithms;
 }
 
 // The best target, the prior's mean included: of what was observed, else of what is believed of the points
@@ -297,20 +303,24 @@ double GaussianProcessSearch::incumbent() const {
 }
 
 std::optional<Point> GaussianProcessSearch::best_candidate() {
-  std::vector<std::optional<double>> targets, failures;
+  Posterior::Targets targets, failures;
   for (const Training& item : training_) {
     const Observation* seen = history().find(item.point);
     targets.push_back(target(item));
     failures.push_back(seen ? std::optional(seen->succeeded ? 0.0 : 1.0) : std::nullopt);
   }
   const double incumbent = this->incumbent();
-  Eigen::VectorXf mean = posterior_.predict(targets);
+  const bool may_fail = history().failures() > 0;
+  std::optional<Posterior::Targets> effort = effort_weight() > 0 ? this->effort() : std::nullopt;
+  std::vector<Posterior::Targets> asked = {std::move(targets)};
+  if (may_fail)
+    asked.push_back(std::move(failures));
+  if (effort)
+    asked.push_back(std::move(*effort));
+  const Eigen::MatrixXf predicted = posterior_.predict(asked);
+  Eigen::VectorXf mean = predicted.col(0);
   if (prior())
     mean += posterior_.expected();
-  Eigen::VectorXf failure;
-  if (history().failures() > 0)
-    failure = posterior_.predict(failures);
-  const Eigen::VectorXf effort = effort_weight() > 0 ? predicted_effort() : Eigen::VectorXf();
   std::vector<std::pair<double, std::size_t>> scored;
   for (std::size_t c = 0; c < pool_.size(); ++c) {
     if (is_done_[c])
@@ -319,10 +329,10 @@ std::optional<Point> GaussianProcessSearch::best_candidate() {
     const double deviation = std::sqrt(std::max(1e-10f, posterior_.variance()[row]));
     double score = std::isfinite(incumbent) ? log_expected_improvement(incumbent, mean[row], deviation)
                                             : -static_cast<double>(mean[row]);
-    if (failure.size() > 0)
-      score += std::log(std::clamp(1.0 - static_cast<double>(failure[row]), 0.02, 1.0));
-    if (effort.size() > 0)
-      score -= effort_weight() * static_cast<double>(effort[row]);
+    if (may_fail)
+      score += std::log(std::clamp(1.0 - static_cast<double>(predicted(row, 1)), 0.02, 1.0));
+    if (effort)
+      score -= effort_weight() * static_cast<double>(predicted(row, predicted.cols() - 1));
     if (std::isfinite(score))
       scored.emplace_back(-score, c);
   }

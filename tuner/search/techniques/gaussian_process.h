@@ -26,10 +26,7 @@ public:
   double evidence() const { return evidence_; }
 
 private:
-  struct Training {
-    Point point;
-    Prior::Expectation expectation; // without a prior: none
-  };
+  using Training = Posterior::Place;
 
   std::optional<Point> spread();
   std::optional<Point> next_optimum();
@@ -43,7 +40,7 @@ private:
   std::optional<double> target(const Training& item) const;
   void fit_hyperparameters();
   double incumbent() const;
-  Eigen::VectorXf predicted_effort() const;
+  std::optional<Posterior::Targets> effort() const;
   std::optional<Point> best_candidate();
 
   Kernel kernel_;

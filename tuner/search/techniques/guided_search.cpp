@@ -18,9 +18,9 @@ class GuidedSearch final : public Technique {
 public:
   explicit GuidedSearch(Context context)
       : Technique(Context{context.domain, context.history, context.prior, Random(context.random()),
-                          context.effort_weight}),
+                          context.effort_weight, context.threads}),
         cold_(Context{context.domain, context.history, nullptr, Random(context.random()),
-                      context.effort_weight}),
+                      context.effort_weight, context.threads}),
         guided_(std::move(context)) {}
 
   std::optional<Point> propose() override {
