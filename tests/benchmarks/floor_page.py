@@ -68,8 +68,10 @@ def main():
     text += f"{len(far)} of {len(rows)} problems take more than {FAR} times the copy, by what limits them: "
     text += ", ".join(f"{kind} {count}" for kind, count in counted.most_common()) + ".\n\n"
     text += "\n".join(HEAD + [line(row, known.get((row["Kernel"], row["Workload"]))) for row in far]) + "\n\n"
-    text += f"## Large problems\n\nOf the {of_large} problems whose copy takes more than {LARGE} microseconds, {of_large - len(big)} are within 5 % of it. The others:\n\n"
-    text += "\n".join(HEAD + [line(row, known.get((row["Kernel"], row["Workload"]))) for row in sorted(big, key=times_copy, reverse=True)])
+    text += f"## Large problems\n\nOf the {of_large} problems whose copy takes more than {LARGE} microseconds, {of_large - len(big)} are within 5 % of it."
+    if big:
+        text += " The others:\n\n"
+        text += "\n".join(HEAD + [line(row, known.get((row["Kernel"], row["Workload"]))) for row in sorted(big, key=times_copy, reverse=True)])
     text += "\n\n## All kernels of this run\n\n" + "\n".join(kernels(rows)) + "\n"
     Path(page).write_text(text, encoding="utf-8")
     data = [{**{name: row[name] for name in ("Kernel", "Workload", "Role", "Device", "Driver", "Toolkit", "Configuration", "Ratio",

@@ -48,6 +48,11 @@ LARGE = [
         "UNROLL": [0, 1, 2], "UNROLL_2": [0], "LOAD_CACHE": [0, 1], "STORE_CACHE": [0, 1], "MIN_BLOCKS": [0]},
         ["32", "BLOCK_Y", "1"], ["num_tokens // ROWS", "1", "1"],
         "((((BLOCK_Y + 4) - 1) // 4) * 4 + (d if KEEP == 0 else 0)) * 4"),
+    # Few rows: a microsecond's work, for which few configurations are as good as the best.
+    Case("silu_and_mul-16", "search_spaces/silu_and_mul.json", {"d": 14336, "num_tokens": 16}, {
+        "vec_size": [1, 2, 4, 8, 16], "BLOCK": BLOCKS, "SPLIT": [1, 2, 4, 8, 16], "ROWS": [1], "UNROLL": [1, 2, 4],
+        "UNROLL_2": [1], "LOAD_CACHE": [0, 1, 2], "STORE_CACHE": [0, 1], "MIN_BLOCKS": [0]},
+        ["BLOCK", "1", "1"], ["num_tokens // ROWS", "SPLIT", "1"]),
     # A product of matrices with tiles of shared memory: few of its configurations are good.
     Case("router_gemm", "examples/router_gemm/search_spaces/router_gemm.json",
          {"num_tokens": 1024, "num_experts": 256, "hidden_size": 2048}, {

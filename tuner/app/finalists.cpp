@@ -8,10 +8,6 @@
 namespace lathe {
 namespace {
 
-// Times of a search are 1 % wide, and the clocks of its end may be others than those of its beginning by a
-// few per cent: what is further behind does not win.
-constexpr double WITHIN_REACH = 1.05;
-
 std::vector<KnobValues> fastest(std::vector<Ranked> ranked, std::size_t most) {
   std::stable_sort(ranked.begin(), ranked.end());
   std::vector<KnobValues> finalists;

@@ -9,6 +9,10 @@
 
 namespace lathe {
 
+// Times of a search are 1 % wide, and the clocks of its end may be others than those of its beginning by a
+// few per cent: what is further behind the best, as a ratio of times, does not win.
+inline constexpr double WITHIN_REACH = 1.05;
+
 // What the search measured of a configuration.
 struct Ranked {
   KnobValues knobs;

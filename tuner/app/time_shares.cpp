@@ -8,6 +8,8 @@ namespace {
 // Of an equal share of the time, what every search gets before shares go by what they may gain.
 constexpr double FIRST_SHARE = 0.5;
 constexpr double COUNTERS_SHARE = 0.1;
+// Seconds that are over when the first portion is: a search looks at the clock behind each.
+constexpr double ONE_PORTION_S = 1e-3;
 
 } // namespace
 
@@ -21,7 +23,12 @@ double TimeShares::slice(double left_s, std::size_t searches, std::size_t assess
                            assessing_.or_else(finishing) * static_cast<double>(assessments);
   const double equal =
       std::max(0.0, left_s - kept_back) / static_cast<double>(std::max<std::size_t>(1, searches));
-  return std::max(std::min(least_s_, equal), FIRST_SHARE * equal);
+  return std::max({std::min(least_s_, equal), FIRST_SHARE * equal, ONE_PORTION_S});
+}
+
+std::size_t TimeShares::able_to_go_on(double left_s) const {
+  return static_cast<std::size_t>(std::max(0.0, left_s) /
+                                  std::max(least_s_ + finishing_.or_else(0), ONE_PORTION_S));
 }
 
 } // namespace lathe

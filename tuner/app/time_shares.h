@@ -23,8 +23,11 @@ public:
   bool affords_counters(double spent_s) const;
   // Seconds of searching for one of `searches` (at least 1) that share what is left with `assessments`.
   // `left_s`: of all devices together. Each search first gets half of an equal share, or the least slice
-  // where that is more and everybody can have it; 0 where finishing takes all that is left.
+  // where that is more and everybody can have it; never less than it takes to try one portion, even where
+  // finishing takes all that is left: a problem without a single result is worth the least.
   double slice(double left_s, std::size_t searches, std::size_t assessments) const;
+  // How many searches that have ended can go on in what is left: a least slice and finishing each.
+  std::size_t able_to_go_on(double left_s) const;
 
 private:
   class Mean {

@@ -61,8 +61,12 @@ bool TuningRun::is_promising(const Job& job) const {
          result.remaining_gap.fraction >= LEAST_GAP;
 }
 
+double TuningRun::device_seconds_left() const {
+  return seconds_left() * static_cast<double>(devices_.size());
+}
+
 // Of one search at this moment, which no longer waits; the caller holds the lock. What is left is shared with
-// those that wait, and where nobody does with those that would go on.
+// those that wait, and where nobody does with those that would go on, as many as can.
 double TuningRun::slice_seconds() const {
   if (!has_budget())
     return options_.seconds;
@@ -70,15 +74,18 @@ double TuningRun::slice_seconds() const {
   for (const Job& job : jobs_)
     if (job.state == State::waiting)
       ++(job.searched() ? searches : assessments);
-  if (searches == 0)
-    searches = static_cast<std::size_t>(
+  if (searches == 0) {
+    const auto others = static_cast<std::size_t>(
         std::ranges::count_if(jobs_, [this](const Job& job) { return is_promising(job); }));
-  return shares_.slice(seconds_left() * static_cast<double>(devices_.size()), 1 + searches, assessments);
+    searches = std::min(others, std::max<std::size_t>(1, shares_.able_to_go_on(device_seconds_left())) - 1);
+  }
+  return shares_.slice(device_seconds_left(), 1 + searches, assessments);
 }
 
 // Of the searches that ended, the one with the widest remaining gap.
 TuningRun::Job* TuningRun::most_promising() {
-  if (!has_budget() || seconds_left() < options_.least_slice_s)
+  if (!has_budget() || seconds_left() < options_.least_slice_s ||
+      shares_.able_to_go_on(device_seconds_left()) == 0)
     return nullptr;
   Job* best = nullptr;
   for (Job& job : jobs_) {
@@ -130,7 +137,10 @@ void TuningRun::run_job(Job& job, Backend& device) {
           !other.problem.result.winner.knobs.empty())
         winners.push_back(other.problem.result.winner.knobs);
   }
-  session.raw_profile = job.problem.result.raw_profile; // of an earlier slice
+  if (again) { // what the earlier slice came to
+    session.raw_profile = job.problem.result.raw_profile;
+    session.standing = {job.problem.result.winner, job.problem.result.default_kept};
+  }
   session.default_is_raw_code = job.source->facts.default_is_raw_code;
   session.measure.raw_wants_alignment = job.source->facts.raw_wants_alignment;
   const std::string name = job.problem.spec + " " + job.problem.workload;

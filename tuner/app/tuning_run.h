@@ -89,6 +89,7 @@ private:
   bool has_budget() const;
   bool affords_counters() const;
   double seconds_left() const;
+  double device_seconds_left() const; // of all devices together
   bool is_promising(const Job& job) const;
   double slice_seconds() const;
 

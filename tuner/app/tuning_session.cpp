@@ -53,6 +53,11 @@ public:
   Status search(Search& search, const Space& space, const std::atomic<bool>& stop,
                 const ProgressCallback& progress);
   Status finish(const KnobValues& defaults, bool with_defaults);
+  // Whether an evaluation of this session is within reach of the best of all.
+  bool found_contenders() const {
+    return best_fresh_us_ > 0 && best_fresh_us_ <= WITHIN_REACH * result.progress.best_us;
+  }
+  Status keep(const StandingResult& standing);
   Status profile();
   Status read_counters(const Space& space, const std::atomic<bool>& stop);
 
@@ -79,6 +84,7 @@ private:
   std::vector<std::string> names_;
   UnderWay under_way_; // their compilation may have begun
   Pace pace_;
+  double best_fresh_us_ = 0; // of what this session measured to the end
   Clock::time_point start_ = Clock::now();
 };
 
@@ -187,6 +193,10 @@ Status Session::record(Search& search, const std::vector<Point>& points,
     tell(search, {points[i], measured[i].outcome == Outcome::ok, measured[i].timing.median_us,
                   measured[i].compile_seconds + measured[i].run_seconds});
     observe(measured[i], configurations[i]);
+    const Timing& timing = measured[i].timing;
+    if (measured[i].outcome == Outcome::ok && !timing.stopped_early &&
+        (best_fresh_us_ == 0 || timing.median_us < best_fresh_us_))
+      best_fresh_us_ = timing.median_us;
     ++result.progress.fresh;
   }
   result.load.record_s += seconds_since(start);
@@ -224,6 +234,14 @@ Status Session::search(Search& search, const Space& space, const std::atomic<boo
   }
   result.profile_problem = guiding.problem;
   return Done{};
+}
+
+Status Session::keep(const StandingResult& standing) {
+  result.winner = standing.winner;
+  result.default_kept = standing.default_kept;
+  update_clock();
+  result.winner.evaluations = result.progress.evaluated;
+  return store_.record_winner(result.winner);
 }
 
 Status Session::finish(const KnobValues& defaults, bool with_defaults) {
@@ -383,8 +401,10 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
   session.result.exhausted |= now.evaluated >= valid;
   session.result.remaining_gap = estimate_remaining_gap(session.observations, valid);
   session.result.reference_check = backend.reference_check();
+  const bool stands =
+      options.standing && !options.standing->winner.knobs.empty() && !session.found_contenders();
   if (!stop)
-    LATHE_CHECK(session.finish(defaults, default_valid));
+    LATHE_CHECK(stands ? session.keep(*options.standing) : session.finish(defaults, default_valid));
   if (!stop && options.profile && !backend.device().is_host)
     LATHE_CHECK(session.profile());
   if (options.counters_seconds > 0 && !backend.device().is_host)

@@ -16,6 +16,12 @@
 
 namespace lathe {
 
+// What an earlier slice of a search came to.
+struct StandingResult {
+  StoredWinner winner;
+  bool default_kept = false; // SessionResult::default_kept
+};
+
 struct SessionOptions {
   int evaluations = 200;         // distinct configurations at most, those found in the store counted
   double seconds = 1e9;          // wall time at most
@@ -30,7 +36,9 @@ struct SessionOptions {
   unsigned choosing_threads = 1; // SearchOptions::threads
   bool profile = true;           // counters of the raw kernel and of the winner, where the device gives them
   std::optional<Profile> raw_profile; // the raw kernel's, where they have been read already
-  double counters_seconds = 0;        // of reading the counters of everything that ran, after the search
+  // Stays where the search finds nothing more within reach of its best: nothing is compared again then.
+  std::optional<StandingResult> standing;
+  double counters_seconds = 0; // of reading the counters of everything that ran, after the search
   // The default configuration compiles to the raw kernel's machine code: what it differs by is noise.
   bool default_is_raw_code = false;
   MeasureOptions measure;

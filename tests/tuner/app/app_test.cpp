@@ -343,6 +343,33 @@ TEST_F(SessionDecisions, StoredEvaluationsAreNotRepeated) {
   EXPECT_EQ(result->progress.evaluated, 3);
 }
 
+// A search that goes on compares again only where it found what may win.
+TEST_F(SessionDecisions, WhatStandsIsComparedAgainOnlyWithContenders) {
+  for (const bool finds_better : {false, true}) {
+    SetUp();
+    const auto time = [&](const std::string&, std::int64_t block) -> double {
+      return block == 128 ? 100 : block == 64 ? 80 : finds_better ? 60 : 120;
+    };
+    ScriptedBackend first, second;
+    first.by_problem = second.by_problem = time;
+    SessionOptions options;
+    options.evaluations = 2;
+    spec_.knobs[0].values.pop_back(); // 256 comes later
+    const auto earlier = tune(first, options);
+    ASSERT_TRUE(earlier.ok());
+    EXPECT_EQ(std::get<std::int64_t>(earlier->winner.knobs[0]), 64);
+    spec_.knobs[0].values.emplace_back(std::int64_t{256});
+    options.evaluations = 3;
+    options.standing = {earlier->winner, earlier->default_kept};
+    const auto result = tune(second, options);
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(second.evaluated, 1);
+    EXPECT_EQ(second.compared > 0, finds_better);
+    EXPECT_EQ(std::get<std::int64_t>(result->winner.knobs[0]), finds_better ? 256 : 64);
+    EXPECT_EQ(result->winner.evaluations, 3);
+  }
+}
+
 TEST_F(SessionDecisions, AChangedTemplateStartsAnew) {
   ScriptedBackend first, second;
   ASSERT_TRUE(tune(first).ok());

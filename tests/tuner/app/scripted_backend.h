@@ -89,6 +89,7 @@ public:
   using Backend::compare;
   Result<Comparison> compare(const KnobValues& knobs, double ratio_to_beat) override {
     ratios_to_beat.push_back(ratio_to_beat);
+    std::this_thread::sleep_for(comparing);
     if (std::get<std::int64_t>(knobs[0]) == refused)
       return Error{"cannot compare", "refused beside the raw kernel", ""};
     Comparison comparison;
@@ -118,7 +119,7 @@ public:
   std::function<void()> while_evaluating;
   std::vector<KnobValues> asked_for; // of evaluate(), in order
   std::int64_t wrong = 0, refused = 0;
-  std::chrono::milliseconds profiling{0}; // how long reading counters takes
+  std::chrono::milliseconds profiling{0}, comparing{0}; // how long reading counters and comparing take
   bool counters_denied = false;
   int profiled = 0;
   std::string unprepared; // part of the name of problems that cannot be prepared

@@ -26,8 +26,9 @@ protected:
     store_ = std::move(*store);
   }
 
-  // A specification with `tune` searched problems and `report` others.
-  std::string write_spec_file(const std::string& name, int tune, int report) {
+  // A specification with `tune` searched problems and `report` others, and as many `blocks` more as are asked
+  // for.
+  std::string write_spec_file(const std::string& name, int tune, int report, int blocks = 0) {
     TuningSpec spec = small_spec();
     spec.name = name;
     spec.problems.clear();
@@ -41,6 +42,10 @@ protected:
     spec.kernel.file = folder_->path() / "kernel.cu";
     spec.kernel.instance = "scale<{BLOCK}>";
     spec.knobs[0].values.insert(spec.knobs[0].values.begin() + 1, Value{std::int64_t{128}});
+    for (int i = 0; i < blocks; ++i)
+      spec.knobs[0].values.emplace_back(std::int64_t{300 + i});
+    if (blocks > 0)
+      spec.conditions.clear();
     EXPECT_TRUE(
         write_file(spec.kernel.file, "template <int BLOCK> __global__ void scale(float* out) {}\n").ok());
     spec.template_hash = content_hash(*read_file(spec.kernel.file));
@@ -156,6 +161,35 @@ TEST_F(TuningRunTest, TimeThatIsLeftGoesToSearchesWithAGap) {
   EXPECT_LT(seconds, 5);
   EXPECT_EQ(firsts.size(), 3u);
   EXPECT_TRUE(repeats.empty());
+}
+
+// What is left does not suffice to finish every search once more: those that go on do try something.
+TEST_F(TuningRunTest, ASearchThatGoesOnTriesMore) {
+  RunOptions wanted = options();
+  wanted.seconds = 3;
+  wanted.least_slice_s = 0.1;
+  wanted.session.evaluations = 1 << 30;
+  wanted.session.technique = "random";
+  wanted.session.transfer = false;
+  std::map<std::string, int> evaluated;
+  wanted.done = [&](const TunedProblem& problem, bool again) {
+    int& before = evaluated[problem.workload];
+    if (again) {
+      EXPECT_GT(problem.result.progress.evaluated, before) << problem.workload;
+    }
+    before = problem.result.progress.evaluated;
+  };
+  auto backends = devices(1);
+  auto& backend = static_cast<ScriptedBackend&>(*backends[0]);
+  backend.while_evaluating = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+  backend.by_problem = [](const std::string&, std::int64_t block) {
+    return 90 - 0.01 * static_cast<double>(block);
+  };
+  backend.comparing = std::chrono::milliseconds(30);
+  TuningRun run(std::move(backends), *store_, std::move(wanted), stop_);
+  add(run, write_spec_file("wide", 6, 0, 2000));
+  run.run();
+  EXPECT_FALSE(evaluated.empty()); // a busy machine reaches fewer
 }
 
 TEST_F(TuningRunTest, CountersDoNotTakeTheTimeOfABudget) {
