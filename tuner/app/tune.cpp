@@ -44,6 +44,22 @@ struct TunePlan {
   bool json = false, verbose = false, general = false;
 };
 
+// Reads the specifications, whose warnings it tells: no more problems at once than they have.
+Result<Concurrency> read_concurrency(const TunePlan& plan, std::size_t at_once) {
+  Concurrency concurrency;
+  std::size_t problems = 0;
+  for (const std::string& file : plan.specs) {
+    LATHE_TRY(const TuningSpec spec, read_spec(file));
+    LATHE_TRY(const std::vector<Workload> workloads, select_workloads(spec, plan.selection, {}));
+    problems += workloads.size();
+    concurrency.buffer_bytes = std::max(concurrency.buffer_bytes, largest_buffer_bytes(workloads));
+    for (const std::string& warning : spec.warnings)
+      std::fprintf(stderr, "lathe: warning: %s\n", warning.c_str());
+  }
+  concurrency.most = std::min(problems, at_once);
+  return concurrency;
+}
+
 // Of each of the searches that run beside each other. Half of the cores are the compilers' own: these run at
 // a lower priority and would wait. Beyond four, what cannot be divided is most of it.
 unsigned choosing_threads(std::size_t searches) {
@@ -367,28 +383,16 @@ int tune_command(const Arguments& arguments) {
     return fail(usage_error("cannot use --at-once", "at least one problem is searched at a time"));
 
   // Everything that can be wrong without a device is said before one is asked for.
-  Concurrency concurrency;
-  std::size_t problems = 0;
-  for (const std::string& file : plan.specs) {
-    auto spec = read_spec(file);
-    if (!spec.ok())
-      return fail(spec.error());
-    auto workloads = select_workloads(*spec, plan.selection, {});
-    if (!workloads.ok())
-      return fail(workloads.error());
-    problems += workloads->size();
-    concurrency.buffer_bytes = std::max(concurrency.buffer_bytes, largest_buffer_bytes(*workloads));
-    for (const std::string& warning : spec->warnings)
-      std::fprintf(stderr, "lathe: warning: %s\n", warning.c_str());
-  }
+  const Result<Concurrency> concurrency = read_concurrency(plan, static_cast<std::size_t>(at_once));
+  if (!concurrency.ok())
+    return fail(concurrency.error());
   const std::string results =
       line.has("results") ? line.get<std::string>("results") : default_store_path().string();
   auto store = Store::open(results);
   if (!store.ok())
     return fail(store.error());
-  concurrency.most = std::min(problems, static_cast<std::size_t>(at_once));
-  auto models = line.has("devices") ? open_devices(line.get<std::string>("devices"), concurrency)
-                                    : open_one_device(line.get<std::string>("device"), concurrency);
+  auto models = line.has("devices") ? open_devices(line.get<std::string>("devices"), *concurrency)
+                                    : open_one_device(line.get<std::string>("device"), *concurrency);
   if (!models.ok())
     return fail(models.error());
   const bool is_host = models->front().front()->device().is_host;

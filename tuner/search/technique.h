@@ -26,7 +26,7 @@ struct Context {
 
 class Technique {
 public:
-  explicit Technique(Context context) : context_(std::move(context)) {}
+  explicit Technique(const Context& context) : context_(context) {}
   virtual ~Technique() = default;
 
   // A valid point that is not taken, or nothing when it has none to offer until it is told more.
@@ -61,31 +61,31 @@ private:
 
 struct TechniqueKind {
   std::string_view name;
-  std::function<std::unique_ptr<Technique>(Context)> make;
+  std::function<std::unique_ptr<Technique>(const Context&)> make;
 };
 
 // In the order in which they are listed to users.
 const std::vector<TechniqueKind>& technique_kinds();
 
 // One a file in techniques/; those of NLopt share one.
-std::unique_ptr<Technique> make_random(Context context);
-std::unique_ptr<Technique> make_local_search(Context context);
-std::unique_ptr<Technique> make_greedy_ils(Context context);
-std::unique_ptr<Technique> make_genetic(Context context);
-std::unique_ptr<Technique> make_differential_evolution(Context context);
-std::unique_ptr<Technique> make_simulated_annealing(Context context);
-std::unique_ptr<Technique> make_tree_ensemble(Context context);
-std::unique_ptr<Technique> make_gaussian_process(Context context);
+std::unique_ptr<Technique> make_random(const Context& context);
+std::unique_ptr<Technique> make_local_search(const Context& context);
+std::unique_ptr<Technique> make_greedy_ils(const Context& context);
+std::unique_ptr<Technique> make_genetic(const Context& context);
+std::unique_ptr<Technique> make_differential_evolution(const Context& context);
+std::unique_ptr<Technique> make_simulated_annealing(const Context& context);
+std::unique_ptr<Technique> make_tree_ensemble(const Context& context);
+std::unique_ptr<Technique> make_gaussian_process(const Context& context);
 // The Gaussian process with `context.prior`, which is usable, beside one without it.
-std::unique_ptr<Technique> make_guided_search(Context context);
-std::unique_ptr<Technique> make_profile_guided(Context context);
-std::unique_ptr<Technique> make_direct_l(Context context);
-std::unique_ptr<Technique> make_crs2(Context context);
-std::unique_ptr<Technique> make_isres(Context context);
-std::unique_ptr<Technique> make_esch(Context context);
-std::unique_ptr<Technique> make_nelder_mead(Context context);
-std::unique_ptr<Technique> make_sbplx(Context context);
-std::unique_ptr<Technique> make_cobyla(Context context);
-std::unique_ptr<Technique> make_bobyqa(Context context);
+std::unique_ptr<Technique> make_guided_search(const Context& context);
+std::unique_ptr<Technique> make_profile_guided(const Context& context);
+std::unique_ptr<Technique> make_direct_l(const Context& context);
+std::unique_ptr<Technique> make_crs2(const Context& context);
+std::unique_ptr<Technique> make_isres(const Context& context);
+std::unique_ptr<Technique> make_esch(const Context& context);
+std::unique_ptr<Technique> make_nelder_mead(const Context& context);
+std::unique_ptr<Technique> make_sbplx(const Context& context);
+std::unique_ptr<Technique> make_cobyla(const Context& context);
+std::unique_ptr<Technique> make_bobyqa(const Context& context);
 
 } // namespace lathe::search

@@ -14,8 +14,8 @@ constexpr int attempts = 16;
 
 class DifferentialEvolution final : public Technique {
 public:
-  explicit DifferentialEvolution(Context context)
-      : Technique(std::move(context)), relaxation_(domain()), population_(population_size) {}
+  explicit DifferentialEvolution(const Context& context)
+      : Technique(context), relaxation_(domain()), population_(population_size) {}
 
   std::optional<Point> propose() override {
     if (population_.size() < 4 || history().observations().size() < population_size)
@@ -49,8 +49,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Technique> make_differential_evolution(Context context) {
-  return std::make_unique<DifferentialEvolution>(std::move(context));
+std::unique_ptr<Technique> make_differential_evolution(const Context& context) {
+  return std::make_unique<DifferentialEvolution>(context);
 }
 
 } // namespace lathe::search

@@ -35,8 +35,8 @@ Eigen::VectorXd column(const std::vector<double>& numbers) {
 
 } // namespace
 
-GaussianProcessSearch::GaussianProcessSearch(Context context)
-    : Technique(std::move(context)),
+GaussianProcessSearch::GaussianProcessSearch(const Context& context)
+    : Technique(context),
       kernel_(prior() ? difference_kernel(domain().parameters(), *prior()) : Kernel(domain().parameters())),
       pool_(domain(), pool_limit), posterior_(threads()) {
   if (!prior())
@@ -360,12 +360,13 @@ std::optional<Point> GaussianProcessSearch::best_candidate() {
   }
 }
 
-std::unique_ptr<Technique> make_gaussian_process(Context context) {
+std::unique_ptr<Technique> make_gaussian_process(const Context& context) {
   if (!context.prior || !context.prior->is_usable()) {
-    context.prior = nullptr;
-    return std::make_unique<GaussianProcessSearch>(std::move(context));
+    Context alone = context;
+    alone.prior = nullptr;
+    return std::make_unique<GaussianProcessSearch>(alone);
   }
-  return make_guided_search(std::move(context));
+  return make_guided_search(context);
 }
 
 } // namespace lathe::search

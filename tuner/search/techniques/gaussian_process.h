@@ -17,7 +17,7 @@ namespace lathe::search {
 // searches differ by, which is a process of its own (difference.h).
 class GaussianProcessSearch final : public Technique {
 public:
-  explicit GaussianProcessSearch(Context context);
+  explicit GaussianProcessSearch(const Context& context);
 
   std::optional<Point> propose() override;
   // Takes in what was observed and proposed since.

@@ -14,7 +14,7 @@ constexpr int attempts = 16;
 
 class Genetic final : public Technique {
 public:
-  explicit Genetic(Context context) : Technique(std::move(context)), population_(population_size) {}
+  explicit Genetic(const Context& context) : Technique(context), population_(population_size) {}
 
   std::optional<Point> propose() override {
     if (population_.size() < 2 || history().observations().size() < population_size)
@@ -49,8 +49,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Technique> make_genetic(Context context) {
-  return std::make_unique<Genetic>(std::move(context));
+std::unique_ptr<Technique> make_genetic(const Context& context) {
+  return std::make_unique<Genetic>(context);
 }
 
 } // namespace lathe::search

@@ -102,8 +102,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Technique> make_greedy_ils(Context context) {
-  return std::make_unique<GreedyIteratedLocalSearch>(std::move(context));
+std::unique_ptr<Technique> make_greedy_ils(const Context& context) {
+  return std::make_unique<GreedyIteratedLocalSearch>(context);
 }
 
 } // namespace lathe::search

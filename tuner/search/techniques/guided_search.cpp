@@ -16,12 +16,12 @@ constexpr std::size_t patience = 16;
 
 class GuidedSearch final : public Technique {
 public:
-  explicit GuidedSearch(Context context)
+  explicit GuidedSearch(Context context) // whose stream it divides
       : Technique(Context{context.domain, context.history, context.prior, Random(context.random()),
                           context.effort_weight, context.threads}),
         cold_(Context{context.domain, context.history, nullptr, Random(context.random()),
                       context.effort_weight, context.threads}),
-        guided_(std::move(context)) {}
+        guided_(context) {}
 
   std::optional<Point> propose() override {
     const double share = std::min(probability(), since_best_ >= patience ? 0.5 : 1.0);
@@ -60,8 +60,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Technique> make_guided_search(Context context) {
-  return std::make_unique<GuidedSearch>(std::move(context));
+std::unique_ptr<Technique> make_guided_search(const Context& context) {
+  return std::make_unique<GuidedSearch>(context);
 }
 
 } // namespace lathe::search

@@ -73,8 +73,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Technique> make_local_search(Context context) {
-  return std::make_unique<LocalSearch>(std::move(context));
+std::unique_ptr<Technique> make_local_search(const Context& context) {
+  return std::make_unique<LocalSearch>(context);
 }
 
 } // namespace lathe::search

@@ -24,8 +24,8 @@ constexpr int most_idle_runs = 8; // runs in a row that ask for nothing new
 
 class NloptSearch final : public Technique {
 public:
-  NloptSearch(Context context, nlopt_algorithm algorithm)
-      : Technique(std::move(context)), algorithm_(algorithm), relaxation_(domain()) {}
+  NloptSearch(const Context& context, nlopt_algorithm algorithm)
+      : Technique(context), algorithm_(algorithm), relaxation_(domain()) {}
 
   ~NloptSearch() override {
     // NLopt's C frames cannot be unwound: it is asked to stop and runs to its end.
@@ -139,29 +139,29 @@ private:
 
 } // namespace
 
-std::unique_ptr<Technique> make_direct_l(Context context) {
-  return std::make_unique<NloptSearch>(std::move(context), NLOPT_GN_DIRECT_L);
+std::unique_ptr<Technique> make_direct_l(const Context& context) {
+  return std::make_unique<NloptSearch>(context, NLOPT_GN_DIRECT_L);
 }
-std::unique_ptr<Technique> make_crs2(Context context) {
-  return std::make_unique<NloptSearch>(std::move(context), NLOPT_GN_CRS2_LM);
+std::unique_ptr<Technique> make_crs2(const Context& context) {
+  return std::make_unique<NloptSearch>(context, NLOPT_GN_CRS2_LM);
 }
-std::unique_ptr<Technique> make_isres(Context context) {
-  return std::make_unique<NloptSearch>(std::move(context), NLOPT_GN_ISRES);
+std::unique_ptr<Technique> make_isres(const Context& context) {
+  return std::make_unique<NloptSearch>(context, NLOPT_GN_ISRES);
 }
-std::unique_ptr<Technique> make_esch(Context context) {
-  return std::make_unique<NloptSearch>(std::move(context), NLOPT_GN_ESCH);
+std::unique_ptr<Technique> make_esch(const Context& context) {
+  return std::make_unique<NloptSearch>(context, NLOPT_GN_ESCH);
 }
-std::unique_ptr<Technique> make_nelder_mead(Context context) {
-  return std::make_unique<NloptSearch>(std::move(context), NLOPT_LN_NELDERMEAD);
+std::unique_ptr<Technique> make_nelder_mead(const Context& context) {
+  return std::make_unique<NloptSearch>(context, NLOPT_LN_NELDERMEAD);
 }
-std::unique_ptr<Technique> make_sbplx(Context context) {
-  return std::make_unique<NloptSearch>(std::move(context), NLOPT_LN_SBPLX);
+std::unique_ptr<Technique> make_sbplx(const Context& context) {
+  return std::make_unique<NloptSearch>(context, NLOPT_LN_SBPLX);
 }
-std::unique_ptr<Technique> make_cobyla(Context context) {
-  return std::make_unique<NloptSearch>(std::move(context), NLOPT_LN_COBYLA);
+std::unique_ptr<Technique> make_cobyla(const Context& context) {
+  return std::make_unique<NloptSearch>(context, NLOPT_LN_COBYLA);
 }
-std::unique_ptr<Technique> make_bobyqa(Context context) {
-  return std::make_unique<NloptSearch>(std::move(context), NLOPT_LN_BOBYQA);
+std::unique_ptr<Technique> make_bobyqa(const Context& context) {
+  return std::make_unique<NloptSearch>(context, NLOPT_LN_BOBYQA);
 }
 
 } // namespace lathe::search

@@ -64,7 +64,7 @@ std::size_t differences(const Point& a, const Point& b) {
 
 class ProfileGuided final : public Technique {
 public:
-  explicit ProfileGuided(Context context) : Technique(std::move(context)), pool_(domain(), pool_limit) {}
+  explicit ProfileGuided(const Context& context) : Technique(context), pool_(domain(), pool_limit) {}
 
   std::optional<Point> propose() override {
     const std::size_t profiles = history().profiles().size();
@@ -234,8 +234,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Technique> make_profile_guided(Context context) {
-  return std::make_unique<ProfileGuided>(std::move(context));
+std::unique_ptr<Technique> make_profile_guided(const Context& context) {
+  return std::make_unique<ProfileGuided>(context);
 }
 
 } // namespace lathe::search

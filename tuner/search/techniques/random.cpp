@@ -13,8 +13,8 @@ public:
 
 } // namespace
 
-std::unique_ptr<Technique> make_random(Context context) {
-  return std::make_unique<RandomSampling>(std::move(context));
+std::unique_ptr<Technique> make_random(const Context& context) {
+  return std::make_unique<RandomSampling>(context);
 }
 
 } // namespace lathe::search

@@ -63,8 +63,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Technique> make_simulated_annealing(Context context) {
-  return std::make_unique<SimulatedAnnealing>(std::move(context));
+std::unique_ptr<Technique> make_simulated_annealing(const Context& context) {
+  return std::make_unique<SimulatedAnnealing>(context);
 }
 
 } // namespace lathe::search

@@ -26,8 +26,8 @@ struct Node {
 
 class TreeEnsemble final : public Technique {
 public:
-  explicit TreeEnsemble(Context context)
-      : Technique(std::move(context)), axes_(axes_of(domain().parameters())), pool_(domain(), pool_limit) {}
+  explicit TreeEnsemble(const Context& context)
+      : Technique(context), axes_(axes_of(domain().parameters())), pool_(domain(), pool_limit) {}
 
   std::optional<Point> propose() override {
     const std::size_t seen = history().observations().size();
@@ -193,8 +193,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Technique> make_tree_ensemble(Context context) {
-  return std::make_unique<TreeEnsemble>(std::move(context));
+std::unique_ptr<Technique> make_tree_ensemble(const Context& context) {
+  return std::make_unique<TreeEnsemble>(context);
 }
 
 } // namespace lathe::search
