@@ -116,7 +116,8 @@ void Posterior::factorise(const Place& place) {
     const Place& other = places_[static_cast<std::size_t>(j)];
     row[j] = (*kernel_)(place.point, other.point) + beside(other);
   }
-  factor_.topLeftCorner(n, n).triangularView<Eigen::Lower>().solveInPlace(row);
+  for (Eigen::Index j = 0; j < n; ++j)
+    row[j] = (row[j] - factor_.row(j).head(j).dot(row.head(j))) / factor_(j, j);
   const double own = kernel_->signal_variance() + kernel_->noise_variance() + beside(place);
   factor_.row(n).head(n) = row.transpose();
   factor_(n, n) = std::sqrt(std::max(kernel_->noise_variance(), own - row.squaredNorm()));

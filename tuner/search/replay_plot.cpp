@@ -58,7 +58,8 @@ std::string plot_replay(const std::vector<PlotCurve>& curves, const std::string&
                                 "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
                                 left + width + 30, bottom);
   svg += text_at(left, top - 16, title);
-  for (double fraction = lowest; fraction < 1.001; fraction += 0.1) {
+  for (int line = 0; lowest + 0.1 * line < 1.001; ++line) {
+    const double fraction = lowest + 0.1 * line;
     svg += fmt::format("<path d=\"M{:.1f} {:.1f}h{:.1f}\" stroke=\"#ddd\"/>\n", left, y_of(fraction), width);
     svg += text_at(left - 6, y_of(fraction) + 4, fmt::format("{:.0f} %", 100 * fraction), "end");
   }
