@@ -8,6 +8,7 @@
 #include "refactor/extract/newer_spellings.h"
 #include "refactor/extract/operator_classes.h"
 #include "refactor/extract/reached.h"
+#include "refactor/extract/sequential_thrust.h"
 #include "refactor/extract/source_text.h"
 #include "refactor/extract/system_headers.h"
 #include "refactor/frontend/standard.h"
@@ -108,6 +109,8 @@ private:
   std::vector<const UsingDirectiveDecl*> directives_;
   std::vector<Piece> pieces_;
   std::set<std::string> headers_, stand_ins_, macros_, namespaces_, extra_lines_;
+  std::set<std::string> thrust_names_; // of algorithms that a thread calls
+  std::string supplied_;               // text of Lathe's own, behind the headers
   bool is_cxx20_ = false;
 };
 
@@ -211,7 +214,9 @@ void Extractor::need(const Decl* user, const NamedDecl* used) {
   if (!unit || unit->getLocation().isInvalid())
     return;
   if (!is_written_by_user(unit)) {
-    if (!unit->isImplicit()) {
+    if (is_sequential_thrust(*used)) {
+      thrust_names_.insert(used->getNameAsString());
+    } else if (!unit->isImplicit()) {
       const std::string path = sources_.getFilename(sources_.getExpansionLoc(unit->getLocation())).str();
       add_header(path);
       if (used->isInStdNamespace() && path.find("__clang_cuda") != std::string::npos)
@@ -351,6 +356,11 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
   for (const TemplateParameter& parameter : kernel_.template_parameters)
     if (parameter.type == "typename")
       headers_.insert({"<cuda_bf16.h>", "<cuda_fp16.h>"});
+
+  if (!thrust_names_.empty()) {
+    LATHE_TRY(supplied_, sequential_thrust_text(thrust_names_));
+    stand_ins_.insert(SEQUENTIAL_THRUST);
+  }
 
   ExtractedKernel result;
   result.text = without_lambda_annotations(compose());
@@ -560,6 +570,7 @@ std::string Extractor::compose() {
     text += fmt::format("#include {}\n", header);
   if (is_cxx20_)
     text += CXX20_DEMAND;
+  text += supplied_;
   for (const std::string& line : extra_lines_)
     text += line + "\n";
   // A using-directive needs its namespace to have been seen.

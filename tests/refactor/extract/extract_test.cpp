@@ -300,6 +300,28 @@ __global__ void k(float* out) { out[threadIdx.x] = sizeof(std::tuple_element<1, 
   expect_compiles(text, "k");
 }
 
+TEST(Extract, OperatorsThatOnlyAnInstanceFinds) {
+  auto source = parse_text(R"(
+namespace lib {
+struct Pair { float a, b; };
+__device__ Pair operator/(const Pair& x, const Pair& y) { return {x.a / y.a, x.b / y.b}; }
+__device__ Pair operator-(const Pair& x) { return {-x.a, -x.b}; }
+__device__ bool operator!=(const Pair& x, const Pair& y) { return x.a != y.a || x.b != y.b; }
+__device__ Pair operator%(const Pair& x, const Pair& y) { return y; }
+}
+template <class T> __global__ void k(T* x, int n) {
+  const int i = threadIdx.x;
+  if (i < n && x[i] != x[0]) x[i] = -x[i] / x[n % 3];
+}
+void run(lib::Pair* x, int n) { k<<<1, 64>>>(x, n); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("operator%")));
+  EXPECT_THAT(text, HasSubstr("operator/"));
+  EXPECT_THAT(text, HasSubstr("Pair operator-"));
+  EXPECT_THAT(text, HasSubstr("operator!="));
+}
+
 TEST(Extract, TuplesOfThrust) {
   auto source = parse_text(R"(
 #include <thrust/tuple.h>
