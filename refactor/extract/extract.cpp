@@ -154,7 +154,9 @@ void Extractor::index(const DeclContext* context) {
     if (const auto* record = dyn_cast<CXXRecordDecl>(plain->getDeclContext()); record && plain->isOutOfLine())
       belongs_to(record);
     if (const auto* specialised = dyn_cast<ClassTemplateSpecializationDecl>(plain)) {
-      if (specialised->isExplicitSpecialization() || isa<ClassTemplatePartialSpecializationDecl>(specialised))
+      const bool is_own =
+          specialised->isExplicitSpecialization() || isa<ClassTemplatePartialSpecializationDecl>(specialised);
+      if (is_own && !is_of_host_types(*specialised))
         specialises(specialised->getSpecializedTemplate());
     } else if (const auto* function = dyn_cast<FunctionDecl>(plain);
                function && function->getTemplateSpecializationKind() == TSK_ExplicitSpecialization) {

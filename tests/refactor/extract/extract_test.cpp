@@ -322,6 +322,23 @@ void run(lib::Pair* x, int n) { k<<<1, 64>>>(x, n); }
   EXPECT_THAT(text, HasSubstr("operator!="));
 }
 
+TEST(Extract, SpecialisationsForTypesOfTheHostStayBehind) {
+  auto source = parse_text(R"(
+#include <complex>
+#include <string>
+template <class T> struct RealOf { using type = T; };
+template <> struct RealOf<std::complex<float>> { using type = float; };
+template <> struct RealOf<std::string> { using type = double; };
+template <> struct RealOf<float2> { using type = float; };
+template <class T> __global__ void k(T* x, typename RealOf<T>::type by) { x[threadIdx.x].x *= by; }
+void run(float2* x) { k<<<1, 64>>>(x, 2.0f); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("RealOf<float2>"));
+  EXPECT_THAT(text, Not(HasSubstr("std::")));
+  expect_compiles(text, "k<float2>");
+}
+
 TEST(Extract, TuplesOfThrust) {
   auto source = parse_text(R"(
 #include <thrust/tuple.h>
