@@ -528,9 +528,11 @@ void Extractor::add_macros() {
 
 void Extractor::add_using_directives() {
   std::set<std::string> opened = namespaces_;
+  bool opens_unnamed = false;
   for (const Piece& piece : pieces_) {
     std::string name;
     for (const Scope& scope : piece.scopes) {
+      opens_unnamed |= scope.opening.ends_with("namespace {");
       const std::size_t space = scope.opening.find("namespace ");
       if (space == std::string::npos || scope.opening.ends_with("namespace {"))
         continue;
@@ -545,7 +547,8 @@ void Extractor::add_using_directives() {
     if (!opened.contains(nominated) && (!is_system || headers_.empty()))
       continue;
     if (const auto* inside = dyn_cast<NamespaceDecl>(directive->getLexicalDeclContext());
-        inside && !opened.contains(inside->getQualifiedNameAsString()))
+        inside && !opened.contains(inside->getQualifiedNameAsString()) &&
+        !(inside->isAnonymousNamespace() && opens_unnamed))
       continue;
     const auto span = span_of(source_, directive);
     if (!span)

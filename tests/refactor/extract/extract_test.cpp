@@ -339,6 +339,21 @@ void run(float2* x) { k<<<1, 64>>>(x, 2.0f); }
   expect_compiles(text, "k<float2>");
 }
 
+TEST(Extract, UsingDirectivesOfUnnamedNamespacesAreKept) {
+  auto source = parse_text(R"(
+namespace lib { namespace internal { static constexpr int NONE = -1; } namespace other { static constexpr int MANY = 9; } }
+namespace {
+using namespace lib::internal;
+using namespace lib::other;
+__global__ void k(int* x) { x[threadIdx.x] = NONE; }
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("using namespace lib::internal;"));
+  EXPECT_THAT(text, Not(HasSubstr("lib::other")));
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, TuplesOfThrust) {
   auto source = parse_text(R"(
 #include <thrust/tuple.h>
