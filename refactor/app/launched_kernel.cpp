@@ -2,6 +2,7 @@
 #include "refactor/app/launched_kernel.h"
 
 #include "refactor/app/build_macros.h"
+#include "refactor/app/build_numbers.h"
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/preceding_headers.h"
 #include "tuner/base/files.h"
@@ -114,8 +115,9 @@ std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& req
   // Who undefines a macro, or gave it a value, has decided.
   const auto open_ones = [&](std::vector<std::string> macros) {
     std::erase_if(macros, [&](const std::string& macro) {
+      const std::string name = macro.substr(0, macro.find('='));
       return std::ranges::any_of(request.parse.flags, [&](const std::string& flag) {
-        return flag == "-U" + macro || flag == "-D" + macro || flag.starts_with("-D" + macro + "=");
+        return flag == "-U" + name || flag == "-D" + name || flag.starts_with("-D" + name + "=");
       });
     });
     return macros;
@@ -127,7 +129,8 @@ std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& req
     if (groups.front().empty() && find_kernels(source).empty())
       groups = {open_ones(macros_of_kernel(source, ""))};
   } else {
-    groups = {open_ones(macros_of_cuda_headers(source)), open_ones(macros_of_errors(source))};
+    groups = {open_ones(macros_of_cuda_headers(source)), open_ones(macros_of_errors(source)),
+              open_ones(numbers_of_build(request.source, unknown_names(source)))};
   }
   std::erase_if(groups, [](const std::vector<std::string>& macros) { return macros.empty(); });
   return groups;
@@ -160,6 +163,11 @@ bool parse_with(const std::vector<std::string>& macros, SubjectRequest& request,
   ParseOptions with = request.parse;
   std::vector<std::string> defined;
   for (const std::string& macro : macros) {
+    if (macro.find('=') != std::string::npos) {
+      with.flags.push_back("-D" + macro);
+      defined.push_back(macro);
+      continue;
+    }
     const std::string number = number_of_architecture(macro, request.parse.architecture);
     with.flags.push_back("-D" + macro + "=" + (number.empty() ? "1" : number));
     defined.push_back(number.empty() ? macro : macro + "=" + number);
