@@ -103,6 +103,9 @@ Status find_launches(const SubjectRequest& request, ParsedSource& source, Kernel
   return Done{};
 }
 
+// Of files that include another, as many are parsed at each level.
+constexpr std::size_t MOST_INCLUDING = 3;
+
 // Neither the kernel nor what it calls has an error in it.
 bool is_whole(ParsedSource& source, const KernelInfo& kernel) {
   return kernel.is_whole() && (source.errors().empty() || extract_kernel(source, kernel).ok());
@@ -251,6 +254,35 @@ std::unique_ptr<ParsedSource> behind_headers_of_launcher(SubjectRequest& request
 
 } // namespace
 
+namespace {
+
+// A file that is a part of others has no meaning by itself: macros and types stand before it there, or where
+// these are parts in turn. Nothing where no file has the kernel whole.
+std::unique_ptr<ParsedSource> as_part_of_another(const SubjectRequest& request) {
+  std::vector<fs::path> seen{fs::absolute(request.source).lexically_normal()}, level = seen;
+  constexpr int LEVELS = 2;
+  for (int above = 0; above < LEVELS; ++above) {
+    std::vector<fs::path> next;
+    for (const fs::path& part : level)
+      for (fs::path& file : including_files(part))
+        if (std::ranges::find(seen, file) == seen.end() && next.size() < MOST_INCLUDING) {
+          seen.push_back(file);
+          next.push_back(std::move(file));
+        }
+    for (const fs::path& file : next) {
+      auto whole = ParsedSource::parse(file, request.parse);
+      if (!whole.ok())
+        continue;
+      if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && is_whole(**whole, *kernel))
+        return std::move(*whole);
+    }
+    level = std::move(next);
+  }
+  return nullptr;
+}
+
+} // namespace
+
 Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
   std::error_code failure;
   if (!fs::exists(request.source, failure))
@@ -260,17 +292,10 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
   choose_among_namesakes(request, *source);
   if (complete_with_macros(request, source) || request.kernel.empty())
     return source;
-  const bool is_found = find_kernel(*source, request.kernel).ok();
-  if (!is_found && line_of_kernel(request) == 0)
+  if (!find_kernel(*source, request.kernel).ok() && line_of_kernel(request) == 0)
     return source;
-  // A file that is a part of others has no meaning by itself: macros and types stand before it there.
-  for (const fs::path& file : is_found ? including_files(request.source) : std::vector<fs::path>()) {
-    auto whole = ParsedSource::parse(file, request.parse);
-    if (!whole.ok())
-      continue;
-    if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && is_whole(**whole, *kernel))
-      return whole;
-  }
+  if (auto whole = as_part_of_another(request))
+    return whole;
   SubjectRequest behind = as_given;
   if (auto whole = behind_headers_of_launcher(behind)) {
     request = std::move(behind);

@@ -317,5 +317,20 @@ void launch(float* x, int n) { k<<<1, 128>>>(x, n); }
   EXPECT_FALSE(source.ok() && find_kernel(**source, "k")->is_whole());
 }
 
+TEST_F(OpenSource, ReadsAPartOfAPartWhereTheWholeIs) {
+  const auto write = [&](const char* file, const char* text) {
+    ASSERT_TRUE(write_file(folder_->path() / file, text).ok());
+  };
+  request_.source = folder_->path() / "parts/body.hxx";
+  write("parts/body.hxx",
+        "__global__ void k(Row* x, int n) { if (threadIdx.x < n) x[threadIdx.x].a = 0; }\n");
+  write("parts/all.hxx", "#pragma once\n#include \"body.hxx\"\n");
+  write("main.cu", "struct Row { float a; };\n#include \"parts/all.hxx\"\n"
+                   "void launch(Row* x, int n) { k<<<1, 64>>>(x, n); }\n");
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_EQ((*source)->file().filename(), "main.cu");
+}
+
 } // namespace
 } // namespace lathe::refactor
