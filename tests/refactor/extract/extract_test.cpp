@@ -354,6 +354,18 @@ __global__ void k(int* x) { x[threadIdx.x] = NONE; }
   expect_compiles(text, "k");
 }
 
+TEST(Extract, ADeclarationMayBeTheFilesLastToken) {
+  const auto folder = TemporaryFolder::create("last");
+  ASSERT_TRUE(folder.ok());
+  ASSERT_TRUE(write_file(folder->path() / "k.cuh", "__global__ void k(int* x, int by = 2);").ok());
+  ASSERT_TRUE(write_file(folder->path() / "k.cu",
+                         "#include \"k.cuh\"\n__global__ void k(int* x, int by) { x[threadIdx.x] *= by; }\n")
+                  .ok());
+  const auto source = ParsedSource::parse(folder->path() / "k.cu", {});
+  ASSERT_TRUE(source.ok());
+  expect_compiles(extract(source->get(), "k"), "k");
+}
+
 TEST(Extract, TuplesOfThrust) {
   auto source = parse_text(R"(
 #include <thrust/tuple.h>
