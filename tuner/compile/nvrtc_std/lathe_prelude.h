@@ -27,20 +27,37 @@ __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {
 #endif
 }
 
-// Mathematics of integers, and of numbers of two types, are those of double, as the C++ library's templates have
-// it under nvcc. Templates, so that types with conversions of their own (__half) meet the built-in overloads alone.
+// Mathematics of integers, and of numbers of two types, are those of double, as the C++ library's templates
+// have it under nvcc. Templates, so that types with conversions of their own (__half) meet the built-in
+// overloads alone.
 namespace lathe_prelude {
 template <class T> struct Integer {};
-template <> struct Integer<int> { using type = double; };
-template <> struct Integer<unsigned> { using type = double; };
-template <> struct Integer<long> { using type = double; };
-template <> struct Integer<unsigned long> { using type = double; };
-template <> struct Integer<long long> { using type = double; };
-template <> struct Integer<unsigned long long> { using type = double; };
+template <> struct Integer<int> {
+  using type = double;
+};
+template <> struct Integer<unsigned> {
+  using type = double;
+};
+template <> struct Integer<long> {
+  using type = double;
+};
+template <> struct Integer<unsigned long> {
+  using type = double;
+};
+template <> struct Integer<long long> {
+  using type = double;
+};
+template <> struct Integer<unsigned long long> {
+  using type = double;
+};
 // Those between which NVRTC's own overloads leave the choice open.
 template <class A, class B> struct Mixed {};
-template <> struct Mixed<float, double> { using type = double; };
-template <> struct Mixed<double, float> { using type = double; };
+template <> struct Mixed<float, double> {
+  using type = double;
+};
+template <> struct Mixed<double, float> {
+  using type = double;
+};
 template <> struct Mixed<float, float> {};
 template <class A> struct Mixed<A, A> : Integer<A> {};
 template <class B> struct Mixed<float, B> : Integer<B> {};
