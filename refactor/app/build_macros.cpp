@@ -223,6 +223,15 @@ std::vector<std::string> macros_of_cuda_headers(ParsedSource& source) {
   return macros_around(source, [](const std::string& line) { return std::regex_search(line, inclusion); });
 }
 
+std::vector<std::string> unknown_names(ParsedSource& source) {
+  static const std::regex unknown(R"(undeclared identifier '(\w+)')");
+  std::set<std::string> names;
+  for (const std::string& error : source.errors())
+    if (std::smatch match; std::regex_search(error, match, unknown))
+      names.insert(match[1]);
+  return {names.begin(), names.end()};
+}
+
 std::vector<std::string> macros_of_errors(ParsedSource& source) {
   static const std::regex unknown(
       R"((?:undeclared identifier|unknown type name|no (?:type|template|member) named) '(\w+)')");

@@ -23,6 +23,9 @@ std::vector<std::string> macros_of_cuda_headers(ParsedSource& source);
 // asks for where it is the architecture.
 std::vector<std::string> macros_of_errors(ParsedSource& source);
 
+// The values that the source's errors say are unknown.
+std::vector<std::string> unknown_names(ParsedSource& source);
+
 // MY_CUDA_ARCH, but not the compiler's own.
 bool is_named_after_architecture(const std::string& macro);
 

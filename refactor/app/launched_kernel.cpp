@@ -2,6 +2,7 @@
 #include "refactor/app/launched_kernel.h"
 
 #include "refactor/app/build_macros.h"
+#include "refactor/app/build_numbers.h"
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/preceding_headers.h"
 #include "tuner/base/files.h"
@@ -102,6 +103,9 @@ Status find_launches(const SubjectRequest& request, ParsedSource& source, Kernel
   return Done{};
 }
 
+// Of files that include another, as many are parsed at each level.
+constexpr std::size_t MOST_INCLUDING = 3;
+
 // Neither the kernel nor what it calls has an error in it.
 bool is_whole(ParsedSource& source, const KernelInfo& kernel) {
   return kernel.is_whole() && (source.errors().empty() || extract_kernel(source, kernel).ok());
@@ -114,8 +118,9 @@ std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& req
   // Who undefines a macro, or gave it a value, has decided.
   const auto open_ones = [&](std::vector<std::string> macros) {
     std::erase_if(macros, [&](const std::string& macro) {
+      const std::string name = macro.substr(0, macro.find('='));
       return std::ranges::any_of(request.parse.flags, [&](const std::string& flag) {
-        return flag == "-U" + macro || flag == "-D" + macro || flag.starts_with("-D" + macro + "=");
+        return flag == "-U" + name || flag == "-D" + name || flag.starts_with("-D" + name + "=");
       });
     });
     return macros;
@@ -127,7 +132,8 @@ std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& req
     if (groups.front().empty() && find_kernels(source).empty())
       groups = {open_ones(macros_of_kernel(source, ""))};
   } else {
-    groups = {open_ones(macros_of_cuda_headers(source)), open_ones(macros_of_errors(source))};
+    groups = {open_ones(macros_of_cuda_headers(source)), open_ones(macros_of_errors(source)),
+              open_ones(numbers_of_build(request.source, unknown_names(source)))};
   }
   std::erase_if(groups, [](const std::vector<std::string>& macros) { return macros.empty(); });
   return groups;
@@ -160,6 +166,11 @@ bool parse_with(const std::vector<std::string>& macros, SubjectRequest& request,
   ParseOptions with = request.parse;
   std::vector<std::string> defined;
   for (const std::string& macro : macros) {
+    if (macro.find('=') != std::string::npos) {
+      with.flags.push_back("-D" + macro);
+      defined.push_back(macro);
+      continue;
+    }
     const std::string number = number_of_architecture(macro, request.parse.architecture);
     with.flags.push_back("-D" + macro + "=" + (number.empty() ? "1" : number));
     defined.push_back(number.empty() ? macro : macro + "=" + number);
@@ -243,6 +254,35 @@ std::unique_ptr<ParsedSource> behind_headers_of_launcher(SubjectRequest& request
 
 } // namespace
 
+namespace {
+
+// A file that is a part of others has no meaning by itself: macros and types stand before it there, or where
+// these are parts in turn. Nothing where no file has the kernel whole.
+std::unique_ptr<ParsedSource> as_part_of_another(const SubjectRequest& request) {
+  std::vector<fs::path> seen{fs::absolute(request.source).lexically_normal()}, level = seen;
+  constexpr int LEVELS = 2;
+  for (int above = 0; above < LEVELS; ++above) {
+    std::vector<fs::path> next;
+    for (const fs::path& part : level)
+      for (fs::path& file : including_files(part))
+        if (std::ranges::find(seen, file) == seen.end() && next.size() < MOST_INCLUDING) {
+          seen.push_back(file);
+          next.push_back(std::move(file));
+        }
+    for (const fs::path& file : next) {
+      auto whole = ParsedSource::parse(file, request.parse);
+      if (!whole.ok())
+        continue;
+      if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && is_whole(**whole, *kernel))
+        return std::move(*whole);
+    }
+    level = std::move(next);
+  }
+  return nullptr;
+}
+
+} // namespace
+
 Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
   std::error_code failure;
   if (!fs::exists(request.source, failure))
@@ -252,17 +292,10 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
   choose_among_namesakes(request, *source);
   if (complete_with_macros(request, source) || request.kernel.empty())
     return source;
-  const bool is_found = find_kernel(*source, request.kernel).ok();
-  if (!is_found && line_of_kernel(request) == 0)
+  if (!find_kernel(*source, request.kernel).ok() && line_of_kernel(request) == 0)
     return source;
-  // A file that is a part of others has no meaning by itself: macros and types stand before it there.
-  for (const fs::path& file : is_found ? including_files(request.source) : std::vector<fs::path>()) {
-    auto whole = ParsedSource::parse(file, request.parse);
-    if (!whole.ok())
-      continue;
-    if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && is_whole(**whole, *kernel))
-      return whole;
-  }
+  if (auto whole = as_part_of_another(request))
+    return whole;
   SubjectRequest behind = as_given;
   if (auto whole = behind_headers_of_launcher(behind)) {
     request = std::move(behind);

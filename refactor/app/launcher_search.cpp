@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t MOST_FOUND = 3;
 
 std::vector<fs::path> files_that_launch(const fs::path& own) {
-  return files_near(own, {".cu", ".cuh", ".h", ".hpp", ".inl", ".cc", ".cpp", ".cxx"});
+  return files_near(own, {".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".cc", ".cpp", ".cxx"});
 }
 
 // The function in whose body `at` stands: the outermost block that a parameter list stands in front of.

@@ -15,9 +15,9 @@ namespace lathe::refactor {
 namespace {
 
 // Types that are tried for a type parameter when nothing says which are in use: those of inference kernels,
-// and where none of them compiles, those of indices, and then what values are quantised to.
-const std::vector<std::string> usual_dtypes{"bf16", "f16", "f32"}, index_dtypes{"i32", "i64"},
-    quantised_dtypes{"i8", "e4m3"};
+// and where none of them compiles, double precision, those of indices, and then what values are quantised to.
+const std::vector<std::string> usual_dtypes{"bf16", "f16", "f32"}, wide_dtypes{"f64"},
+    index_dtypes{"i32", "i64"}, quantised_dtypes{"i8", "e4m3"};
 
 // Parameters that are tried in all kinds at once; each triples the compiles.
 constexpr std::size_t MOST_OPEN_TYPES = 2;
@@ -360,7 +360,8 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
         open_types.size() < MOST_OPEN_TYPES)
       open_types.push_back(other.name);
   const std::array kinds{&usual_dtypes, &index_dtypes, &quantised_dtypes};
-  std::vector<const std::vector<std::string>*> tried(kinds.begin(), kinds.end());
+  std::vector<const std::vector<std::string>*> tried{&usual_dtypes, &wide_dtypes, &index_dtypes,
+                                                     &quantised_dtypes};
   if (const auto integers = integers_in_use_.find(type.name); integers != integers_in_use_.end())
     tried.insert(tried.begin(), &integers->second);
   std::size_t combinations = 1;
@@ -391,7 +392,7 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
       }
   if (compiling.empty())
     return Error{"cannot find types for " + type.name + " of " + kernel_.name,
-                 "none of bf16, f16, f32, i32, i64, i8 and e4m3 compiles: " + first_error,
+                 "none of bf16, f16, f32, f64, i32, i64, i8 and e4m3 compiles: " + first_error,
                  "give them with --types " + type.name + "=..."};
   return compiling;
 }

@@ -3,6 +3,7 @@
 #include "tuner/base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -80,21 +81,76 @@ std::vector<std::string> suspects(const RewriteResult& rewritten, const std::set
   return rules;
 }
 
-} // namespace
+// Rules that leave to the launcher how many threads there are, and to each thread what it does.
+constexpr std::array LEAVE_WORK_AS_IT_IS{"name-macros", "expose-unroll", "cache-hints", "launch-bounds",
+                                         "specialize-size"};
 
-Result<Retreat> retreat(const JudgedTemplate& refused, const AttemptByRules& attempt,
-                        std::chrono::steady_clock::time_point end) {
-  const CheckResult* first = failure(refused.certificate);
-  if (!first)
-    return Retreat();
-  const std::string reason = first->check + ": " + first->detail;
-  std::vector<std::string> rules = applied_rules(refused.rewritten);
-  std::set<std::string> without; // left out whatever else is tried
+class Search {
+public:
+  Search(const JudgedTemplate& refused, const AttemptByRules& attempt,
+         std::chrono::steady_clock::time_point end)
+      : refused_(refused), attempt_(attempt), end_(end), longest_(refused.certificate.seconds) {}
+
+  Result<Retreat> run() {
+    const CheckResult* first = failure(refused_.certificate);
+    if (!first)
+      return Retreat();
+    reason_ = first->check + ": " + first->detail;
+    const std::vector<std::string> all = applied_rules(refused_.rewritten);
+    std::vector<std::string> quiet;
+    std::ranges::copy_if(all, std::back_inserter(quiet), [](const std::string& rule) {
+      return std::ranges::find(LEAVE_WORK_AS_IT_IS, rule) != LEAVE_WORK_AS_IT_IS.end();
+    });
+    const bool has_last_resort = quiet.size() + 1 < all.size() && !quiet.empty();
+    LATHE_TRY(Retreat found, leave_out_in_turn(has_last_resort ? 2 : 1));
+    if (found.accepted || !has_last_resort || is_undecided_)
+      return found;
+    if (!has_time_for(1))
+      return Retreat{std::nullopt, true};
+    auto last = judge(quiet);
+    if (!last.ok() || !last->certificate.accepted())
+      return found;
+    for (const std::string& rule : all)
+      if (std::ranges::find(quiet, rule) == quiet.end())
+        without_.insert(rule);
+    return accept(std::move(*last));
+  }
+
+private:
+  // Each rule by itself, then also without those tried before. `reserve`: for how many attempts time is kept.
+  Result<Retreat> leave_out_in_turn(int reserve);
+
+  Result<JudgedTemplate> judge(const std::vector<std::string>& rules) {
+    LATHE_TRY(JudgedTemplate tried, attempt_(rules));
+    longest_ = std::max(longest_, std::chrono::duration<double>(tried.certificate.seconds));
+    return tried;
+  }
+  bool has_time_for(int attempts) const {
+    return std::chrono::steady_clock::now() + attempts * longest_ <= end_;
+  }
+  Retreat accept(JudgedTemplate found) const {
+    for (const std::string& rule : without_)
+      found.rewritten.reports.push_back(
+          {rule, false, "left out, as the guard refuses the template with it (" + reason_ + ")", {}});
+    return Retreat{std::move(found), false};
+  }
+
+  const JudgedTemplate& refused_;
+  const AttemptByRules& attempt_;
+  std::chrono::steady_clock::time_point end_;
+  std::chrono::duration<double> longest_;
+  std::string reason_;
+  std::set<std::string> without_; // left out whatever else is tried
+  bool is_undecided_ = false;     // an attempt was, for no rule's sake
+};
+
+Result<Retreat> Search::leave_out_in_turn(int reserve) {
+  std::vector<std::string> rules = applied_rules(refused_.rewritten);
   int attempts = 0;
-  std::chrono::duration<double> longest(refused.certificate.seconds);
-  JudgedTemplate last = refused;
+  JudgedTemplate last = refused_;
   while (rules.size() > 1) {
     const CheckResult* fault = failure(last.certificate);
+    is_undecided_ = fault == nullptr;
     if (!fault)
       return Retreat();
     const std::vector<std::string> order = suspects(last.rewritten, knobs_of_failure(*fault, last.spec));
@@ -103,20 +159,16 @@ Result<Retreat> retreat(const JudgedTemplate& refused, const AttemptByRules& att
     for (const std::string& suspect : order) {
       if (++attempts > MOST_ATTEMPTS)
         return Retreat();
-      if (std::chrono::steady_clock::now() + longest > end)
+      if (!has_time_for(reserve))
         return Retreat{std::nullopt, true};
       std::vector<std::string> kept = rules;
       std::erase(kept, suspect);
-      auto tried = attempt(kept);
+      auto tried = judge(kept);
       if (!tried.ok()) // without a knob there is no template
         continue;
-      longest = std::max(longest, std::chrono::duration<double>(tried->certificate.seconds));
       if (tried->certificate.accepted()) {
-        without.insert(suspect);
-        for (const std::string& rule : without)
-          tried->rewritten.reports.push_back(
-              {rule, false, "left out, as the guard refuses the template with it (" + reason + ")", {}});
-        return Retreat{std::move(*tried), false};
+        without_.insert(suspect);
+        return accept(std::move(*tried));
       }
       if (!smaller) {
         smaller = std::move(*tried);
@@ -126,10 +178,17 @@ Result<Retreat> retreat(const JudgedTemplate& refused, const AttemptByRules& att
     if (!smaller)
       return Retreat();
     std::erase(rules, left_out);
-    without.insert(left_out);
+    without_.insert(left_out);
     last = std::move(*smaller);
   }
   return Retreat();
+}
+
+} // namespace
+
+Result<Retreat> retreat(const JudgedTemplate& refused, const AttemptByRules& attempt,
+                        std::chrono::steady_clock::time_point end) {
+  return Search(refused, attempt, end).run();
 }
 
 } // namespace lathe::refactor

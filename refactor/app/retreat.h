@@ -30,10 +30,11 @@ struct Retreat {
 };
 
 // Tries again without rules that gave knobs to the configuration at which `refused` failed: first each by
-// itself, then also without those tried before. The reports of what is accepted name the rules left out with
-// the guard's reason. Nothing when a check is undecided rather than failed, or nothing that is left is
-// accepted; the files are then those of the last attempt. Begins no attempt that would end behind `end` if it
-// took as long as the longest before it.
+// itself, then also without those tried before, and in the end with those alone that leave the launch and
+// every thread's work as they are. The reports of what is accepted name the rules left out with the guard's
+// reason. Nothing when a check is undecided rather than failed, or nothing that is left is accepted; the
+// files are then those of the last attempt. Begins no attempt that would end behind `end` if it took as long
+// as the longest before it.
 Result<Retreat> retreat(const JudgedTemplate& refused, const AttemptByRules& attempt,
                         std::chrono::steady_clock::time_point end);
 

@@ -8,6 +8,7 @@
 #include "refactor/extract/newer_spellings.h"
 #include "refactor/extract/operator_classes.h"
 #include "refactor/extract/reached.h"
+#include "refactor/extract/sequential_thrust.h"
 #include "refactor/extract/source_text.h"
 #include "refactor/extract/system_headers.h"
 #include "refactor/frontend/standard.h"
@@ -108,6 +109,8 @@ private:
   std::vector<const UsingDirectiveDecl*> directives_;
   std::vector<Piece> pieces_;
   std::set<std::string> headers_, stand_ins_, macros_, namespaces_, extra_lines_;
+  std::set<std::string> thrust_names_; // of algorithms that a thread calls
+  std::string supplied_;               // text of Lathe's own, behind the headers
   bool is_cxx20_ = false;
 };
 
@@ -151,7 +154,9 @@ void Extractor::index(const DeclContext* context) {
     if (const auto* record = dyn_cast<CXXRecordDecl>(plain->getDeclContext()); record && plain->isOutOfLine())
       belongs_to(record);
     if (const auto* specialised = dyn_cast<ClassTemplateSpecializationDecl>(plain)) {
-      if (specialised->isExplicitSpecialization() || isa<ClassTemplatePartialSpecializationDecl>(specialised))
+      const bool is_own =
+          specialised->isExplicitSpecialization() || isa<ClassTemplatePartialSpecializationDecl>(specialised);
+      if (is_own && !is_of_host_types(*specialised))
         specialises(specialised->getSpecializedTemplate());
     } else if (const auto* function = dyn_cast<FunctionDecl>(plain);
                function && function->getTemplateSpecializationKind() == TSK_ExplicitSpecialization) {
@@ -211,7 +216,9 @@ void Extractor::need(const Decl* user, const NamedDecl* used) {
   if (!unit || unit->getLocation().isInvalid())
     return;
   if (!is_written_by_user(unit)) {
-    if (!unit->isImplicit()) {
+    if (is_sequential_thrust(*used)) {
+      thrust_names_.insert(used->getNameAsString());
+    } else if (!unit->isImplicit()) {
       const std::string path = sources_.getFilename(sources_.getExpansionLoc(unit->getLocation())).str();
       add_header(path);
       if (used->isInStdNamespace() && path.find("__clang_cuda") != std::string::npos)
@@ -351,6 +358,11 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
   for (const TemplateParameter& parameter : kernel_.template_parameters)
     if (parameter.type == "typename")
       headers_.insert({"<cuda_bf16.h>", "<cuda_fp16.h>"});
+
+  if (!thrust_names_.empty()) {
+    LATHE_TRY(supplied_, sequential_thrust_text(thrust_names_));
+    stand_ins_.insert(SEQUENTIAL_THRUST);
+  }
 
   ExtractedKernel result;
   result.text = without_lambda_annotations(compose());
@@ -516,9 +528,11 @@ void Extractor::add_macros() {
 
 void Extractor::add_using_directives() {
   std::set<std::string> opened = namespaces_;
+  bool opens_unnamed = false;
   for (const Piece& piece : pieces_) {
     std::string name;
     for (const Scope& scope : piece.scopes) {
+      opens_unnamed |= scope.opening.ends_with("namespace {");
       const std::size_t space = scope.opening.find("namespace ");
       if (space == std::string::npos || scope.opening.ends_with("namespace {"))
         continue;
@@ -533,7 +547,8 @@ void Extractor::add_using_directives() {
     if (!opened.contains(nominated) && (!is_system || headers_.empty()))
       continue;
     if (const auto* inside = dyn_cast<NamespaceDecl>(directive->getLexicalDeclContext());
-        inside && !opened.contains(inside->getQualifiedNameAsString()))
+        inside && !opened.contains(inside->getQualifiedNameAsString()) &&
+        !(inside->isAnonymousNamespace() && opens_unnamed))
       continue;
     const auto span = span_of(source_, directive);
     if (!span)
@@ -560,6 +575,7 @@ std::string Extractor::compose() {
     text += fmt::format("#include {}\n", header);
   if (is_cxx20_)
     text += CXX20_DEMAND;
+  text += supplied_;
   for (const std::string& line : extra_lines_)
     text += line + "\n";
   // A using-directive needs its namespace to have been seen.

@@ -21,6 +21,27 @@ using namespace clang;
 
 constexpr std::size_t MOST_MEMBERS = 96;
 
+// "int64_t" and its like, where that is what a 64-bit integer is called; else empty.
+std::string name_of_64_bits(QualType type) {
+  for (const auto* name = type->getAs<TypedefType>(); name; name = name->desugar()->getAs<TypedefType>())
+    if (const StringRef text = name->getDecl()->getName();
+        text == "int64_t" || text == "uint64_t" || text == "intptr_t" || text == "uintptr_t")
+      return text.str();
+  return "";
+}
+
+// By their types, the names that a class's template arguments have for 64-bit integers.
+std::map<std::string, std::string> names_in_arguments(QualType type) {
+  std::map<std::string, std::string> names;
+  const auto* specialised = type->getAs<TemplateSpecializationType>();
+  for (const TemplateArgument& argument :
+       specialised ? specialised->template_arguments() : llvm::ArrayRef<TemplateArgument>())
+    if (argument.getKind() == TemplateArgument::Type)
+      if (const std::string name = name_of_64_bits(argument.getAsType()); !name.empty())
+        names.emplace(argument.getAsType().getCanonicalType().getUnqualifiedType().getAsString(), name);
+  return names;
+}
+
 // One number or pointer inside a structure.
 struct Member {
   std::string type, name; // of the parameter that takes its place
@@ -66,6 +87,7 @@ private:
                                         const std::map<std::string, std::string>& bound,
                                         std::vector<Member>& found);
   std::string shown(QualType type) const;
+  std::string with_argument_names(const std::string& pointer) const;
   std::string free_name(std::string name) const {
     while (std::regex_search(text_, std::regex("\\b" + name + "\\b")))
       name += "_";
@@ -78,7 +100,8 @@ private:
   ASTContext& context_;
   PrintingPolicy policy_;
   Making making_ = Making::by_list;
-  std::vector<const CXXRecordDecl*> open_; // that are being taken apart, the outermost first
+  std::map<std::string, std::string> argument_names_; // names_in_arguments() of what is taken apart
+  std::vector<const CXXRecordDecl*> open_;            // that are being taken apart, the outermost first
 };
 
 // Names that the file gives mean nothing elsewhere; those of 64-bit integers stay where a pointer is to them,
@@ -87,11 +110,19 @@ std::string Flattener::shown(QualType type) const {
   if (type->isDependentType())
     return type.getAsString(policy_);
   if (const QualType target = type->getPointeeType(); type->isPointerType())
-    for (const auto* name = target->getAs<TypedefType>(); name; name = name->desugar()->getAs<TypedefType>())
-      if (const StringRef text = name->getDecl()->getName();
-          text == "int64_t" || text == "uint64_t" || text == "intptr_t" || text == "uintptr_t")
-        return fmt::format("{}{} *", target.isConstQualified() ? "const " : "", text.str());
+    if (const std::string name = name_of_64_bits(target); !name.empty())
+      return fmt::format("{}{} *", target.isConstQualified() ? "const " : "", name);
   return type.getCanonicalType().getAsString(policy_);
+}
+
+// Of what a class makes of its template arguments (a pointer's type by its traits) these names are lost:
+// those that the arguments have.
+std::string Flattener::with_argument_names(const std::string& pointer) const {
+  for (const auto& [type, name] : argument_names_)
+    for (const char* qualifier : {"", "const "})
+      if (pointer == fmt::format("{}{} *", qualifier, type))
+        return fmt::format("{}{} *", qualifier, name);
+  return pointer;
 }
 
 // The initialiser that makes the object from parameters, which are appended to `found`.
@@ -103,7 +134,8 @@ Result<std::string> Flattener::take_apart(QualType type, const std::string& name
   const QualType plain = type.getUnqualifiedType();
   if (is_number_or_pointer(plain) ||
       isa<TemplateTypeParmType>(plain.getTypePtr()->getUnqualifiedDesugaredType())) {
-    const std::string text = with_parameter_names(replace_words(shown(plain), bound), kernel_);
+    const std::string text =
+        with_argument_names(with_parameter_names(replace_words(shown(plain), bound), kernel_));
     if (names_structure(text, context_))
       return Error{"", "its member '" + path + "' is of type " + text, ""};
     const std::string parameter = free_name(name);
@@ -268,6 +300,7 @@ Status Flattener::run(const std::vector<unsigned>& empty) {
                                type.getAsString(policy_), why),
                    "pass its members as parameters of their own"};
     };
+    argument_names_ = names_in_arguments(type);
     std::vector<Member>& found = members[name];
     // No list makes what has another class in each instance.
     const auto initialiser = is_of_instance

@@ -20,7 +20,7 @@ namespace {
 // Templates of the standard library that NVRTC lacks and device code cannot have objects of.
 constexpr std::array HOST_TYPES{"basic_ostream", "basic_istream", "basic_ostringstream", "basic_string",
                                 "vector",        "map",           "unordered_map",       "set",
-                                "function",      "shared_ptr",    "unique_ptr"};
+                                "function",      "shared_ptr",    "unique_ptr",          "complex"};
 
 // The class or template of the standard library that a type is of.
 const NamedDecl* standard_type(QualType type) {
@@ -193,6 +193,12 @@ std::vector<TextSpan> host_members(ParsedSourceImpl& source, const Decl* declara
   HostMembers visitor(source);
   visitor.TraverseDecl(const_cast<Decl*>(declaration));
   return std::move(visitor.spans);
+}
+
+bool is_of_host_types(const ClassTemplateSpecializationDecl& specialised) {
+  return std::ranges::any_of(specialised.getTemplateArgs().asArray(), [](const TemplateArgument& argument) {
+    return argument.getKind() == TemplateArgument::Type && names_host_type(argument.getAsType());
+  });
 }
 
 } // namespace lathe::refactor

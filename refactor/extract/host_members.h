@@ -3,7 +3,7 @@
 
 #include "refactor/extract/source_text.h"
 
-#include <clang/AST/Decl.h>
+#include <clang/AST/DeclTemplate.h>
 
 #include <vector>
 
@@ -18,5 +18,9 @@ bool is_for_the_host(const clang::Decl* declaration);
 
 // The text of such members within a declaration.
 std::vector<TextSpan> host_members(ParsedSourceImpl& source, const clang::Decl* declaration);
+
+// A specialisation of a class template for a type that NVRTC does not know (what a trait makes of
+// std::complex<float>): no device code can ask for it.
+bool is_of_host_types(const clang::ClassTemplateSpecializationDecl& specialised);
 
 } // namespace lathe::refactor

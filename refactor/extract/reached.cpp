@@ -195,7 +195,8 @@ private:
 // behind it, which the template's own text does not know of.
 class FoundByArguments : public RecursiveASTVisitor<FoundByArguments> {
 public:
-  explicit FoundByArguments(const std::function<void(const NamedDecl*)>& found) : found_(found) {}
+  FoundByArguments(ASTContext& context, const std::function<void(const NamedDecl*)>& found)
+      : context_(context), found_(found) {}
   bool shouldVisitLambdaBody() const { return true; }
 
   bool TraverseDecl(Decl* declaration) {
@@ -220,6 +221,17 @@ public:
       names_.insert(lookup->getName());
     return true;
   }
+  // An operator between types that only an instance knows, where none is in sight.
+  bool VisitBinaryOperator(BinaryOperator* operation) {
+    if (operation->isTypeDependent())
+      note(BinaryOperator::getOverloadedOperator(operation->getOpcode()));
+    return true;
+  }
+  bool VisitUnaryOperator(UnaryOperator* operation) {
+    if (operation->isTypeDependent())
+      note(UnaryOperator::getOverloadedOperator(operation->getOpcode()));
+    return true;
+  }
   bool VisitDeclRefExpr(DeclRefExpr* reference) {
     if (const auto* function = dyn_cast<FunctionDecl>(reference->getDecl()))
       called_.push_back(function);
@@ -232,6 +244,12 @@ public:
   }
 
 private:
+  void note(OverloadedOperatorKind kind) {
+    if (kind != OO_None)
+      names_.insert(context_.DeclarationNames.getCXXOperatorName(kind));
+  }
+
+  ASTContext& context_;
   const std::function<void(const NamedDecl*)>& found_;
   std::set<DeclarationName> names_;
   std::vector<const FunctionDecl*> called_;
@@ -302,7 +320,7 @@ void for_each_reference(const Decl* unit, const std::function<void(const NamedDe
   References visitor(found);
   visitor.TraverseDecl(const_cast<Decl*>(unit));
   if (isa<FunctionTemplateDecl, ClassTemplateDecl>(unit)) {
-    FoundByArguments by_arguments(found);
+    FoundByArguments by_arguments(unit->getASTContext(), found);
     by_arguments.traverse(unit);
     by_arguments.tell();
   }

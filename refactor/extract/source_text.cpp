@@ -57,7 +57,9 @@ unsigned behind_semicolon(llvm::StringRef text, unsigned from, const LangOptions
   Lexer lexer(start, language, text.begin(), text.begin() + from, text.end());
   Token token;
   int depth = 0;
-  while (!lexer.LexFromRawLexer(token)) {
+  // True with the last token, too, where nothing is behind it.
+  for (bool is_last = false; !is_last;) {
+    is_last = lexer.LexFromRawLexer(token);
     if (is_function && depth == 0 && token.is(tok::l_brace))
       break;
     if (token.isOneOf(tok::l_brace, tok::l_paren, tok::l_square))
@@ -77,9 +79,8 @@ unsigned behind_next_semicolon(llvm::StringRef text, unsigned from, const LangOp
                                SourceLocation start) {
   Lexer lexer(start, language, text.begin(), text.begin() + from, text.end());
   Token token;
-  return !lexer.LexFromRawLexer(token) && token.is(tok::semi)
-             ? static_cast<unsigned>(lexer.getBufferLocation() - text.begin())
-             : from;
+  lexer.LexFromRawLexer(token);
+  return token.is(tok::semi) ? static_cast<unsigned>(lexer.getBufferLocation() - text.begin()) : from;
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "refactor/frontend/command.h"
 #include "refactor/frontend/fixups.h"
 #include "refactor/frontend/precompiled.h"
+#include "refactor/frontend/repository_headers.h"
 #include "refactor/frontend/standard.h"
 #include "tuner/base/files.h"
 
@@ -332,6 +333,53 @@ std::string ParsedSourceImpl::place(SourceLocation location) {
   return place.isValid() ? fmt::format("{}:{}", place.getFilename(), place.getLine()) : "unknown place";
 }
 
+namespace {
+
+// The libraries have more headers than the usual ones that have a file of their own here.
+Status supply_stand_ins(const fs::path& file, const ClangCommand& command,
+                        std::map<std::string, std::string>& texts, Attempt& parsed) {
+  const auto known = texts.size();
+  for (const std::string& header : parsed.record->missing)
+    if (const char* stand_in = stand_in_for(header))
+      texts[(command.stand_ins / "torch" / header).string()] = fmt::format("#include \"{}\"\n", stand_in);
+  if (texts.size() > known) {
+    LATHE_TRY(parsed, attempt(file, command, texts));
+  }
+  return Done{};
+}
+
+// Where headers are missing and there are errors, the folders of the repository that have them are searched
+// last, as far as that leaves fewer errors.
+Status search_repository(const fs::path& file, std::map<std::string, std::string>& texts,
+                         ClangCommand& command, Attempt& parsed, std::vector<std::string>& told) {
+  constexpr int ROUNDS = 3; // headers include others
+  for (int round = 0; round < ROUNDS && !parsed.record->errors.empty(); ++round) {
+    ClangCommand wider = command;
+    std::vector<std::string> said;
+    for (const fs::path& folder : folders_of_headers(file, parsed.record->missing)) {
+      if (std::ranges::find(wider.user_folders, folder) != wider.user_folders.end())
+        continue;
+      wider.arguments.insert(wider.arguments.end() - 1, "-idirafter" + folder.string());
+      wider.user_folders.push_back(folder);
+      said.push_back(fmt::format("{} is searched for headers that are missing otherwise", folder.string()));
+    }
+    if (said.empty())
+      break;
+    std::map<std::string, std::string> with = texts;
+    LATHE_TRY(Attempt again, attempt(file, wider, with));
+    LATHE_CHECK(supply_stand_ins(file, wider, with, again));
+    if (again.record->errors.size() >= parsed.record->errors.size())
+      break;
+    parsed = std::move(again);
+    command = std::move(wider);
+    texts = std::move(with);
+    told.insert(told.end(), said.begin(), said.end());
+  }
+  return Done{};
+}
+
+} // namespace
+
 Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, const ParseOptions& options) {
   std::error_code failure;
   const fs::path path = fs::absolute(file, failure).lexically_normal();
@@ -353,14 +401,8 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
   auto source = std::make_unique<ParsedSourceImpl>();
   source->file_ = path;
   LATHE_TRY(Attempt parsed, attempt(path, command, texts));
-  // The libraries have more headers than the usual ones that have a file of their own here.
-  const auto known_stand_ins = texts.size();
-  for (const std::string& header : parsed.record->missing)
-    if (const char* stand_in = stand_in_for(header))
-      texts[(command.stand_ins / "torch" / header).string()] = fmt::format("#include \"{}\"\n", stand_in);
-  if (texts.size() > known_stand_ins) {
-    LATHE_TRY(parsed, attempt(path, command, texts));
-  }
+  LATHE_CHECK(supply_stand_ins(path, command, texts, parsed));
+  LATHE_CHECK(search_repository(path, texts, command, parsed, source->stand_ins_));
   LATHE_CHECK(read_as_newer(path, texts, command, parsed));
   for (int round = 0; round < FIX_UP_ROUNDS && !parsed.record->errors.empty(); ++round) {
     std::vector<std::string> described;

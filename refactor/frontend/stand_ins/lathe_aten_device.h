@@ -24,6 +24,10 @@ __device__ __forceinline__ void WARP_SYNC(unsigned mask = 0xffffffffu) {
   __syncwarp(mask);
 }
 
+template <class T> __host__ __device__ __forceinline__ T THCCeilDiv(T a, T b) {
+  return (a + b - 1) / b;
+}
+
 template <class T> __device__ __forceinline__ T gpuAtomicAdd(T* address, T value) {
   return atomicAdd(address, value);
 }

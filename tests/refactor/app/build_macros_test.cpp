@@ -282,5 +282,55 @@ TEST_F(OpenSource, SaysWhyAKernelOfTheTextIsNotThere) {
   EXPECT_THAT(why("void k(float* x);\nvoid other();\n"), HasSubstr("it has no function with __global__"));
 }
 
+TEST_F(OpenSource, SizesOfTheBuildsCommandAreThoseThatItsFilesHave) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+__global__ void k(float* x, int n) {
+  __shared__ float row[_N_];
+  row[threadIdx.x % _N_] = x[threadIdx.x % STEPS] * Width;
+  __syncthreads();
+  if (threadIdx.x < n) x[threadIdx.x] = row[0];
+}
+void launch(float* x, int n) { k<<<1, 128>>>(x, n); }
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder_->path() / "setup.py", R"(
+T_MAX = 2048 # at most
+size = settings.size
+flags = ["-O3", f"-D_N_={size}", "-DSTEPS=" + str(T_MAX), "-DWidth=12", "-DOTHER=7"]
+)")
+                  .ok());
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_TRUE(find_kernel(**source, "k")->is_whole());
+  EXPECT_THAT(request_.assumed_macros, testing::UnorderedElementsAre("_N_=64", "STEPS=2048", "Width=12"));
+}
+
+TEST_F(OpenSource, WhatNoFileOfTheBuildDefinesStaysUnknown) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = limit + _N_; }
+void launch(float* x, int n) { k<<<1, 128>>>(x, n); }
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder_->path() / "setup.py", "limit = 3\nflags = ['-D_N_', '-Dlimits=4']\n").ok());
+  const auto source = open_source(request_);
+  EXPECT_THAT(request_.assumed_macros, testing::IsEmpty());
+  EXPECT_FALSE(source.ok() && find_kernel(**source, "k")->is_whole());
+}
+
+TEST_F(OpenSource, ReadsAPartOfAPartWhereTheWholeIs) {
+  const auto write = [&](const char* file, const char* text) {
+    ASSERT_TRUE(write_file(folder_->path() / file, text).ok());
+  };
+  request_.source = folder_->path() / "parts/body.hxx";
+  write("parts/body.hxx",
+        "__global__ void k(Row* x, int n) { if (threadIdx.x < n) x[threadIdx.x].a = 0; }\n");
+  write("parts/all.hxx", "#pragma once\n#include \"body.hxx\"\n");
+  write("main.cu", "struct Row { float a; };\n#include \"parts/all.hxx\"\n"
+                   "void launch(Row* x, int n) { k<<<1, 64>>>(x, n); }\n");
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_EQ((*source)->file().filename(), "main.cu");
+}
+
 } // namespace
 } // namespace lathe::refactor

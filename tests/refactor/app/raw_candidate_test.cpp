@@ -575,6 +575,18 @@ template <class T, class Small> void launch(Small* out, const T* in, int n) { k<
   EXPECT_THAT(raw->candidate.types[1].dtypes, ElementsAre("i8"));
 }
 
+TEST(RawCandidate, WhatNoNarrowerTypeWillDoForIsDoublePrecision) {
+  const auto raw = raw_of(R"(
+template <class T> __global__ void k(T* x, const T by, int n) {
+  static_assert(sizeof(T) == sizeof(double));
+  if (threadIdx.x < n) x[threadIdx.x] *= by;
+}
+template <class T> void launch(T* x, T by, int n) { k<T><<<1, n>>>(x, by, n); }
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.types[0].dtypes, ElementsAre("f64"));
+}
+
 TEST(RawCandidate, DeviceLimitsInScalarsBecomeNumbers) {
   const auto raw = raw_of(R"(
 #include <cuda_runtime.h>

@@ -151,6 +151,37 @@ TEST(Retreat, ManyWrongRulesEndAfterSomeAttempts) {
   EXPECT_LE(guard.attempts.size(), 8u);
 }
 
+// Each alone changes nothing where several are wrong, and attempts are few.
+TEST(Retreat, WhatLeavesTheWorkAsItIsComesLast) {
+  const std::vector<std::string> rules{"expose-tile", "expose-block-size", "rows-per-block",
+                                       "pack-stores", "expose-unroll",     "cache-hints"};
+  FakeGuard guard({"expose-tile", "expose-block-size", "rows-per-block", "pack-stores"});
+  const auto refused = guard.judge(rules);
+  ASSERT_TRUE(refused.ok());
+  const auto smaller = retreat(*refused, guard.attempt(), LATER);
+  ASSERT_TRUE(smaller.ok());
+  ASSERT_TRUE(smaller->accepted.has_value());
+  EXPECT_THAT(applied(*smaller->accepted), ElementsAre("expose-unroll", "cache-hints"));
+  EXPECT_EQ(smaller->accepted->rewritten.reports.size(), 6u) << "the others are said to be left out";
+  EXPECT_LE(guard.attempts.size(), 8u);
+  // Time for it is kept.
+  FakeGuard slow({"expose-tile", "expose-block-size"});
+  slow.seconds = 60;
+  const auto again = slow.judge(rules);
+  ASSERT_TRUE(again.ok());
+  const auto now = std::chrono::steady_clock::now();
+  const auto found = retreat(*again, slow.attempt(), now + std::chrono::seconds(100));
+  ASSERT_TRUE(found.ok() && found->accepted.has_value());
+  EXPECT_EQ(slow.attempts.size(), 2u);
+  // Nor is it taken where the guard refuses it.
+  FakeGuard strict({"expose-tile", "rows-per-block", "cache-hints"});
+  const auto none = strict.judge({"expose-tile", "rows-per-block", "cache-hints"});
+  ASSERT_TRUE(none.ok());
+  const auto nothing = retreat(*none, strict.attempt(), LATER);
+  ASSERT_TRUE(nothing.ok());
+  EXPECT_FALSE(nothing->accepted.has_value());
+}
+
 TEST(Retreat, KnobsAtWhichNothingCanBeRunAreLeftOut) {
   for (const char* reason : {NOT_ADMITTED, NEVER_RAN}) {
     FakeGuard guard({"b"});

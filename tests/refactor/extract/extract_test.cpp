@@ -300,6 +300,72 @@ __global__ void k(float* out) { out[threadIdx.x] = sizeof(std::tuple_element<1, 
   expect_compiles(text, "k");
 }
 
+TEST(Extract, OperatorsThatOnlyAnInstanceFinds) {
+  auto source = parse_text(R"(
+namespace lib {
+struct Pair { float a, b; };
+__device__ Pair operator/(const Pair& x, const Pair& y) { return {x.a / y.a, x.b / y.b}; }
+__device__ Pair operator-(const Pair& x) { return {-x.a, -x.b}; }
+__device__ bool operator!=(const Pair& x, const Pair& y) { return x.a != y.a || x.b != y.b; }
+__device__ Pair operator%(const Pair& x, const Pair& y) { return y; }
+}
+template <class T> __global__ void k(T* x, int n) {
+  const int i = threadIdx.x;
+  if (i < n && x[i] != x[0]) x[i] = -x[i] / x[n % 3];
+}
+void run(lib::Pair* x, int n) { k<<<1, 64>>>(x, n); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("operator%")));
+  EXPECT_THAT(text, HasSubstr("operator/"));
+  EXPECT_THAT(text, HasSubstr("Pair operator-"));
+  EXPECT_THAT(text, HasSubstr("operator!="));
+}
+
+TEST(Extract, SpecialisationsForTypesOfTheHostStayBehind) {
+  auto source = parse_text(R"(
+#include <complex>
+#include <string>
+template <class T> struct RealOf { using type = T; };
+template <> struct RealOf<std::complex<float>> { using type = float; };
+template <> struct RealOf<std::string> { using type = double; };
+template <> struct RealOf<float2> { using type = float; };
+template <class T> __global__ void k(T* x, typename RealOf<T>::type by) { x[threadIdx.x].x *= by; }
+void run(float2* x) { k<<<1, 64>>>(x, 2.0f); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("RealOf<float2>"));
+  EXPECT_THAT(text, Not(HasSubstr("std::")));
+  expect_compiles(text, "k<float2>");
+}
+
+TEST(Extract, UsingDirectivesOfUnnamedNamespacesAreKept) {
+  auto source = parse_text(R"(
+namespace lib { namespace internal { static constexpr int NONE = -1; } namespace other { static constexpr int MANY = 9; } }
+namespace {
+using namespace lib::internal;
+using namespace lib::other;
+__global__ void k(int* x) { x[threadIdx.x] = NONE; }
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("using namespace lib::internal;"));
+  EXPECT_THAT(text, Not(HasSubstr("lib::other")));
+  expect_compiles(text, "k");
+}
+
+TEST(Extract, ADeclarationMayBeTheFilesLastToken) {
+  const auto folder = TemporaryFolder::create("last");
+  ASSERT_TRUE(folder.ok());
+  ASSERT_TRUE(write_file(folder->path() / "k.cuh", "__global__ void k(int* x, int by = 2);").ok());
+  ASSERT_TRUE(write_file(folder->path() / "k.cu",
+                         "#include \"k.cuh\"\n__global__ void k(int* x, int by) { x[threadIdx.x] *= by; }\n")
+                  .ok());
+  const auto source = ParsedSource::parse(folder->path() / "k.cu", {});
+  ASSERT_TRUE(source.ok());
+  expect_compiles(extract(source->get(), "k"), "k");
+}
+
 TEST(Extract, TuplesOfThrust) {
   auto source = parse_text(R"(
 #include <thrust/tuple.h>

@@ -290,6 +290,20 @@ template <class V> __global__ void k(const at::PackedTensorAccessor32<V, 2, at::
   expect_compiles(*flat, "k<float>");
 }
 
+TEST(Flatten, AccessorsOf64BitIntegersKeepTheirNames) {
+  const auto flat = flatten(R"(
+#include <torch/extension.h>
+template <class V> __global__ void k(const torch::PackedTensorAccessor64<int64_t, 2, torch::RestrictPtrTraits> rows,
+                                     torch::PackedTensorAccessor32<long long, 1> steps, V* out, int n) {
+  if (threadIdx.x < n) out[threadIdx.x] = rows[threadIdx.x][1] + steps[threadIdx.x];
+}
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(flat->text, HasSubstr("int64_t *rows_data_"));
+  EXPECT_THAT(flat->text, HasSubstr("long long *steps_data_"));
+  expect_compiles(*flat, "k<float>");
+}
+
 TEST(Flatten, ElementsThatAreStructuresAreThoseOfTheInstance) {
   const auto flat = flatten(R"(
 template <class U> struct Divisor { U magic, shift; __device__ U divide(U x) const { return x * magic >> shift; } };

@@ -362,5 +362,42 @@ TEST(Parse, OtherErrorsAndStatedStandardsStayWithCxx17) {
   EXPECT_TRUE(is_read_as(*decided, "c++17"));
 }
 
+class InRepository : public testing::Test {
+protected:
+  void SetUp() override {
+    auto folder = TemporaryFolder::create("repository");
+    ASSERT_TRUE(folder.ok());
+    folder_.emplace(std::move(*folder));
+    write(".git/HEAD", "ref: refs/heads/main\n");
+  }
+  void write(const std::string& file, const std::string& text) {
+    ASSERT_TRUE(write_file(folder_->path() / file, text).ok());
+  }
+  std::optional<TemporaryFolder> folder_;
+};
+
+TEST_F(InRepository, HeadersThatLieElsewhereInItAreFound) {
+  write("kernels/math/scale.cuh",
+        "#include \"detail/factor.h\"\n__device__ float scale(float x) { return FACTOR * x; }\n");
+  write("kernels/parts/detail/factor.h", "#define FACTOR 3\n");
+  // Of two the one that is nearer, and not one of another folder's.
+  write("old/copy/math/scale.cuh", "__device__ float scale(int x, int y);\n");
+  write("kernels/other/scale.cuh", "#error not this one\n");
+  write("kernels/bind/gpu/k.cu", "#include \"math/scale.cuh\"\n#include \"no/such.h\"\n"
+                                 "__global__ void k(float* x) { x[threadIdx.x] = scale(x[threadIdx.x]); }\n");
+  const auto source = ParsedSource::parse(folder_->path() / "kernels/bind/gpu/k.cu", {});
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_THAT((*source)->errors(), IsEmpty());
+  EXPECT_THAT((*source)->missing_headers(), ElementsAre("no/such.h"));
+}
+
+TEST_F(InRepository, WhatLeavesAsManyErrorsIsNotTaken) {
+  write("host/tools.h", "struct Tools;\n#error not for devices\n");
+  write("gpu/k.cu", "#include <tools.h>\n__global__ void k(Unknown* x) { x[threadIdx.x] = 0; }\n");
+  const auto source = ParsedSource::parse(folder_->path() / "gpu/k.cu", {});
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_THAT((*source)->missing_headers(), ElementsAre("tools.h"));
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -94,6 +94,22 @@ extern "C" __global__ void k(float* x, double* y, int n, long long m) {
 }
 )";
 
+// What NVRTC's own overloads leave open, and what they take as it is.
+constexpr const char* OF_SEVERAL_TYPES = R"(
+#include <cmath>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+extern "C" __global__ void k(float* x, double* y, __half* h, __nv_bfloat16* b, int n, unsigned m, long l, long long q) {
+  static_assert(sizeof(sqrt(n)) == 8 && sizeof(std::log2(m)) == 8 && sizeof(fmax(*x, *y)) == 8 && sizeof(pow(n, n)) == 8);
+  static_assert(sizeof(fmax(*x, *x)) == 4 && sizeof(std::exp(*x)) == 4 && sizeof(fmin(*x, 1)) == 8 && sizeof(abs(n)) == 4);
+  y[0] = sqrt(n) + std::log2(m) + floor(l) * exp(q) + sin(m) + tanh(n) + ceil(n / 2) + acos(q) + round(l);
+  y[1] = pow(x[0], y[0]) + fmax(x[1], 0.5) + std::fmin(0.5, x[2]) + atan2(x[0], y[1]) + hypot(y[0], x[1]);
+  y[2] = fmod(x[2], 2.0) + pow(n, n) + fdim(x[0], y[2]) + std::pow(n, 2) + fmax(n, n) + pow(x[3], m) + fmin(x[1], n);
+  x[4] = sqrt(float(h[0])) + expf(b[0]) + __half2float(hsqrt(h[1])) + fmaxf(h[0], b[1]);
+}
+)";
+
 constexpr const char* ALL_OF_CXX20 = R"(
 #include <array>
 #include <bit>
@@ -139,7 +155,8 @@ class StandIns : public testing::TestWithParam<Dialect> {};
 INSTANTIATE_TEST_SUITE_P(Dialects, StandIns,
                          testing::Values(Dialect{"cxx17", "-std=c++17", ALL},
                                          Dialect{"cxx20", "-std=c++20", ALL_OF_CXX20},
-                                         Dialect{"cxx17_unqualified", "-std=c++17", WITHOUT_QUALIFICATION}),
+                                         Dialect{"cxx17_unqualified", "-std=c++17", WITHOUT_QUALIFICATION},
+                                         Dialect{"several_types", "-std=c++17", OF_SEVERAL_TYPES}),
                          [](const auto& dialect) { return dialect.param.name; });
 
 TEST_P(StandIns, MeanWhatTheRealHeadersMean) {

@@ -26,3 +26,79 @@ __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
+
+// Mathematics of integers, and of numbers of two types, are those of double, as the C++ library's templates
+// have it under nvcc. Templates, so that types with conversions of their own (__half) meet the built-in
+// overloads alone.
+namespace lathe_prelude {
+template <class T> struct Integer {};
+template <> struct Integer<int> {
+  using type = double;
+};
+template <> struct Integer<unsigned> {
+  using type = double;
+};
+template <> struct Integer<long> {
+  using type = double;
+};
+template <> struct Integer<unsigned long> {
+  using type = double;
+};
+template <> struct Integer<long long> {
+  using type = double;
+};
+template <> struct Integer<unsigned long long> {
+  using type = double;
+};
+// Those between which NVRTC's own overloads leave the choice open.
+template <class A, class B> struct Mixed {};
+template <> struct Mixed<float, double> {
+  using type = double;
+};
+template <> struct Mixed<double, float> {
+  using type = double;
+};
+template <> struct Mixed<float, float> {};
+template <class A> struct Mixed<A, A> : Integer<A> {};
+template <class B> struct Mixed<float, B> : Integer<B> {};
+} // namespace lathe_prelude
+#define LATHE_OF_INTEGERS(name)                                                                              \
+  template <class T> __device__ inline typename lathe_prelude::Integer<T>::type name(T x) {                  \
+    return name(static_cast<double>(x));                                                                     \
+  }
+#define LATHE_OF_TWO_TYPES(name)                                                                             \
+  template <class A, class B> __device__ inline typename lathe_prelude::Mixed<A, B>::type name(A a, B b) {   \
+    return name(static_cast<double>(a), static_cast<double>(b));                                             \
+  }
+LATHE_OF_INTEGERS(exp)
+LATHE_OF_INTEGERS(exp2)
+LATHE_OF_INTEGERS(log)
+LATHE_OF_INTEGERS(log2)
+LATHE_OF_INTEGERS(log10)
+LATHE_OF_INTEGERS(log1p)
+LATHE_OF_INTEGERS(sqrt)
+LATHE_OF_INTEGERS(cbrt)
+LATHE_OF_INTEGERS(sin)
+LATHE_OF_INTEGERS(cos)
+LATHE_OF_INTEGERS(tan)
+LATHE_OF_INTEGERS(atan)
+LATHE_OF_INTEGERS(asin)
+LATHE_OF_INTEGERS(acos)
+LATHE_OF_INTEGERS(tanh)
+LATHE_OF_INTEGERS(sinh)
+LATHE_OF_INTEGERS(cosh)
+LATHE_OF_INTEGERS(erf)
+LATHE_OF_INTEGERS(floor)
+LATHE_OF_INTEGERS(ceil)
+LATHE_OF_INTEGERS(round)
+LATHE_OF_INTEGERS(trunc)
+LATHE_OF_INTEGERS(fabs)
+LATHE_OF_TWO_TYPES(pow)
+LATHE_OF_TWO_TYPES(fmod)
+LATHE_OF_TWO_TYPES(atan2)
+LATHE_OF_TWO_TYPES(hypot)
+LATHE_OF_TWO_TYPES(fmin)
+LATHE_OF_TWO_TYPES(fmax)
+LATHE_OF_TWO_TYPES(fdim)
+#undef LATHE_OF_INTEGERS
+#undef LATHE_OF_TWO_TYPES

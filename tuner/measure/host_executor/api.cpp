@@ -11,29 +11,34 @@ const ThreadSlot& running_thread(const BlockRunner& runner) {
       (reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - runner.arena().base()) / SLOT_BYTES));
 }
 
-void access(const void* address, std::size_t bytes, bool write, const void* return_address,
+// Apart from access(), whose frame its text would make many times as large.
+[[noreturn]] __attribute__((noinline, cold)) void refuse_access(BlockRunner& runner, const ThreadSlot& slot,
+                                                                std::uintptr_t address, std::size_t bytes,
+                                                                bool write, const void* return_address) {
+  const std::string wrong = runner.log()->complaint(address, bytes, write);
+  const Index3 block = runner.arena().block().block;
+  runner.fail({fmt::format("thread ({}, {}, {}) of block ({}, {}, {}) {}", slot.thread.x, slot.thread.y,
+                           slot.thread.z, block.x, block.y, block.z, wrong),
+               reinterpret_cast<std::uintptr_t>(return_address), 0});
+}
+
+// Every access of a checked kernel comes here: most of its time.
+void access(const void* pointer, std::size_t bytes, bool write, const void* return_address,
             bool atomic = false) {
   BlockRunner* runner = BlockRunner::running();
   if (runner == nullptr || runner->log() == nullptr)
     return;
-  if (!runner->log()->note(reinterpret_cast<std::uintptr_t>(address), bytes, write)) {
-    const std::string wrong =
-        runner->log()->complaint(reinterpret_cast<std::uintptr_t>(address), bytes, write);
-    const ThreadSlot& slot = running_thread(*runner);
-    const Index3 block = runner->arena().block().block;
-    runner->fail({fmt::format("thread ({}, {}, {}) of block ({}, {}, {}) {}", slot.thread.x, slot.thread.y,
-                              slot.thread.z, block.x, block.y, block.z, wrong),
-                  reinterpret_cast<std::uintptr_t>(return_address), 0});
-  }
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (!runner->log()->note(address, bytes, write)) [[unlikely]]
+    refuse_access(*runner, running_thread(*runner), address, bytes, write, return_address);
   if (runner->races())
-    runner->races()->access(running_thread(*runner).linear, reinterpret_cast<std::uintptr_t>(address), bytes,
-                            write, atomic);
+    runner->races()->access(running_thread(*runner).linear, address, bytes, write, atomic);
   if (runner->fences() && write) {
     const unsigned thread = running_thread(*runner).linear;
     if (atomic)
-      runner->fences()->atomic(thread, reinterpret_cast<std::uintptr_t>(address));
+      runner->fences()->atomic(thread, address);
     else
-      runner->fences()->write(thread, reinterpret_cast<std::uintptr_t>(address));
+      runner->fences()->write(thread, address);
   }
 }
 

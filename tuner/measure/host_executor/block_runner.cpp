@@ -6,15 +6,6 @@
 #include <map>
 
 namespace lathe::host {
-namespace {
-
-thread_local BlockRunner* current_runner = nullptr;
-
-} // namespace
-
-BlockRunner* BlockRunner::running() {
-  return current_runner;
-}
 
 BlockRunner::BlockRunner(Arena arena, BlockTask task)
     : arena_(std::move(arena)), task_(std::move(task)), contexts_(MAX_THREADS + 1), copies_(MAX_THREADS),
@@ -76,7 +67,7 @@ void BlockRunner::start_block(Index3 index) {
 }
 
 bool BlockRunner::run(Index3 index) {
-  current_runner = this;
+  running_ = this;
   start_block(index);
   unsigned carrier = MAIN, thread = 0;
   while (failure_.what.empty() && choose(carrier, thread))
@@ -88,7 +79,7 @@ bool BlockRunner::run(Index3 index) {
                                 task_.launch.shared_bytes);
   if (task_.races)
     task_.races->end_block();
-  current_runner = nullptr;
+  running_ = nullptr;
   return failure_.what.empty();
 }
 

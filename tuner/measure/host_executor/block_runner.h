@@ -94,7 +94,7 @@ public:
   std::uint64_t meetings() const { return meetings_; }
 
   static const Api& api();
-  static BlockRunner* running(); // on the calling OS thread, or null
+  static BlockRunner* running() { return running_; } // on the calling OS thread, or null
 
   // What kernels call, by the running fiber.
   unsigned barrier(unsigned id, unsigned threads, bool wait, Vote vote, int predicate, int line);
@@ -157,6 +157,8 @@ private:
   bool shared_intact();
   std::string deadlock() const;
   ThreadSlot& self() const { return arena_.thread(current_); }
+
+  static inline constinit thread_local BlockRunner* running_ = nullptr;
 
   Arena arena_;
   BlockTask task_;

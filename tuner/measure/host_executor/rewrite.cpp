@@ -1,6 +1,7 @@
 #include "tuner/measure/host_executor/rewrite.h"
 
 #include "tuner/base/text.h"
+#include "tuner/measure/host_executor/lane_masks.h"
 #include "tuner/measure/host_executor/ptx.h"
 
 #include <algorithm>
@@ -144,6 +145,19 @@ public:
       }
       if (token.text == "<<<" && !exempt_) {
         launch(begin);
+        continue;
+      }
+      if (token.text == "(" && !exempt_)
+        if (const auto mask = lane_mask_at(text_, begin, previous_)) {
+          replace(mask->begin, mask->shift, "int((1u");
+          masks_.push_back(*mask);
+          previous_ = "1";
+          continue;
+        }
+      if (!masks_.empty() && begin == masks_.back().minus) {
+        replace(masks_.back().minus, masks_.back().end, "- 1u)");
+        masks_.pop_back();
+        previous_ = ")";
         continue;
       }
       scopes(token);
@@ -443,7 +457,8 @@ private:
   std::size_t copied_ = 0;
   bool exempt_ = false;
   std::string_view previous_ = ";";
-  std::vector<bool> scopes_; // true: namespace or linkage block
+  std::vector<LaneMask> masks_; // that are open, the outermost first
+  std::vector<bool> scopes_;    // true: namespace or linkage block
   bool namespace_ahead_ = false;
 };
 

@@ -15,6 +15,7 @@ struct RewriteOptions {
 //   extern __shared__ T s[] -> the block's dynamic shared memory
 //   kernel<<<...>>>(...)    -> kernel(...), never executed
 //   __noinline__            -> the GNU attribute
+//   (1 << n) - 1          -> without the overflow of the 31st lane
 //   asm("PTX" ...)          -> what the instructions do; an unknown one fails when it is executed
 std::string rewrite_cuda(std::string_view preprocessed, const RewriteOptions& options);
 

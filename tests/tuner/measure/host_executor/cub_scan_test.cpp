@@ -53,5 +53,24 @@ __global__ void k(int* out, const int* in, int n) {
   }
 }
 
+TEST(CubScan, StorageThatIsNotGivenIsTheBlocksOwn) {
+  const auto out = run<int>(R"(
+#include <cub/cub.cuh>
+__global__ void k(int* out, const int* in, int n) {
+  int below, total;
+  cub::BlockScan<int, 64>().ExclusiveSum(in[threadIdx.x], below);
+  __syncthreads();
+  total = cub::BlockReduce<int, 64>().Sum(below);
+  out[blockIdx.x * 64 + threadIdx.x] = threadIdx.x == 0 ? total : below;
+}
+)",
+                            shape(2, 64), 128, std::vector<int>(64, 3));
+  for (const int block : {0, 64}) {
+    EXPECT_EQ(out[block], 3 * 63 * 32);
+    EXPECT_EQ(out[block + 1], 3);
+    EXPECT_EQ(out[block + 63], 3 * 63);
+  }
+}
+
 } // namespace
 } // namespace lathe::testing

@@ -61,6 +61,11 @@ namespace lathe {
 inline int rank() {
   return static_cast<int>(::lathe_host::thread().linear);
 }
+// What a primitive uses that is given no storage: all of its type in a block use the same.
+template <class Storage> Storage& private_storage() {
+  __shared__ Storage storage;
+  return storage;
+}
 // One element a thread, without constructors, as temporary storage is.
 template <class T, int COUNT> struct Slots {
   alignas(T) unsigned char bytes[COUNT * sizeof(T)];
@@ -108,6 +113,7 @@ class BlockReduce {
 public:
   using TempStorage = lathe::Slots<T, X * Y * Z>;
   explicit BlockReduce(TempStorage& storage) : storage_(storage) {}
+  BlockReduce() : BlockReduce(lathe::private_storage<TempStorage>()) {}
 
   template <class Op> T Reduce(T input, Op op, int valid = X * Y * Z) {
     storage_.set(lathe::rank(), input);
@@ -198,6 +204,7 @@ template <class T, int X, int N, bool = false, int Y = 1, int Z = 1, int = 0> cl
 public:
   using TempStorage = lathe::Slots<T, X * Y * Z * N>;
   explicit BlockExchange(TempStorage& storage) : storage_(storage) {}
+  BlockExchange() : BlockExchange(lathe::private_storage<TempStorage>()) {}
   void StripedToBlocked(const T (&from)[N], T (&to)[N]) { exchange(from, to, true); }
   void BlockedToStriped(const T (&from)[N], T (&to)[N]) { exchange(from, to, false); }
   void StripedToBlocked(T (&items)[N]) { exchange(items, items, true); }

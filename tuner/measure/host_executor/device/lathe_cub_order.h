@@ -61,6 +61,7 @@ public:
     lathe::Slots<Value, ITEMS> values;
   };
   explicit BlockRadixSort(TempStorage& storage) : storage_(storage) {}
+  BlockRadixSort() : BlockRadixSort(lathe::private_storage<TempStorage>()) {}
 
   void Sort(Key (&keys)[N], int begin = 0, int end = 8 * sizeof(Key)) {
     NullType none[N];
@@ -155,6 +156,7 @@ template <class T, int X, int Y = 1, int Z = 1, int = 0> class BlockAdjacentDiff
 public:
   using TempStorage = lathe::Neighbours<T, X * Y * Z>;
   explicit BlockAdjacentDifference(TempStorage& storage) : storage_(storage) {}
+  BlockAdjacentDifference() : BlockAdjacentDifference(lathe::private_storage<TempStorage>()) {}
 
   template <int N, class Out, class Op> void SubtractLeft(T (&items)[N], Out (&output)[N], Op op) {
     left(items, output, op, nullptr);
@@ -202,6 +204,7 @@ template <class T, int X, int Y = 1, int Z = 1, int = 0> class BlockDiscontinuit
 public:
   using TempStorage = lathe::Neighbours<T, X * Y * Z>;
   explicit BlockDiscontinuity(TempStorage& storage) : storage_(storage) {}
+  BlockDiscontinuity() : BlockDiscontinuity(lathe::private_storage<TempStorage>()) {}
 
   template <int N, class Flag, class Op> void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op) {
     storage_.share(items);

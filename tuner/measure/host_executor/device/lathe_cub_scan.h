@@ -14,6 +14,7 @@ class BlockScan {
 public:
   using TempStorage = lathe::Slots<T, X * Y * Z>;
   explicit BlockScan(TempStorage& storage) : storage_(storage) {}
+  BlockScan() : BlockScan(lathe::private_storage<TempStorage>()) {}
 
   template <class Op> void InclusiveScan(T input, T& output, Op op, T& aggregate) {
     const auto scan = share(input);
