@@ -159,7 +159,7 @@ private:
       add(left + " % (2 * " + right + ") >= " + right);
       add(left + " % (" + right + " + 1) == 0");
     } else {
-      add("(" + left + tokens_[at].text + right + ") == 0");
+      add("(" + left + " " + tokens_[at].text + " " + right + ") == 0");
     }
   }
 
