@@ -9,7 +9,7 @@ namespace lathe::refactor {
 namespace {
 
 // Draws configurations that cover pairs of values of knobs, and threes of values, which no configuration so
-// far has: a covering array, as far as the wanted number goes. Knobs that only change how code is arranged
+// far has: a covering array, as far as it is worth what it costs. Knobs that only change how code is arranged
 // stay at their defaults where they may: each of their values would be another kernel to compile.
 class Sweep {
 public:
@@ -29,6 +29,8 @@ public:
 
 private:
   using Setting = std::pair<std::size_t, std::string>; // a knob and its value
+  using Pair = std::array<Setting, 2>;
+  using Three = std::array<Setting, 3>;
 
   struct Pool {
     std::shared_ptr<const Workload> workload;
@@ -68,18 +70,27 @@ private:
   }
 
   bool take_best(const Problem& problem) {
+    // Each is another kernel to compile: beyond a few only those that cover a good share of what is open.
+    constexpr std::size_t FEW = 3, SHARE = 16;
     constexpr std::size_t PAIR = 16; // as much as so many threes
     Pool& pool = pool_of(problem);
-    std::size_t most = 0, best = 0;
+    std::size_t most = 0, best = 0, pairs_of_best = 0;
+    std::set<Pair> open;
     for (std::size_t i = 0; i < pool.configurations.size(); ++i) {
-      std::size_t gain = 0;
+      std::size_t pairs = 0, threes = 0;
       visit(
-          pool.configurations[i], [&](const auto& pair) { gain += PAIR * !pairs_.contains(pair); },
-          [&](const auto& three) { gain += !threes_.contains(three); });
-      if (gain > most)
-        most = gain, best = i;
+          pool.configurations[i],
+          [&](const Pair& pair) {
+            if (!pairs_.contains(pair)) {
+              ++pairs;
+              open.insert(pair);
+            }
+          },
+          [&](const Three& three) { threes += !threes_.contains(three); });
+      if (const std::size_t gain = PAIR * pairs + threes; gain > most)
+        most = gain, best = i, pairs_of_best = pairs;
     }
-    if (most == 0)
+    if (most == 0 || (subject_.swept.size() >= FEW && SHARE * pairs_of_best < open.size()))
       return false;
     const KnobValues values = pool.configurations[best];
     cover(values);
@@ -90,41 +101,39 @@ private:
     return bound.ok();
   }
 
-  template <class Pair, class Three>
-  void visit(const KnobValues& values, Pair on_pair, Three on_three) const {
+  template <class OnPair, class OnThree>
+  void visit(const KnobValues& values, OnPair on_pair, OnThree on_three) const {
     std::vector<Setting> settings;
     for (std::size_t k = 0; k < values.size(); ++k)
       if (deals_out_work(spec_.knobs[k]) || spec_.knobs[k].kind == KnobKind::unroll)
         settings.emplace_back(k, lathe::to_string(values[k]));
     for (std::size_t k = 0; k < settings.size(); ++k)
       for (std::size_t other = 0; other < k; ++other) {
-        on_pair(std::array{settings[other], settings[k]});
+        on_pair(Pair{settings[other], settings[k]});
         for (std::size_t third = 0; third < other; ++third)
-          on_three(std::array{settings[third], settings[other], settings[k]});
+          on_three(Three{settings[third], settings[other], settings[k]});
       }
   }
 
   void cover(const KnobValues& values) {
     visit(
-        values, [&](const auto& pair) { pairs_.insert(pair); },
-        [&](const auto& three) { threes_.insert(three); });
+        values, [&](const Pair& pair) { pairs_.insert(pair); },
+        [&](const Three& three) { threes_.insert(three); });
   }
 
   JudgedPair& subject_;
   const TuningSpec& spec_;
   Random random_;
   std::map<std::map<std::string, std::int64_t>, Pool> pools_;
-  std::set<std::array<Setting, 2>> pairs_;
-  std::set<std::array<Setting, 3>> threes_;
+  std::set<Pair> pairs_;
+  std::set<Three> threes_;
 };
 
 } // namespace
 
 void sweep_configurations(JudgedPair& subject) {
-  // A run each at a few sizes is a fraction of what a sampled configuration costs: half as many again.
-  const auto sampled = static_cast<std::size_t>(std::max(0, subject.options.sampled_configurations));
   if (!subject.spec.knobs.empty())
-    Sweep(subject).draw(sampled + sampled / 2);
+    Sweep(subject).draw(static_cast<std::size_t>(std::max(0, subject.options.sampled_configurations)));
 }
 
 } // namespace lathe::refactor
