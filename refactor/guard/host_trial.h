@@ -34,7 +34,7 @@ enum class Data {
   largest, // sums overflow; above zero, so that in which order does not matter
   tiny,    // squares vanish
   coarse,  // halves, the numbers among the arguments and TrialSettings::numbers, with ties and zeros of both
-          // signs, all of one sign or not: what rounding and comparing decide
+           // signs, all of one sign or not: what rounding and comparing decide
   opposed, // whole numbers in one input, zeros among them, beside infinities in the others
   ties,    // single precision half way between two numbers of 16 bits
   masked,  // the specification's, with long stretches of -infinity: whole rows, or a buffer
