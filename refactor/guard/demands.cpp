@@ -268,6 +268,9 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   TrialSettings& other_data = demand(nullptr, " on other data");
   other_data.seed = own_seed;
   other_data.poison = 1;
+  for (Demand& one : demands)
+    if (one.settings.data == Data::coarse)
+      one.settings.numbers = accepted.numbers;
   return demands;
 }
 

@@ -38,6 +38,7 @@ struct AcceptedInputs {
   std::vector<AcceptedIntegers> integers; // by buffer
   std::vector<AcceptedScalar> scalars;
   std::vector<DecidingScalar> deciding;
+  std::vector<double> numbers; // at which its text may decide
   bool masks = false; // infinities mean something to it: it compares with them, or takes exponentials
 };
 

@@ -46,8 +46,8 @@ Clock::time_point deadline_of(const JudgedPair& subject) {
 class Differential {
 public:
   Differential(const JudgedPair& subject, bool same_code, int architecture)
-      : subject_(subject), same_code_(same_code), findings_("differential"), jobs_(jobs_of(subject)),
-        deadline_(deadline_of(subject)),
+      : subject_(subject), same_code_(same_code), is_other_architecture_(architecture != HOST_ARCHITECTURE),
+        findings_("differential"), jobs_(jobs_of(subject)), deadline_(deadline_of(subject)),
         raw_(subject, subject.raw_text, subject.spec.reference, architecture, subject.options.raw_runs.get()),
         templated_(subject, subject.template_text, subject.spec.kernel, architecture),
         missing_(missing_barriers(subject)), sizes_(subject, raw_, jobs_, deadline_),
@@ -58,15 +58,15 @@ public:
         judge_(subject, sizes_, templated_, same_code, missing_.is_asked()) {
     // What is run is decided by what it costs on any machine; the clock only ends what a busy one cannot do.
     budget_ = subject.options.time_limit_s * WORK_PER_SECOND;
-    if (architecture != HOST_ARCHITECTURE)
+    if (is_other_architecture_)
       budget_ *= OTHER_ARCHITECTURES_SHARE;
   }
 
-  // The pairs of configuration and size that were run.
+  // The pairs of configuration and size that were run, but for those in brief.
   std::vector<Configuration> ran() const {
     std::vector<Configuration> pairs;
     for (std::size_t i = 0; i < ran_.size(); ++i)
-      if (ran_[i])
+      if (ran_[i] && !plan_.tasks()[i].is_brief)
         pairs.push_back(plan_.tasks()[i].configuration);
     return pairs;
   }
@@ -165,8 +165,21 @@ private:
 
   void run_tasks() {
     run_from(0);
+    sweep();
     reach_further();
     report_runs();
+  }
+
+  // Values of knobs that met in no configuration so far, in a run each at few sizes.
+  void sweep() {
+    if (failed_ || is_other_architecture_)
+      return;
+    const std::size_t first = plan_.tasks().size();
+    for (const Configuration& configuration : subject_.swept)
+      plan_.add_swept(configuration);
+    compile_from(first);
+    if (!refuse_uncompiled())
+      run_from(first);
   }
 
   // Code that no run has reached, at pairs of configuration and size that the plan left out.
@@ -245,7 +258,8 @@ private:
     std::stable_sort(order.begin(), order.end());
     std::vector<std::vector<std::size_t>> batches;
     for (std::size_t place = 0; place < order.size(); ++place) {
-      work_ += RUNS_PER_TASK * static_cast<double>(tasks[order[place].second].shape->raw[1].work);
+      const Task& task = tasks[order[place].second];
+      work_ += (task.is_brief ? 1 : RUNS_PER_TASK) * static_cast<double>(task.shape->raw[1].work);
       // The rest is left out. A configuration without a run cannot be accepted: its first is worth more.
       if (work_ > budget_ * (order[place].first == 0 ? FIRST_ROUNDS_SHARE : 1))
         break;
@@ -272,11 +286,13 @@ private:
     std::map<std::string, std::string> sizes;
     std::set<std::string> untested;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const std::string text =
-          tasks[i].configuration.knobs_text() + (tasks[i].configuration.is_default ? " (default)" : "");
+      const std::string text = tasks[i].configuration.knobs_text() +
+                               (tasks[i].configuration.is_default ? " (default)" : "") +
+                               (tasks[i].is_brief ? " (in brief)" : "");
       if (!ran_[i]) {
         ++left_out_;
-        untested.insert(text);
+        if (!tasks[i].is_brief)
+          untested.insert(text);
         continue;
       }
       std::string& list = sizes[text];
@@ -349,7 +365,7 @@ private:
   }
 
   const JudgedPair& subject_;
-  bool same_code_;
+  bool same_code_, is_other_architecture_;
   Findings findings_;
   int jobs_;
   Clock::time_point deadline_;

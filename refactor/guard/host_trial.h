@@ -33,8 +33,8 @@ enum class Data {
   huge,    // squares overflow, sums do not
   largest, // sums overflow; above zero, so that in which order does not matter
   tiny,    // squares vanish
-  coarse, // halves and the numbers among the arguments, with ties and zeros of both signs, all of one sign or
-          // not: what rounding and comparing decide
+  coarse,  // halves, the numbers among the arguments and TrialSettings::numbers, with ties and zeros of both
+           // signs, all of one sign or not: what rounding and comparing decide
   opposed, // whole numbers in one input, zeros among them, beside infinities in the others
   ties,    // single precision half way between two numbers of 16 bits
   masked,  // the specification's, with long stretches of -infinity: whole rows, or a buffer
@@ -82,6 +82,7 @@ struct TrialSettings {
   std::set<std::size_t> switched; // truth values that are the other one
   std::map<std::size_t, RealScalars> real_scalars_of;
   std::map<std::size_t, double> real_numbers; // just these
+  std::vector<double> numbers;                // above zero, that coarse data hold too, twice and half of them
   double time_limit_s = 20;
 
   bool operator==(const TrialSettings&) const = default;

@@ -3,7 +3,6 @@
 #include "refactor/guard/token_text.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <regex>
 #include <set>
@@ -40,6 +39,8 @@ public:
           span_around(i - 1);
       if (tokens_.is(i, "/"))
         quotient_at(i);
+      if (tokens_.is(i, "%") || tokens_.is(i, "&") || tokens_.is(i, ">>"))
+        remainder_at(i);
       if (tokens_.is(i, "if")) {
         const std::size_t open = tokens_.is(i + 1, "constexpr") ? i + 2 : i + 1;
         if (tokens_.is(open, "(") && tokens_[open].partner > open + 1)
@@ -139,6 +140,27 @@ private:
                       divisor = "(" + tokens_.source(at + 1, last) + ")";
     add(dividend + " < " + divisor);
     add(dividend + " % " + divisor + " == 0");
+  }
+
+  // BLOCK * VEC & 512, ROWS >> 2, BLOCK % 96: whether that is none.
+  void remainder_at(std::size_t at) {
+    if (at == 0 || at + 1 >= tokens_.size())
+      return;
+    const auto primary_before = [&](std::size_t i) {
+      return tokens_[i].text == ")" ? tokens_[i].partner : i;
+    };
+    std::size_t first = primary_before(at - 1);
+    while (first >= 2 && (tokens_.is(first - 1, "*") || tokens_.is(first - 1, "/")))
+      first = primary_before(first - 2);
+    const std::size_t last = tokens_.is(at + 1, "(") ? tokens_[at + 1].partner : at + 1;
+    const std::string left = "(" + tokens_.source(first, at - 1) + ")",
+                      right = "(" + tokens_.source(at + 1, last) + ")";
+    if (tokens_.is(at, "&")) { // a bit, or all below one: expressions have no such operator
+      add(left + " % (2 * " + right + ") >= " + right);
+      add(left + " % (" + right + " + 1) == 0");
+    } else {
+      add("(" + left + " " + tokens_[at].text + " " + right + ") == 0");
+    }
   }
 
   void find_directives() {
@@ -264,23 +286,6 @@ std::vector<std::optional<bool>> KnobConditions::values(const Workload& workload
     found.push_back(holds ? std::optional(*holds) : std::nullopt);
   }
   return found;
-}
-
-std::vector<std::int64_t> own_numbers(const std::string& template_text, const std::string& raw_text) {
-  const auto numbers = [](const std::string& text) {
-    std::set<std::int64_t> found;
-    const TokenText tokens(text);
-    for (const Token& token : tokens.tokens())
-      if (token.kind == Token::Kind::number && token.text.find('.') == std::string::npos)
-        found.insert(std::strtoll(token.text.c_str(), nullptr, 0));
-    return found;
-  };
-  const std::set<std::int64_t> known = numbers(raw_text);
-  std::vector<std::int64_t> own;
-  for (const std::int64_t number : numbers(template_text))
-    if (!known.contains(number) && number >= 2 && number <= 1 << 15)
-      own.push_back(number);
-  return own;
 }
 
 } // namespace lathe::refactor

@@ -30,8 +30,4 @@ private:
   std::vector<Expression> conditions_;
 };
 
-// Numbers in the template's text that the raw kernel's has not, 2 to 2^15: sizes at which it may do something
-// else.
-std::vector<std::int64_t> own_numbers(const std::string& template_text, const std::string& raw_text);
-
 } // namespace lathe::refactor

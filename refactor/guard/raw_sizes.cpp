@@ -160,6 +160,7 @@ void RawSizes::find_accepted(const Types& types, Findings& findings) {
   AcceptedInputs& accepted = accepted_[types];
   accepted.nullable = nullable_;
   accepted.masks = takes_infinities(subject_);
+  accepted.numbers = subject_.deciding_numbers;
   accepted.integers =
       accepted_integers(raw_, sizes, marks_of(subject_), trial_seed(subject_, 0), jobs_, deadline_);
   accepted.scalars = accepted_scalars(raw_, subject_.spec, sizes, trial_seed(subject_, 0), jobs_, deadline_);
@@ -176,6 +177,8 @@ void RawSizes::find_accepted(const Types& types, Findings& findings) {
 void RawSizes::run(const Types& types, std::vector<std::shared_ptr<const Workload>> shapes, Tally& tally) {
   std::uint64_t bytes = 0;
   std::erase_if(shapes, [&](const auto& shape) { return (bytes += bytes_of(*shape)) > MOST_BYTES_OF_ALL; });
+  for (const auto& shape : shapes)
+    parameters_.strides.odd.merge(odd_strides(*shape, parameters_.strides));
   auto trials = run_reference(raw_, parameters_, shapes, trial_seed(subject_, 0), false, jobs_, deadline_);
   tally.tried += shapes.size();
   for (std::size_t i = 0; i < shapes.size(); ++i) {

@@ -30,6 +30,14 @@ std::array<std::uint32_t, 3> telling_blocks(const JudgedPair& subject, const Con
   return blocks;
 }
 
+// Of one dimension alone: many rows of one element make no rounds.
+std::int64_t longest_dimension(const ReferenceRuns* shape) {
+  std::int64_t most = 0;
+  for (const auto& [name, size] : shape->workload->problem.dimensions)
+    most = std::max(most, size);
+  return most;
+}
+
 bool has_blocks(const Launch& launch, const std::array<std::uint32_t, 3>& blocks) {
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (launch.grid[axis] < blocks[axis])
@@ -187,14 +195,7 @@ std::size_t RunPlan::add_largest(const Configuration& configuration) {
   std::vector<const ReferenceRuns*> ordered;
   for (const auto& shape : found->second)
     ordered.push_back(shape.get());
-  const auto elements = [](const ReferenceRuns* shape) {
-    std::uint64_t most = 0; // of one dimension alone: many rows of one element make no rounds
-    for (const auto& [name, size] : shape->workload->problem.dimensions)
-      most = std::max(most, static_cast<std::uint64_t>(size));
-    return most;
-  };
-  std::stable_sort(ordered.begin(), ordered.end(),
-                   [&](const ReferenceRuns* a, const ReferenceRuns* b) { return elements(a) > elements(b); });
+  std::ranges::stable_sort(ordered, std::ranges::greater{}, longest_dimension);
   for (const ReferenceRuns* shape : ordered)
     if (add(configuration, *shape, limits_))
       return 1;
@@ -231,6 +232,24 @@ std::size_t RunPlan::add_telling(const Configuration& configuration, std::size_t
     left.erase(best);
   }
   return taken;
+}
+
+void RunPlan::add_swept(const Configuration& configuration) {
+  constexpr std::size_t SIZES = 4, LONG_ONES = 3;
+  const std::size_t first = tasks_.size();
+  add_telling(configuration, SIZES - add_largest(configuration));
+  // Those in which loops go round most often.
+  std::vector<const ReferenceRuns*> extremes;
+  for (const auto& [key, shape] : extremes_)
+    if (shape && shape->workload->types == configuration.workload->types)
+      extremes.push_back(shape);
+  std::ranges::stable_sort(extremes, std::ranges::greater{}, longest_dimension);
+  std::size_t taken = 0;
+  for (const ReferenceRuns* shape : extremes)
+    if (taken < LONG_ONES)
+      taken += add(configuration, *shape, limits_);
+  for (std::size_t i = first; i < tasks_.size(); ++i)
+    tasks_[i].is_brief = true;
 }
 
 // Sizes looked for on behalf of one configuration, whose conditions admit none of those that all share.

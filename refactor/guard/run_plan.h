@@ -16,6 +16,7 @@ namespace lathe::refactor {
 struct Task {
   Configuration configuration;
   const ReferenceRuns* shape = nullptr;
+  bool is_brief = false; // one run
 };
 
 class RunPlan {
@@ -34,6 +35,9 @@ public:
   // Sizes that lie in every way to a sampled configuration's tiles. False: it is admitted at no size at which
   // the raw kernel runs clean.
   bool add_sampled(const Configuration& configuration);
+  // A configuration that is run in brief, at sizes that were chosen for others: as many as lie otherwise to
+  // its tiles.
+  void add_swept(const Configuration& configuration);
   // The default of each size at that size; at few of them where its machine code is the raw kernel's.
   void add_defaults(bool same_code);
   // One pair; whether the configuration is admitted at the size and was not planned for it.

@@ -1,7 +1,7 @@
 // Which configurations are looked at beside the defaults.
 #include "refactor/guard/knob_conditions.h"
+#include "refactor/guard/knob_space.h"
 #include "refactor/guard/subject.h"
-#include "tuner/space/space.h"
 
 #include <algorithm>
 #include <set>
@@ -9,26 +9,6 @@
 
 namespace lathe::refactor {
 namespace {
-
-// The space of one workload's configurations, the default's values among each knob's.
-Result<Space> space_of(const TuningSpec& spec, const Workload& workload,
-                       const std::vector<Expression>& more_conditions = {}) {
-  std::vector<Parameter> parameters;
-  const auto defaults = default_knobs(workload);
-  for (std::size_t i = 0; i < spec.knobs.size(); ++i) {
-    Parameter parameter{spec.knobs[i].name, spec.knobs[i].values};
-    if (defaults &&
-        std::find(parameter.values.begin(), parameter.values.end(), (*defaults)[i]) == parameter.values.end())
-      parameter.values.push_back((*defaults)[i]);
-    parameters.push_back(std::move(parameter));
-  }
-  std::vector<Expression> conditions;
-  for (const Condition& condition : spec.conditions)
-    conditions.push_back(condition.expression);
-  conditions.insert(conditions.end(), more_conditions.begin(), more_conditions.end());
-  return Space::build(std::move(parameters), conditions,
-                      [&](std::string_view name) { return workload.lookup(name); });
-}
 
 // Draws the configurations that are looked at beside the defaults. Each covers as much as possible of what no
 // earlier one has: values of knobs (the least and the largest first, of those that decide who does which
@@ -89,7 +69,7 @@ private:
       return pool;
     pool.workload = *owned;
     const auto defaults = default_knobs(*pool.workload);
-    const auto space = space_of(spec_, *pool.workload);
+    const auto space = knob_space(spec_, *pool.workload);
     constexpr int DRAWS = 384;
     for (int i = 0; space && i < DRAWS; ++i) {
       KnobValues values = space->values(space->sample(random_));
@@ -139,7 +119,7 @@ private:
         auto owned = own_workload(spec_, problems_[which], subject_.type_choices[types], subject_.device);
         if (!owned)
           continue;
-        const auto space = space_of(spec_, **owned, {*wanted});
+        const auto space = knob_space(spec_, **owned, {*wanted});
         if (space && take(*owned, space->values(space->sample(random_))))
           return;
       }
@@ -147,12 +127,6 @@ private:
 
   using Pair = std::tuple<std::size_t, std::size_t, bool, bool>;
   using Three = std::tuple<Pair, std::size_t, bool>;
-
-  // Unrolling, occupancy, cache hints and sizes that are fixed leave every element with its thread.
-  static bool deals_out_work(const Knob& knob) {
-    return knob.kind != KnobKind::unroll && knob.kind != KnobKind::occupancy &&
-           knob.kind != KnobKind::cache && knob.kind != KnobKind::size;
-  }
 
   // What goes wrong at one value alone goes wrong at the largest or the least: more warps than something has
   // room for, a tile of nothing.

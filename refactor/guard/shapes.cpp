@@ -117,6 +117,20 @@ bool fits(const Workload& workload, const Launch& launch, std::uint64_t bytes, s
 
 namespace {
 
+// Dimensions that a condition names beside this one: a row's part grows no longer than the row.
+std::set<std::string> tied_to(const TuningSpec& spec, const std::string& dimension) {
+  std::set<std::string> tied;
+  for (const Condition& condition : spec.conditions) {
+    const auto& names = condition.expression.names();
+    if (std::ranges::find(names, dimension) == names.end())
+      continue;
+    for (const std::string& name : spec.dimensions)
+      if (name != dimension && std::ranges::find(names, name) != names.end())
+        tied.insert(name);
+  }
+  return tied;
+}
+
 // Gathers workloads, none twice, that the raw kernel can be launched with within the limits.
 class ShapeList {
 public:
@@ -326,11 +340,16 @@ std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const C
                                               const Problem& base, const std::string& dimension,
                                               std::int64_t growth, bool one_more, const ShapeLimits& limits) {
   ShapeList list(subject, configuration.workload->types, limits, 32, &configuration);
-  auto dimensions = base.dimensions;
-  const std::int64_t own = dimensions.at(dimension);
+  const std::int64_t own = base.dimensions.at(dimension);
+  const std::set<std::string> tied = tied_to(subject.spec, dimension);
   const auto is_taken = [&](std::int64_t size) {
+    auto dimensions = base.dimensions;
     dimensions[dimension] = size;
-    return list.consider(dimensions);
+    if (list.consider(dimensions))
+      return true;
+    for (const std::string& other : tied)
+      dimensions[other] = std::max<std::int64_t>(1, dimensions[other] * size / own);
+    return !tied.empty() && list.consider(dimensions);
   };
   for (std::int64_t size = 2 * own; size < 2 * growth * own; size *= 2)
     if (!(one_more && is_taken(size + 1)) && !is_taken(size))

@@ -56,8 +56,8 @@ std::shared_ptr<const Workload> shape_of(const JudgedPair& subject, const Config
                                          const Problem& problem, const ShapeLimits& limits);
 // The size like `base` with the dimension doubled as often as the limits and the configuration admit, up to
 // `growth` times: loops that one round serves at usual sizes go round. With `one_more` it is one more than
-// that where that is admitted: a single element is left behind all tiles. Nothing where it cannot be doubled
-// at all.
+// that where that is admitted: a single element is left behind all tiles. Dimensions that a condition ties to
+// it grow with it where it cannot grow alone. Nothing where it cannot be doubled at all.
 std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const Configuration& configuration,
                                               const Problem& base, const std::string& dimension,
                                               std::int64_t growth, bool one_more, const ShapeLimits& limits);

@@ -38,11 +38,12 @@ const std::int64_t* integer_at(const Workload& workload, int parameter) {
 
 } // namespace
 
-bool has_odd_stride(const Workload& workload, const Strides& strides) {
-  return std::ranges::any_of(strides.parameters, [&](int parameter) {
-    const auto* value = integer_at(workload, parameter);
-    return value && *value > 1 && *value % 2 == 1;
-  });
+std::set<int> odd_strides(const Workload& workload, const Strides& strides) {
+  std::set<int> odd;
+  for (const int parameter : strides.parameters)
+    if (const auto* value = integer_at(workload, parameter); value && *value > 1 && *value % 2 == 1)
+      odd.insert(parameter);
+  return odd;
 }
 
 std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const Workload>& workload,
@@ -52,7 +53,7 @@ std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const W
     if (const auto* value = integer_at(*workload, parameter); value && *value > 1)
       values.emplace_back(*value, parameter);
   }
-  if (values.empty())
+  if (values.empty() || (odd && strides.odd.empty()))
     return nullptr;
   std::sort(values.begin(), values.end());
   auto apart = std::make_shared<Workload>(*workload);
@@ -63,7 +64,7 @@ std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const W
     std::int64_t& changed =
         std::get<std::int64_t>(apart->parameters[static_cast<std::size_t>(parameter)].value);
     changed = value * factor;
-    if (odd)
+    if (odd && strides.odd.contains(parameter))
       changed += changed % 2 == 0;
   }
   for (const auto& [pointer, parameters] : strides.of_pointers) {

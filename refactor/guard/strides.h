@@ -13,6 +13,7 @@ namespace lathe::refactor {
 
 struct Strides {
   std::set<int> parameters;                 // that do nothing but scale addresses, at every instance
+  std::set<int> odd;                        // of these, those that are odd at some size: see odd_strides()
   std::set<int> divisors;                   // that also divide, and do nothing else
   std::map<int, std::set<int>> of_pointers; // pointer parameter: those that its addresses are computed from
 };
@@ -22,11 +23,11 @@ Strides strides_of(const ParsedSide& raw);
 // does, and its buffers as much larger; outer strides, which are larger, grow more than inner ones, so that
 // rows do not come to lie over each other. A stride of 1 stays: that elements are neighbours is no accident.
 // Null where nothing would change.
-// `odd`: no multiples of two either.
+// `odd`: those that may be odd are, and null where none may.
 std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const Workload>& workload,
                                                    const Strides& strides, bool odd = false);
-// Whether a stride is odd at the workload: what serves that may not take alignment for granted.
-bool has_odd_stride(const Workload& workload, const Strides& strides);
+// Which strides are odd at the workload: what serves that may not take alignment for granted.
+std::set<int> odd_strides(const Workload& workload, const Strides& strides);
 
 // The workload with every divisor that is the same for all problems three times as large, and its strides and
 // buffers too: pages of more places lie further from each other. Null where there is none.

@@ -1,7 +1,7 @@
 #include "refactor/guard/subject.h"
 
-#include "refactor/guard/knob_conditions.h"
 #include "refactor/guard/raw_kernels.h"
+#include "refactor/guard/text_numbers.h"
 #include "tuner/base/files.h"
 
 #include <clang/Basic/SourceManager.h>
@@ -211,7 +211,9 @@ Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options,
     return result;
   }
   subject.own_numbers = own_numbers(subject.template_text, subject.raw_text);
+  subject.deciding_numbers = deciding_numbers(subject.raw_text);
   sample_configurations(subject);
+  sweep_configurations(subject);
   return result;
 }
 

@@ -42,6 +42,8 @@ std::vector<Problem> problems_of(const TuningSpec& spec);
 struct JudgedPair;
 // Fills `subject.sampled`.
 void sample_configurations(JudgedPair& subject);
+// Fills `subject.swept`, once the others are there.
+void sweep_configurations(JudgedPair& subject);
 
 // An instance as one block shape runs it, with parameters that are constants there.
 std::string code_key(const std::string& instance, const Launch& launch, const FixedArguments& fixed = {});
@@ -69,7 +71,11 @@ struct JudgedPair {
   std::vector<std::map<std::string, std::string>> type_choices;
   std::vector<Configuration> defaults;   // one for every distinct pair of instances and raw block shape
   std::vector<std::int64_t> own_numbers; // of the template's text: sizes at which it may do something else
+  std::vector<double> deciding_numbers;  // of the raw kernel's text, which data may equal
   std::vector<Configuration> sampled;    // admitted, not the default, spread over the knobs' values
+  // Admitted, beside those: with values of knobs that meet in none of them. They are run in brief, at a few
+  // sizes, and no check of code looks at them.
+  std::vector<Configuration> swept;
   std::vector<std::string>
       binding_problems; // defaults that could not be bound or are not admitted, each a sentence
   ParsedSide raw, templated;

@@ -20,7 +20,8 @@ bool has_primitive(const std::map<std::string, int>& primitives, const std::stri
                      [&](const auto& entry) { return primitive(entry.first) == name; });
 }
 
-constexpr std::string_view SHUFFLE = "shfl.sync.", REDUCTION = "redux.sync.", ALL_LANES = " mask=0xffffffff";
+constexpr std::string_view SHUFFLE = "shfl.sync.", REDUCTION = "redux.sync.", ALL_LANES = " mask=0xffffffff",
+                           COMPUTED_MASK = " computed mask";
 
 // Whether there is a shuffle, with that mask.
 bool has_shuffle(const std::map<std::string, int>& primitives, std::string_view mask) {
@@ -39,6 +40,15 @@ bool has_reduction(const std::map<std::string, int>& primitives, std::string_vie
 // Among the lanes of each one's own tile, where the raw kernel names the whole warp.
 bool is_among_tiles(const std::map<std::string, int>& raw, const std::string& key) {
   return key.find(" tiles of ") != std::string::npos && has_shuffle(raw, ALL_LANES);
+}
+
+// Among all lanes of warps that run together, where the raw kernel computes which lanes take part: groups as
+// wide as a warp are such. That no named lane is missing, runs see.
+bool is_of_whole_warps(const CodeFacts& raw, const CodeFacts& templated, const std::string& key) {
+  return key.starts_with(SHUFFLE) && key.ends_with(ALL_LANES) && templated.divergent_warp_primitives == 0 &&
+         std::ranges::any_of(raw.warp_primitives, [&](const auto& entry) {
+           return primitive(entry.first) == primitive(key) && entry.first.ends_with(COMPUTED_MASK);
+         });
 }
 
 // "membar.cta", the narrowest of CUDA's fences.
@@ -92,7 +102,8 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
     for (const auto& [key, count] : templated.warp_primitives) {
       if (raw.warp_primitives.contains(key))
         continue;
-      if (has_primitive(raw.warp_primitives, primitive(key)) && !is_among_tiles(raw.warp_primitives, key))
+      if (has_primitive(raw.warp_primitives, primitive(key)) && !is_among_tiles(raw.warp_primitives, key) &&
+          !is_of_whole_warps(raw, templated, key))
         findings.fail("a warp primitive has another mask (" + key + ")" + where);
       else
         findings.report("the template adds " + key + where);

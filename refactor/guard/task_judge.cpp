@@ -67,6 +67,14 @@ std::vector<Demand> TaskJudge::demands_of_task(const Task& task, std::size_t ind
   std::vector<Demand> demands = demands_of(
       task.configuration, *task.shape, raw_.accepted(task.configuration.workload->types),
       serves_odd_strides(task.configuration), trial_seed(subject_, 0), trial_seed(subject_, 1 + index));
+  if (task.is_brief) {
+    // In order with everything watched, or in reverse under the other poison.
+    demands.erase(demands.begin(), demands.begin() + static_cast<std::ptrdiff_t>(index % 2));
+    demands.resize(1);
+    demands.front().settings.find_races |= asks_for_barriers_;
+    demands.front().settings.equal_writes_race |= asks_for_barriers_;
+    return demands;
+  }
   if (auto forerun = launch_before(task); has_raw && forerun) {
     Demand& behind = demands.emplace_back();
     behind.settings = demands.front().settings;
@@ -84,13 +92,15 @@ std::vector<Demand> TaskJudge::demands_of_task(const Task& task, std::size_t ind
   return demands;
 }
 
-// Whether a configuration is admitted where a stride is odd.
+// Whether a configuration is admitted where each stride is odd that may be.
 bool TaskJudge::serves_odd_strides(const Configuration& configuration) const {
-  const auto& sizes = raw_.clean().at(configuration.workload->types);
-  return std::ranges::any_of(sizes, [&](const std::unique_ptr<ReferenceRuns>& size) {
-    return has_odd_stride(*size->workload, raw_.parameters().strides) &&
-           admitted(*size->workload, configuration.knobs);
-  });
+  const Strides& strides = raw_.parameters().strides;
+  std::set<int> left = strides.odd;
+  for (const auto& size : raw_.clean().at(configuration.workload->types))
+    if (admitted(*size->workload, configuration.knobs))
+      for (const int parameter : odd_strides(*size->workload, strides))
+        left.erase(parameter);
+  return left.empty();
 }
 
 // The task's configuration at another size with another grid, where the raw kernel has variables that

@@ -27,12 +27,14 @@ void strew(element::DType dtype, Data data, std::uint64_t seed, std::span<std::b
     // A device's own NaN has all bits but the sign (PTX ISA, "Floating point"); others have fewer.
     constexpr std::uint64_t ONE_BIT = 1;
     const std::uint64_t device_nan = (ONE_BIT << (8 * element::size_of(dtype) - 1)) - 1;
-    const bool is_nan = data == Data::nans;
-    element::store(dtype, bytes.data(), i,
-                   is_nan && (hash >> 8 & 1) != 0
-                       ? device_nan
-                       : element::encode(dtype, is_nan ? std::numeric_limits<double>::quiet_NaN()
-                                                       : specials[hash >> 8 & 7]));
+    if (data != Data::nans) {
+      element::store(dtype, bytes.data(), i, element::encode(dtype, specials[hash >> 8 & 7]));
+      continue;
+    }
+    // And some have a sign: as integers these are below all numbers.
+    const std::uint64_t nan =
+        (hash >> 8 & 1) != 0 ? device_nan : element::encode(dtype, std::numeric_limits<double>::quiet_NaN());
+    element::store(dtype, bytes.data(), i, (hash >> 9 & 3) == 0 ? nan | (device_nan + 1) : nan);
   }
 }
 
@@ -96,7 +98,8 @@ bool may_hold(const Workload::Buffer& description, element::DType dtype, Data da
 
 // Every element anew, as `data` says.
 void replace_all(const Workload::Buffer& description, element::DType dtype, Data data, std::uint64_t seed,
-                 std::span<const double> scalars, std::span<std::byte> bytes) {
+                 std::span<const double> scalars, std::span<const double> numbers,
+                 std::span<std::byte> bytes) {
   const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
   const bool both = may_be_negative(description);
   const std::uint64_t drawn = element::mix(seed);
@@ -111,9 +114,13 @@ void replace_all(const Workload::Buffer& description, element::DType dtype, Data
     if (halves == 0 && both)
       halves = (hash >> 32 & 1) != 0 ? -0.0 : 0.0;
     constexpr std::uint64_t ONE_SCALAR_IN = 8;
-    if (!scalars.empty() && (hash >> 33) % ONE_SCALAR_IN == 0)
-      halves = scalars[(hash >> 40) % scalars.size()];
     const double sign = !both || (hash & 1) != 0 ? 1 : -1;
+    if (!scalars.empty() && (hash >> 33) % ONE_SCALAR_IN == 0) {
+      halves = scalars[(hash >> 40) % scalars.size()];
+    } else if (!numbers.empty() && (hash >> 33) % ONE_SCALAR_IN == 1) {
+      constexpr double FACTORS[] = {1, 1, 2, 0.5};
+      halves = (one_sided ? side : sign) * FACTORS[hash >> 37 & 3] * numbers[(hash >> 40) % numbers.size()];
+    }
     double value = halves;
     if (data == Data::zeros)
       value = 0;
@@ -165,7 +172,7 @@ std::vector<double> real_scalars(const Workload& workload) {
 }
 
 void change(const Workload::Buffer& description, element::DType dtype, Data data, std::uint64_t seed,
-            std::span<const double> scalars, std::span<std::byte> bytes) {
+            std::span<const double> scalars, std::span<const double> numbers, std::span<std::byte> bytes) {
   const Fill::Kind kind = description.fill.kind;
   switch (data) {
   case Data::infinities:
@@ -184,7 +191,7 @@ void change(const Workload::Buffer& description, element::DType dtype, Data data
   case Data::tiny:
   case Data::ties:
     if (description.direction != Direction::out && may_hold(description, dtype, data))
-      replace_all(description, dtype, data, seed, scalars, bytes);
+      replace_all(description, dtype, data, seed, scalars, numbers, bytes);
     break;
   case Data::masked:
     if (description.direction != Direction::out && may_hold(description, dtype, data) &&
@@ -274,7 +281,8 @@ const std::vector<std::byte>& Fills::of(const Workload& workload, std::size_t in
     fill_buffer(plan, bytes);
     const auto dtype = element_type(description.dtype);
     if (dtype && element::is_real(*dtype))
-      change(description, *dtype, settings.data, settings.seed + index, real_scalars(workload), bytes);
+      change(description, *dtype, settings.data, settings.seed + index, real_scalars(workload),
+             settings.numbers, bytes);
     else if (dtype)
       fill_integers(integer, *dtype, settings.seed + index, bytes);
     if (settings.data == Data::opposed)

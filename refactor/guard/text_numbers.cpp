@@ -1,0 +1,49 @@
+#include "refactor/guard/text_numbers.h"
+
+#include "refactor/guard/token_text.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <set>
+
+namespace lathe::refactor {
+
+std::vector<std::int64_t> own_numbers(const std::string& template_text, const std::string& raw_text) {
+  const auto numbers = [](const std::string& text) {
+    std::set<std::int64_t> found;
+    const TokenText tokens(text);
+    for (const Token& token : tokens.tokens())
+      if (token.kind == Token::Kind::number && token.text.find('.') == std::string::npos)
+        found.insert(std::strtoll(token.text.c_str(), nullptr, 0));
+    return found;
+  };
+  const std::set<std::int64_t> known = numbers(raw_text);
+  std::vector<std::int64_t> own;
+  for (const std::int64_t number : numbers(template_text))
+    if (!known.contains(number) && number >= 2 && number <= 1 << 15)
+      own.push_back(number);
+  return own;
+}
+
+std::vector<double> deciding_numbers(const std::string& raw_text) {
+  constexpr double LARGEST = 512, DIGITS = 256; // a multiple of 1 / DIGITS
+  constexpr std::size_t MOST = 8;
+  std::set<double> real, whole;
+  const TokenText tokens(raw_text);
+  for (const Token& token : tokens.tokens()) {
+    if (token.kind != Token::Kind::number)
+      continue;
+    const bool is_hexadecimal = token.text.starts_with("0x") || token.text.starts_with("0X");
+    const double number = std::strtod(token.text.c_str(), nullptr);
+    if (number > 0 && number <= LARGEST && std::floor(number * DIGITS) == number * DIGITS)
+      (!is_hexadecimal && token.text.find('.') != std::string::npos ? real : whole).insert(number);
+  }
+  std::vector<double> found;
+  for (const std::set<double>* numbers : {&real, &whole})
+    for (const double number : *numbers)
+      if (found.size() < MOST)
+        found.push_back(number);
+  return found;
+}
+
+} // namespace lathe::refactor

@@ -1,0 +1,19 @@
+// Numbers that stand in a kernel's text.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lathe::refactor {
+
+// Integers in the template's text that the raw kernel's has not, 2 to 2^15: sizes at which it may do
+// something else.
+std::vector<std::int64_t> own_numbers(const std::string& template_text, const std::string& raw_text);
+
+// Numbers of the raw kernel's text at which it may decide (a limit, the largest code), real ones first: such
+// as have few binary digits, so that few of them add up to the same in any order. A few; ascending within
+// real ones and integers.
+std::vector<double> deciding_numbers(const std::string& raw_text);
+
+} // namespace lathe::refactor
