@@ -366,7 +366,8 @@ private:
     for (const auto& subject : subjects)
       for (const auto& sides : subject->trials)
         trials.insert(trials.end(), sides.begin(), sides.end());
-    const std::vector<SparseResult> results = run_sparsely(trials);
+    // Dimensions are asked beside each other, but seldom is more than one of them long under way.
+    const std::vector<SparseResult> results = run_sparsely(trials, question_.jobs);
     const SparseResult* next = results.data();
     for (const auto& subject : subjects) {
       for (auto& sides : subject->results)

@@ -2,6 +2,7 @@
 
 #include "refactor/guard/shapes.h"
 #include "refactor/guard/tolerance.h"
+#include "tuner/base/parallel.h"
 #include "tuner/measure/fill.h"
 #include "tuner/measure/verify.h"
 
@@ -177,22 +178,14 @@ void look_at(const SparseTrial& trial, const Progress& progress, Pages& fills, S
   result.clean = true;
 }
 
-} // namespace
-
-std::vector<SparseResult> run_sparsely(std::span<const SparseTrial> trials) {
+// Of trials that all differ, one after the other.
+void run_in_turn(std::span<const SparseTrial> trials, std::span<SparseResult> results) {
   // The first on zeros, the second knows the pages; each further one follows an index into another buffer.
   constexpr int MOST_PASSES = 5;
   Pages fills;
-  std::vector<SparseResult> results(trials.size());
   std::vector<Progress> progress(trials.size());
-  std::vector<std::size_t> first(trials.size()); // of those that are the same
-  for (std::size_t t = 0; t < trials.size(); ++t) {
-    first[t] = static_cast<std::size_t>(
-        std::ranges::find_if(trials, [&](const SparseTrial& other) { return is_same(trials[t], other); }) -
-        trials.begin());
-    progress[t].is_done = first[t] != t;
+  for (std::size_t t = 0; t < trials.size(); ++t)
     begin_with_all(*trials[t].workload, progress[t]);
-  }
   for (int pass = 0; pass < MOST_PASSES; ++pass) {
     std::vector<std::size_t> left;
     std::vector<HostKernel::Run> runs;
@@ -248,9 +241,30 @@ std::vector<SparseResult> run_sparsely(std::span<const SparseTrial> trials) {
       one.buffers.clear();
     }
   }
-  for (std::size_t t = 0; t < trials.size(); ++t)
-    if (first[t] != t)
-      results[t] = results[first[t]];
+}
+
+} // namespace
+
+std::vector<SparseResult> run_sparsely(std::span<const SparseTrial> trials, int jobs) {
+  std::vector<SparseTrial> different;
+  std::vector<std::size_t> place; // of each trial among these
+  for (const SparseTrial& trial : trials) {
+    const auto same =
+        std::ranges::find_if(different, [&](const SparseTrial& other) { return is_same(trial, other); });
+    place.push_back(static_cast<std::size_t>(same - different.begin()));
+    if (same == different.end())
+      different.push_back(trial);
+  }
+  std::vector<SparseResult> made(different.size());
+  const std::size_t parts = std::min(different.size(), static_cast<std::size_t>(std::max(1, jobs)));
+  lathe::parallel(parts, static_cast<unsigned>(std::max(1, jobs)), [&](std::size_t part) {
+    const std::size_t begin = part * different.size() / parts, end = (part + 1) * different.size() / parts;
+    run_in_turn(std::span(different).subspan(begin, end - begin),
+                std::span(made).subspan(begin, end - begin));
+  });
+  std::vector<SparseResult> results;
+  for (const std::size_t at : place)
+    results.push_back(made[at]);
   return results;
 }
 

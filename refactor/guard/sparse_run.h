@@ -42,8 +42,9 @@ struct SparseResult {
 };
 
 // Each trial's buffers hold the specification's fill, outputs a poison. What a run will touch is found by
-// running it, first on zeros, until it touches nothing new: what it reads may say where it reads next.
-std::vector<SparseResult> run_sparsely(std::span<const SparseTrial> trials);
+// running it, first on zeros, until it touches nothing new: what it reads may say where it reads next. Trials
+// that are the same run once, the others on at most `jobs` threads.
+std::vector<SparseResult> run_sparsely(std::span<const SparseTrial> trials, int jobs = 1);
 
 enum class Agreement {
   same,   // both wrote the same elements
