@@ -23,6 +23,8 @@ JointPoints::JointPoints(const std::vector<Parameter>& parameters) {
     groups_.back().parameters.push_back(p);
     groups_.back().count *= counts_[p];
   }
+  if (groups_.empty())
+    groups_.push_back({{}, 0, 1});
   for (Group& group : groups_) {
     group.begin = combinations_;
     combinations_ += group.count;
@@ -30,10 +32,9 @@ JointPoints::JointPoints(const std::vector<Parameter>& parameters) {
 }
 
 void JointPoints::assign(const CandidatePool& pool) {
-  size_ = pool.size();
   codes_.clear();
-  codes_.reserve(size_ * groups_.size());
-  for (std::size_t c = 0; c < size_; ++c) {
+  codes_.reserve(pool.size() * groups_.size());
+  for (std::size_t c = 0; c < pool.size(); ++c) {
     const std::span<const std::uint16_t> point = pool.row(c);
     for (const Group& group : groups_) {
       std::size_t code = 0;
@@ -41,6 +42,16 @@ void JointPoints::assign(const CandidatePool& pool) {
         code = code * counts_[p] + point[p];
       codes_.push_back(static_cast<std::uint32_t>(group.begin + code));
     }
+  }
+}
+
+void JointPoints::multiply(std::span<const float> factors, std::size_t first,
+                           std::span<float> products) const {
+  const std::uint32_t* code = codes_.data() + first * groups_.size();
+  for (float& product : products) {
+    product = 1;
+    for (std::size_t group = 0; group < groups_.size(); ++group)
+      product *= factors[*code++];
   }
 }
 

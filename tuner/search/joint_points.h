@@ -21,22 +21,21 @@ public:
     std::size_t begin = 0, count = 0; // of its combinations, among those of all groups
   };
 
+  // The groups follow from the parameters alone; there is one at least.
   explicit JointPoints(const std::vector<Parameter>& parameters);
 
   void assign(const CandidatePool& pool);
-  std::size_t size() const { return groups_.empty() ? size_ : codes_.size() / groups_.size(); }
   const std::vector<Group>& groups() const { return groups_; }
   // Of all groups.
   std::size_t combinations() const { return combinations_; }
-  // One number a group, `combinations()` being their limit: the first parameter's value changes slowest.
-  std::span<const std::uint32_t> codes(std::size_t point) const {
-    return {codes_.data() + point * groups_.size(), groups_.size()};
-  }
+  // The products of one factor a group, by combination, of the points from `first` on.
+  void multiply(std::span<const float> factors, std::size_t first, std::span<float> products) const;
 
 private:
   std::vector<std::size_t> counts_; // values by parameter
   std::vector<Group> groups_;
-  std::size_t combinations_ = 0, size_ = 0;
+  std::size_t combinations_ = 0;
+  // One number a group, `combinations()` being their limit: the first parameter's value changes slowest.
   std::vector<std::uint32_t> codes_;
 };
 

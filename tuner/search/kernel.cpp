@@ -111,8 +111,7 @@ double Kernel::operator()(std::span<const std::uint16_t> a, std::span<const std:
   return product;
 }
 
-void Kernel::covariances(std::span<const std::uint16_t> point, const JointPoints& others, std::size_t first,
-                         std::span<float> result) const {
+std::vector<float> Kernel::factors(std::span<const std::uint16_t> point, const JointPoints& others) const {
   // Parameters without an axis say nothing, and are in no group: both leave out those of one value.
   std::vector<std::size_t> used_as(counts_.size());
   for (std::size_t u = 0; u < used_.size(); ++u)
@@ -131,13 +130,7 @@ void Kernel::covariances(std::span<const std::uint16_t> point, const JointPoints
     }
     std::ranges::copy(product, table.begin() + static_cast<std::ptrdiff_t>(group.begin));
   }
-  const float alone = others.groups().empty() ? static_cast<float>(signal_) : 1.f;
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    float covariance = alone;
-    for (std::uint32_t code : others.codes(first + i))
-      covariance *= table[code];
-    result[i] = covariance;
-  }
+  return table;
 }
 
 // A slope depends on the two values of one parameter only: the weights are summed up by these first.

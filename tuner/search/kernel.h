@@ -38,9 +38,9 @@ public:
   void expect(const std::vector<double>& theta);
 
   double operator()(std::span<const std::uint16_t> a, std::span<const std::uint16_t> b) const;
-  // Of `point` and each of `others` from `first` on, in single precision.
-  void covariances(std::span<const std::uint16_t> point, const JointPoints& others, std::size_t first,
-                   std::span<float> result) const;
+  // The factors of `point` by the combinations of `others`' groups: a covariance is the product of one a
+  // group (JointPoints::multiply), in single precision.
+  std::vector<float> factors(std::span<const std::uint16_t> point, const JointPoints& others) const;
   // For each axis and part the derivative of log k(a, b) by its theta, summed over all pairs of points: each
   // pair once by the weight of the later row at the earlier column, points beside themselves by half of
   // theirs.

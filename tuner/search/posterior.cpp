@@ -94,13 +94,18 @@ void Posterior::add(std::span<const Place> places) {
   for (const Place& place : places)
     factorise(place);
   const auto results = prior_ ? static_cast<Eigen::Index>(prior_->size()) : 0;
-  Eigen::MatrixXf of_prior = Eigen::MatrixXf::Zero(results, n - before);
-  for (Eigen::Index i = before; i < n && prior_; ++i)
-    if (const Prior::Expectation& of = places_[static_cast<std::size_t>(i)].expectation; !of.is_recorded)
-      of_prior.col(i - before) = of.whitened;
+  Added added{before, {}, {}, Eigen::MatrixXf::Zero(results, n - before)};
+  for (const Place& place : places) {
+    const bool is_open = prior_ && !place.expectation.is_recorded;
+    if (is_open)
+      added.whitened.col(static_cast<Eigen::Index>(added.own.size())) = place.expectation.whitened;
+    added.own.push_back(kernel_->factors(place.point, *candidates_));
+    added.process.push_back(is_open ? prior_->kernel().factors(place.point, *candidates_)
+                                    : std::vector<float>{});
+  }
   const double operations =
       static_cast<double>(n - before) * static_cast<double>(n + results) * static_cast<double>(pool_->size());
-  in_runs(operations, [&](std::size_t first, std::size_t count) { cover(first, count, before, of_prior); });
+  in_runs(operations, [&](std::size_t first, std::size_t count) { cover(first, count, added); });
 }
 
 // The next row of the factor.
@@ -124,35 +129,35 @@ void Posterior::factorise(const Place& place) {
   places_.push_back(place);
 }
 
-// L^-1 K of the places from `before` on at `count` candidates. `of_prior`: what the prior has whitened of
-// these places, nothing where it has a result.
-void Posterior::cover(std::size_t first, std::size_t count, Eigen::Index before,
-                      const Eigen::MatrixXf& of_prior) {
-  const auto at = static_cast<Eigen::Index>(first), width = static_cast<Eigen::Index>(count);
-  const Eigen::Index added = static_cast<Eigen::Index>(places_.size()) - before;
-  RowMatrix covariance(added, width);
+// L^-1 K of the added places at `count` candidates.
+void Posterior::cover(std::size_t first, std::size_t count, const Added& added) {
+  const auto at = static_cast<Eigen::Index>(first), width = static_cast<Eigen::Index>(count),
+             rows = static_cast<Eigen::Index>(added.own.size());
+  RowMatrix covariance(rows, width);
   Eigen::RowVectorXf of_process(width);
-  for (Eigen::Index i = 0; i < added; ++i) {
-    const Place& place = places_[static_cast<std::size_t>(before + i)];
-    kernel_->covariances(place.point, *candidates_, first, {&covariance(i, 0), count});
+  for (Eigen::Index i = 0; i < rows; ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    candidates_->multiply(added.own[row], first, {&covariance(i, 0), count});
     if (!prior_)
       continue;
-    covariance.row(i).array() += static_cast<float>(factor_variance * place.expectation.mean) *
+    const Prior::Expectation& expectation = places_[static_cast<std::size_t>(added.before) + row].expectation;
+    covariance.row(i).array() += static_cast<float>(factor_variance * expectation.mean) *
                                      expected_.segment(at, width).transpose().array() +
                                  static_cast<float>(offset_variance);
-    if (place.expectation.is_recorded)
+    if (expectation.is_recorded)
       continue;
-    prior_->kernel().covariances(place.point, *candidates_, first, {of_process.data(), count});
+    candidates_->multiply(added.process[row], first, {of_process.data(), count});
     covariance.row(i) += of_process.cwiseProduct(is_open_.segment(at, width).transpose());
   }
   if (prior_)
-    covariance.noalias() -= of_prior.transpose() * whitened_.middleCols(at, width);
+    covariance.noalias() -= added.whitened.transpose() * whitened_.middleCols(at, width);
+  const Eigen::Index before = added.before;
   if (before > 0)
     covariance.noalias() -=
-        factor_.block(before, 0, added, before).cast<float>() * solved_.block(0, at, before, width);
-  const Eigen::MatrixXf own = factor_.block(before, before, added, added).cast<float>();
+        factor_.block(before, 0, rows, before).cast<float>() * solved_.block(0, at, before, width);
+  const Eigen::MatrixXf own = factor_.block(before, before, rows, rows).cast<float>();
   own.triangularView<Eigen::Lower>().solveInPlace(covariance);
-  solved_.block(before, at, added, width) = covariance;
+  solved_.block(before, at, rows, width) = covariance;
   variance_.segment(at, width) -= covariance.colwise().squaredNorm().transpose();
 }
 

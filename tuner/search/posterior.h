@@ -53,7 +53,13 @@ public:
 private:
   void expect();
   void factorise(const Place& place);
-  void cover(std::size_t first, std::size_t count, Eigen::Index before, const Eigen::MatrixXf& of_prior);
+  // Of places that are being added, what all runs of candidates need.
+  struct Added {
+    Eigen::Index before = 0;                      // places that were there
+    std::vector<std::vector<float>> own, process; // Kernel::factors(), of this kernel and of the prior's
+    Eigen::MatrixXf whitened;                     // by the prior; zero where it has a result
+  };
+  void cover(std::size_t first, std::size_t count, const Added& added);
   // Calls work(first, count) for runs of candidates; `operations` are what all of it takes.
   template <class Work> void in_runs(double operations, Work work) const;
 

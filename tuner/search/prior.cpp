@@ -31,7 +31,7 @@ Prior::Prior(const std::vector<Parameter>& parameters, const std::vector<Observa
     return;
   find_optima(parameters);
   if (kernel_.axes() > 0)
-    fit_process();
+    fit_process(parameters);
 }
 
 bool Prior::is_usable() const {
@@ -70,7 +70,7 @@ bool Prior::standardise(const std::vector<Observation>& observations) {
 
 // To the best half and a random half where there are many: where the good ones lie, and the shape of the
 // rest.
-void Prior::fit_process() {
+void Prior::fit_process(const std::vector<Parameter>& parameters) {
   std::vector<std::pair<double, Point>> results;
   for (const auto& [point, value] : known_)
     results.emplace_back(value, point);
@@ -114,6 +114,9 @@ void Prior::fit_process() {
   }
   factor_ = Eigen::MatrixXd(factor.matrixL()).cast<float>();
   solved_ = factor.matrixL().solve(targets).cast<float>();
+  const JointPoints layout(parameters);
+  for (const Point& point : points_)
+    tables_.push_back(kernel_.factors(point, layout));
 }
 
 void Prior::find_optima(const std::vector<Parameter>& parameters) {
@@ -148,8 +151,8 @@ void Prior::expect(const JointPoints& points, std::size_t first,
                    Eigen::Ref<RowMatrix, 0, Eigen::OuterStride<>> whitened, Eigen::Ref<Eigen::VectorXf> mean,
                    Eigen::Ref<Eigen::VectorXf> variance) const {
   for (std::size_t i = 0; i < points_.size(); ++i)
-    kernel_.covariances(points_[i], points, first,
-                        {&whitened(static_cast<Eigen::Index>(i), 0), static_cast<std::size_t>(mean.size())});
+    points.multiply(tables_[i], first,
+                    {&whitened(static_cast<Eigen::Index>(i), 0), static_cast<std::size_t>(mean.size())});
   factor_.triangularView<Eigen::Lower>().solveInPlace(whitened);
   mean.noalias() = whitened.transpose() * solved_;
   variance =

@@ -52,7 +52,6 @@ public:
   // Of the process at two points of these expectations.
   double covariance(std::span<const std::uint16_t> a, const Expectation& of_a,
                     std::span<const std::uint16_t> b, const Expectation& of_b) const;
-  bool has_result(const Point& point) const { return known_.contains(point); }
   // Lengths, signal and noise that the earlier results have, in units of their deviation.
   const Kernel& kernel() const { return kernel_; }
   // The best of the earlier results that have no better Hamming neighbour among them, by rising cost.
@@ -63,14 +62,15 @@ public:
 
 private:
   bool standardise(const std::vector<Observation>& observations);
-  void fit_process();
+  void fit_process(const std::vector<Parameter>& parameters);
   void find_optima(const std::vector<Parameter>& parameters);
 
   Kernel kernel_;
   std::unordered_map<Point, double, PointHash> known_;
-  std::vector<Point> points_; // that the process knows
-  Eigen::MatrixXf factor_;    // L of their covariance
-  Eigen::VectorXf solved_;    // L^-1 of their values
+  std::vector<Point> points_;              // that the process knows
+  std::vector<std::vector<float>> tables_; // Kernel::factors() of these
+  Eigen::MatrixXf factor_;                 // L of their covariance
+  Eigen::VectorXf solved_;                 // L^-1 of their values
   std::vector<Point> optima_;
   double deviation_ = 0, span_ = 0, credibility_ = 0;
 };

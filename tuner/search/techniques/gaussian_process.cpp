@@ -77,7 +77,7 @@ std::optional<Point> GaussianProcessSearch::next_optimum() {
       continue;
     const std::vector<Point> around = domain().neighbours(point, Neighbourhood::hamming);
     const auto known =
-        std::ranges::count_if(around, [&](const Point& other) { return prior()->has_result(other); });
+        std::ranges::count_if(around, [&](const Point& other) { return prior()->result(other).has_value(); });
     if (2 * static_cast<std::size_t>(known) >= around.size())
       return point;
   }
