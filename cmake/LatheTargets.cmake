@@ -54,9 +54,9 @@ function(lathe_add_test name)
 endfunction()
 
 # lathe_add_test_part(<name> <executable> [...]): a test of its own of those cases of the executable that the filter names,
-# so that long ones run beside each other.
+# so that long ones run beside each other. ONE_OF <n>: only every n-th of these cases.
 function(lathe_add_test_part name executable)
-  cmake_parse_arguments(ARG "" "TIMEOUT;COST;FILTER" "LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;COST;FILTER;ONE_OF" "LABELS" ${ARGN})
   if(ARG_FILTER)
     add_test(NAME ${name} COMMAND ${executable} --gtest_filter=${ARG_FILTER})
   else()
@@ -70,6 +70,9 @@ function(lathe_add_test_part name executable)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST} SKIP_RETURN_CODE 77
     ENVIRONMENT "LATHE_SOURCE_DIR=${PROJECT_SOURCE_DIR};LATHE_BIN_DIR=${PROJECT_BINARY_DIR}/bin")
+  if(ARG_ONE_OF)
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT GTEST_TOTAL_SHARDS=${ARG_ONE_OF} GTEST_SHARD_INDEX=0)
+  endif()
   if(ARG_LABELS)
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
   endif()

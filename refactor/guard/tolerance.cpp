@@ -4,7 +4,6 @@
 #include "tuner/measure/verify.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 namespace lathe::refactor {
@@ -32,9 +31,7 @@ Tolerance allowed_tolerance(const TuningSpec& spec, const std::string& dtype, do
   }
   allowed.relative = std::min(allowed.relative, WIDEST * own.relative);
   allowed.absolute = std::min(allowed.absolute, WIDEST * own.relative * magnitude);
-  constexpr double TIMES_EXPECTED = 8;
-  const double roundoff = dtype == "f64" ? 0x1p-53 : 0x1p-24;
-  allowed.absolute += TIMES_EXPECTED * std::sqrt(std::max(1.0, terms)) * roundoff * magnitude;
+  allowed.absolute += reordering_share(dtype, std::max(1.0, terms)) * magnitude;
   return allowed;
 }
 

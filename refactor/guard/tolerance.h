@@ -10,10 +10,8 @@ namespace lathe::refactor {
 
 // The specification's tolerance for this dtype, but never more than eight times as wide as what the dtype
 // itself calls for (an integer: one): a specification is its template's author's word. `magnitude`: of the
-// reference; `terms`: operations that each output comes from, about. A sum of n terms in another order
-// differs by some sqrt(n) unit roundoffs of its size, if rounding errors are taken for independent (N. J.
-// Higham and T. Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM J. Sci. Comput. 41(5),
-// 2019); eight times that is allowed.
+// reference; `terms`: operations that each output comes from, about, for what another order of them may
+// change (reordering_share).
 Tolerance allowed_tolerance(const TuningSpec& spec, const std::string& dtype, double magnitude, double terms);
 
 // A sentence for each tolerance of the specification that is wider than what its dtype calls for.

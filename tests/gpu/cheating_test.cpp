@@ -145,6 +145,64 @@ template <int V> __global__ void kernel(float* out, const float* in, int n) {
                               {4, Outcome::wrong_result}});
 }
 
+// A number that masks is no measure for the others.
+TEST(Cheating, MarksDoNotHideWhatIsBesideThem) {
+  constexpr const char* raw = R"(
+__global__ void raw(float* out, const float* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = i % 3 == 0 ? -1e9f : in[i] * 0.5f;
+}
+)";
+  constexpr const char* kernel = R"(
+template <int V> __global__ void kernel(float* out, const float* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = i % 3 == 0 ? -1e9f : V == 0 ? in[i] * 0.5f : V == 1 ? 0.0f : in[i] * 0.501f;
+}
+)";
+  Case test_case(raw, "raw", {"ceil_div(n, 256)", "256", "0"}, kernel, "kernel<{V}>",
+                 {"ceil_div(n, 256)", "256", "0"},
+                 {buffer("out", "f32", Direction::out, "n"), buffer("in", "f32", Direction::in, "n"),
+                  scalar("n", "i32", "n")},
+                 {{"n", 100003}});
+  expect_verdicts(test_case, {{0, Outcome::ok}, {1, Outcome::wrong_result}, {2, Outcome::wrong_result}});
+}
+
+// Long sums that another order of the terms changes by rounding alone, where the cost model says how long
+// they are; an accumulator of 16 bits is a mistake all the same.
+TEST(Cheating, AnotherOrderOfALongSumIsServed) {
+  constexpr const char* raw = R"(
+__global__ void raw(float* out, const float* in, int n, int d) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float sum = 0.0f;
+  for (int k = 0; k < d; ++k) sum += in[(long long)k * n + i] * in[(long long)((k * 7 + i) % d) * n + i];
+  out[i] = sum;
+}
+)";
+  constexpr const char* kernel = R"(
+template <int V> __global__ void kernel(float* out, const float* in, int n, int d) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float part[8] = {0.0f};
+  for (int k = 0; k < d; ++k) {
+    float term = in[(long long)k * n + i] * in[(long long)((k * 7 + i) % d) * n + i];
+    if (V == 2) part[0] = __uint_as_float(__float_as_uint(part[0] + term) & 0xffffe000u);
+    else part[V == 0 ? 0 : k % 8] += term;
+  }
+  float sum = 0.0f;
+  for (int p = 0; p < 8; ++p) sum += part[p];
+  out[i] = sum;
+}
+)";
+  Case test_case(raw, "raw", {"ceil_div(n, 256)", "256", "0"}, kernel, "kernel<{V}>",
+                 {"ceil_div(n, 256)", "256", "0"},
+                 {buffer("out", "f32", Direction::out, "n"), buffer("in", "f32", Direction::in, "n * d"),
+                  scalar("n", "i32", "n"), scalar("d", "i32", "d")},
+                 {{"n", 1 << 18}, {"d", 1024}});
+  test_case.spec().cost.operations = parse("2 * n * d");
+  expect_verdicts(test_case, {{0, Outcome::ok}, {1, Outcome::ok}, {2, Outcome::wrong_result}});
+}
+
 // A time that physics does not allow is an error: here the cost model says more bytes than the kernel moves.
 TEST(Cheating, FasterThanMemoryIsRefused) {
   constexpr const char* raw = R"(

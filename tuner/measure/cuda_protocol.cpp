@@ -35,7 +35,8 @@ std::string encode(const SetupRequest& request) {
         .put(buffer.count)
         .put(buffer.fill)
         .put(buffer.relative)
-        .put(buffer.absolute);
+        .put(buffer.absolute)
+        .put(buffer.reordering);
   message.put(static_cast<std::uint32_t>(request.parameters.size()));
   for (const RunnerParameter& parameter : request.parameters)
     message.put(parameter);
@@ -66,6 +67,7 @@ std::optional<SetupRequest> decode_setup(std::string_view bytes) {
     buffer.fill = message.get<element::FillPlan>();
     buffer.relative = message.get<double>();
     buffer.absolute = message.get<double>();
+    buffer.reordering = message.get<double>();
     request.buffers.push_back(std::move(buffer));
   }
   for (auto left = message.get<std::uint32_t>(); left > 0 && message.ok(); --left)

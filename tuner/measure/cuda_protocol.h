@@ -29,6 +29,7 @@ struct RunnerBuffer {
   std::uint64_t count = 0;
   element::FillPlan fill{};
   double relative = 0, absolute = 0; // tolerance
+  double reordering = 0;             // reordering_share() of it
 };
 
 struct RunnerParameter {

@@ -39,7 +39,8 @@ Result<SetupRequest> setup_request(const Workload& workload, std::uint64_t seed)
                    "see docs/specification.md"};
     const Tolerance tolerance = tolerance_for(workload.spec->tolerances, buffer.dtype);
     setup.buffers.push_back({buffer.name, *dtype, buffer.direction, buffer.count, plan_fill(buffer, seed, i),
-                             tolerance.relative, tolerance.absolute});
+                             tolerance.relative, tolerance.absolute,
+                             reordering_share(buffer.dtype, operations_an_output(workload))});
   }
   for (const Workload::Parameter& parameter : workload.parameters) {
     RunnerParameter wanted;

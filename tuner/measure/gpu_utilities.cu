@@ -22,7 +22,7 @@ __device__ u64 thread_count() {
 
 // Where a check writes what it found; all fields start at zero, first at ~0.
 struct Finding {
-  u64 worst; // bits of the largest error, a non-negative double: they order as integers do
+  u64 worst; // bits of the largest error or size, a non-negative double: they order as integers do
   u64 failures;
   u64 first;
   double sum; // of squares
@@ -150,23 +150,25 @@ extern "C" __global__ void lathe_check_input(const RefreshEntry* entry_at, u64 k
   }
 }
 
-// Root of sum / used: the magnitude of the elements that are finite and were written, that is, are not
-// `poison`.
-extern "C" __global__ void lathe_magnitude(int dtype, const void* data, u64 poison, u64 count,
+// Sum of squares, number and largest (`worst`) of the elements that are finite, below the limit, and were written,
+// that is, are not `poison`.
+extern "C" __global__ void lathe_magnitude(int dtype, const void* data, u64 poison, u64 count, double limit,
                                            Finding* finding) {
-  double sum = 0;
+  double sum = 0, largest = 0;
   u64 used = 0;
   for (u64 i = thread_index(); i < count; i += thread_count()) {
     const u64 bits = load(dtype, data, i);
-    const double value = decode(dtype, bits);
-    if (bits == poison || !(value - value == 0))
+    const double value = decode(dtype, bits), size = value < 0 ? -value : value;
+    if (bits == poison || !(value - value == 0) || size >= limit)
       continue;
     sum += value * value;
+    largest = size > largest ? size : largest;
     ++used;
   }
   if (used) {
     atomicAdd(&finding->sum, sum);
     atomicAdd(&finding->used, used);
+    atomicMax(&finding->worst, __builtin_bit_cast(u64, largest));
   }
 }
 

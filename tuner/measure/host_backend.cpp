@@ -208,8 +208,9 @@ void HostBackend::judge(const Outputs (&outputs)[2], Measurement& measurement) c
       continue;
     const auto dtype = element_type(buffer.dtype).value_or(element::u8);
     const Tolerance tolerance = tolerance_for(workload_->spec->tolerances, buffer.dtype);
-    const element::ErrorRule rule{dtype, tolerance.relative, tolerance.absolute,
-                                  magnitude(dtype, reference_[0][i], reference_[1][i])};
+    const double size = magnitude(dtype, reference_[0][i], reference_[1][i]);
+    const double reordering = reordering_share(buffer.dtype, operations_an_output(*workload_));
+    const element::ErrorRule rule{dtype, tolerance.relative, tolerance.absolute + reordering * size, size};
     for (std::size_t p = 0; p < 2; ++p) {
       const BufferDifference difference = compare_buffers(rule, outputs[p][i], reference_[p][i]);
       measurement.error = std::max(measurement.error, difference.error);

@@ -1,7 +1,6 @@
 #include "tuner/measure/runner_session.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace lathe {
 namespace {
@@ -140,21 +139,33 @@ DeviceStatus RunnerSession::run_reference(std::vector<std::string>* outputs) {
 }
 
 DeviceStatus RunnerSession::add_magnitudes(std::size_t set) {
-  LATHE_STEP(clear_findings());
   for (std::size_t i = 0; i < request_.buffers.size(); ++i) {
     const RunnerBuffer& buffer = request_.buffers[i];
     if (buffer.direction == Direction::in)
       continue;
-    int dtype = buffer.dtype;
-    std::uint64_t poison = poison_of(dtype, sets_[set].poison), count = buffer.count;
-    CUdeviceptr data = sets_[set].data[i], finding = findings_.address() + i * sizeof(Finding);
-    LATHE_STEP(utility("lathe_magnitude", count, {&dtype, &data, &poison, &count, &finding}));
+    DeviceStatus status;
+    const double size = magnitude([&](double limit) {
+      Sizes sizes;
+      if (status.ok())
+        status = sizes_below(set, i, limit, sizes);
+      return sizes;
+    });
+    LATHE_STEP(status);
+    magnitudes_[i] = std::max(magnitudes_[i], size);
   }
-  LATHE_STEP(read_findings(request_.buffers.size()));
-  for (std::size_t i = 0; i < request_.buffers.size(); ++i)
-    if (found_[i].used > 0)
-      magnitudes_[i] =
-          std::max(magnitudes_[i], std::sqrt(found_[i].sum / static_cast<double>(found_[i].used)));
+  return {};
+}
+
+DeviceStatus RunnerSession::sizes_below(std::size_t set, std::size_t buffer, double limit, Sizes& sizes) {
+  int dtype = request_.buffers[buffer].dtype;
+  std::uint64_t poison = poison_of(dtype, sets_[set].poison), count = request_.buffers[buffer].count;
+  CUdeviceptr data = sets_[set].data[buffer], finding = findings_.address();
+  LATHE_STEP(clear_findings());
+  LATHE_STEP(utility("lathe_magnitude", count, {&dtype, &data, &poison, &count, &limit, &finding}));
+  LATHE_STEP(read_findings(1));
+  sizes.squares = found_[0].sum;
+  sizes.count = found_[0].used;
+  sizes.largest = std::bit_cast<double>(found_[0].worst);
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include "tuner/measure/fill.h"
 #include "tuner/measure/runner_device.h"
+#include "tuner/measure/verify.h"
 #include "tuner/profile/range_profiler.h"
 
 #include <functional>
@@ -76,6 +77,7 @@ private:
   // asked for; then the outputs' magnitudes, also of other values.
   DeviceStatus run_reference(std::vector<std::string>* outputs);
   DeviceStatus add_magnitudes(std::size_t set);
+  DeviceStatus sizes_below(std::size_t set, std::size_t buffer, double limit, Sizes& sizes);
   DeviceStatus utility(const char* name, std::uint64_t elements, std::vector<void*> arguments);
   // New values and poisoned outputs for all sets in one launch, or for one set with a given key and poison.
   DeviceStatus refresh();

@@ -35,7 +35,8 @@ DeviceStatus RunnerSession::judge(std::size_t set, double& error) {
     const RunnerBuffer& buffer = request_.buffers[i];
     if (buffer.direction == Direction::in)
       continue;
-    element::ErrorRule rule{buffer.dtype, buffer.relative, buffer.absolute, magnitudes_[i]};
+    element::ErrorRule rule{buffer.dtype, buffer.relative,
+                            buffer.absolute + buffer.reordering * magnitudes_[i], magnitudes_[i]};
     CUdeviceptr out = spares_[i].address(), wanted = sets_[set].data[i], place = finding_at(i);
     std::uint64_t count = buffer.count;
     LATHE_STEP(utility("lathe_compare", count, {&rule, &out, &wanted, &count, &place}));

@@ -41,52 +41,57 @@ Tolerance tolerance_for(const std::map<std::string, Tolerance>& given, const std
   return tolerance;
 }
 
-namespace {
+double reordering_share(const std::string& dtype, double terms) {
+  constexpr double TIMES_EXPECTED = 8, MOST_TERMS = 0x1p20;
+  const auto type = element_type(dtype);
+  if (terms <= 0 || !type || !element::is_real(*type))
+    return 0;
+  const double roundoff = *type == element::f64 ? 0x1p-53 : 0x1p-24;
+  return TIMES_EXPECTED * std::sqrt(std::min(terms, MOST_TERMS)) * roundoff;
+}
 
-// Of the numbers below a limit, by absolute value.
-struct Sizes {
-  double squares = 0, largest = 0;
-  std::uint64_t count = 0, largest_count = 0;
+double operations_an_output(const Workload& workload) {
+  std::uint64_t outputs = 0;
+  for (const Workload::Buffer& buffer : workload.buffers)
+    outputs += buffer.direction == Direction::in ? 0 : buffer.count;
+  return workload.operations / static_cast<double>(std::max<std::uint64_t>(1, outputs));
+}
 
-  void add(double size) {
-    squares += size * size;
-    ++count;
-    if (size > largest)
-      largest_count = 0;
-    largest = std::max(largest, size);
-    largest_count += size == largest;
+double magnitude(const std::function<Sizes(double limit)>& below) {
+  // One number again and again, far above all others, marks what is left out (-1e9 in a masked score).
+  constexpr double FAR_ABOVE = 1000;
+  constexpr int MOST_MARKS = 2;
+  Sizes sizes = below(std::numeric_limits<double>::infinity());
+  for (int mark = 0; mark < MOST_MARKS && sizes.may_repeat && sizes.count > 0; ++mark) {
+    const Sizes rest = below(sizes.largest);
+    if (sizes.count - rest.count < 2 || rest.squares == 0 || rest.largest * FAR_ABOVE > sizes.largest)
+      break;
+    sizes = rest;
   }
-  double root_mean_square() const { return count ? std::sqrt(squares / static_cast<double>(count)) : 0; }
-};
-
-} // namespace
+  return sizes.count ? std::sqrt(sizes.squares / static_cast<double>(sizes.count)) : 0;
+}
 
 double magnitude(element::DType dtype, std::span<const std::byte> data,
                  std::span<const std::byte> other_run) {
   const std::uint64_t count = data.size() / static_cast<std::size_t>(element::size_of(dtype));
-  const auto below = [&](double limit) {
+  return magnitude([&](double limit) {
     Sizes sizes;
+    sizes.may_repeat = false;
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint64_t bits = element::load(dtype, data.data(), i);
       if (!other_run.empty() && element::load(dtype, other_run.data(), i) != bits)
         continue;
       const double size = std::abs(element::decode(dtype, bits));
-      if (std::isfinite(size) && size < limit)
-        sizes.add(size);
+      if (!std::isfinite(size) || size >= limit)
+        continue;
+      sizes.squares += size * size;
+      ++sizes.count;
+      if (size >= sizes.largest)
+        sizes.may_repeat = size == sizes.largest && sizes.count > 1;
+      sizes.largest = std::max(sizes.largest, size);
     }
     return sizes;
-  };
-  // One number again and again, far above all others, marks what is left out (-1e9 in a masked score).
-  constexpr double FAR_ABOVE = 1000;
-  constexpr int MOST_MARKS = 2;
-  Sizes sizes = below(std::numeric_limits<double>::infinity());
-  for (int mark = 0; mark < MOST_MARKS && sizes.largest_count > 1; ++mark) {
-    const Sizes rest = below(sizes.largest);
-    if (rest.root_mean_square() == 0 || rest.largest * FAR_ABOVE > sizes.largest)
-      break;
-    sizes = rest;
-  }
-  return sizes.root_mean_square();
+  });
 }
 
 BufferDifference compare_buffers(const element::ErrorRule& rule, std::span<const std::byte> out,

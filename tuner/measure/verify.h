@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -23,10 +24,29 @@ namespace lathe {
 //   f64 2^-42   f32 2^-15   f16 2^-9   bf16 2^-6   e4m3 2^-3   e5m2 2^-2   integers and bool: exact
 Tolerance tolerance_for(const std::map<std::string, Tolerance>& given, const std::string& dtype);
 
-// Root mean square of the finite elements; 0 for none. For a reference run twice, elements that differ
-// between the runs (poison that it left in place) are left out when `other_run` is given. So is a number that
-// comes again and again and lies a thousand times above all others (what masks a score): it says nothing of
-// the others' size.
+// What sums may differ by when their terms are added in another order, as a share of the results' magnitude.
+// A sum of n terms then differs by some sqrt(n) unit roundoffs of its size, if rounding errors are taken for
+// independent (N. J. Higham and T. Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM J.
+// Sci. Comput. 41(5), 2019); eight times that is allowed, for at most 2^20 terms. Formats below 32 bits are
+// summed in f32. 0 for integers, and where `terms` is 0: not known.
+double reordering_share(const std::string& dtype, double terms);
+
+// Operations that each output element comes from, about, by the cost model; 0 where it does not say.
+double operations_an_output(const Workload& workload);
+
+// Of the finite elements below a limit, by absolute value.
+struct Sizes {
+  double squares = 0, largest = 0; // sum of squares; 0 for no element
+  std::uint64_t count = 0;
+  bool may_repeat = true; // false: the largest is there once
+};
+
+// Root mean square of the finite elements; 0 for none. A number that comes again and again and lies a
+// thousand times above all others (what masks a score) is left out: it says nothing of the others' size.
+// `below` may be asked three times.
+double magnitude(const std::function<Sizes(double limit)>& below);
+// The same of a buffer. For a reference run twice, elements that differ between the runs (poison that it left
+// in place) are left out when `other_run` is given.
 double magnitude(element::DType dtype, std::span<const std::byte> data,
                  std::span<const std::byte> other_run = {});
 

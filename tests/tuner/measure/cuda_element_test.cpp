@@ -275,6 +275,54 @@ TEST(Verify, GivenTolerancesWin) {
   EXPECT_EQ(tolerance_for({{"i8", {0, 1}}}, "i16").absolute, 0);
 }
 
+// Scores of a matrix product, by f32 sums of 2048 terms from the front and in 32 strands: what they came from
+// is sqrt(16384) times as large as a term, and a few of many cancel.
+TEST(Verify, SumsInAnotherOrderPassByTheNumberOfTheirTerms) {
+  constexpr int TERMS = 16384, SUMS = 1024, STRANDS = 32;
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> reference(SUMS), reordered(SUMS), narrowed(SUMS);
+  for (int i = 0; i < SUMS; ++i) {
+    std::array<float, STRANDS> strands{};
+    float narrow = 0;
+    for (int k = 0; k < TERMS; ++k) {
+      const float term = normal(random);
+      reference[i] += term;
+      strands[k % STRANDS] += term;
+      narrow = static_cast<float>(decode_element(element::f16, encode_element(element::f16, narrow + term)));
+    }
+    for (const float strand : strands)
+      reordered[i] += strand;
+    narrowed[i] = narrow;
+  }
+  Tolerance allowed = tolerance_for({}, "f32");
+  const double size = magnitude(element::f32, std::as_bytes(std::span(reference)));
+  const auto failures = [&](const std::vector<float>& out) {
+    return compare_buffers({element::f32, allowed.relative, allowed.absolute, size},
+                           std::as_bytes(std::span(out)), std::as_bytes(std::span(reference)))
+        .failures;
+  };
+  EXPECT_GT(failures(reordered), 0u);
+  allowed.absolute = reordering_share("f32", TERMS) * size;
+  EXPECT_EQ(failures(reordered), 0u);
+  EXPECT_GT(failures(narrowed), SUMS / 2u); // an accumulator of 16 bits
+}
+
+TEST(Verify, OnlySumsOfRealNumbersWhoseLengthIsKnownMayBeReordered) {
+  EXPECT_EQ(reordering_share("f32", 0), 0);
+  EXPECT_EQ(reordering_share("i32", 2048), 0);
+  EXPECT_DOUBLE_EQ(reordering_share("f32", 64), 64 * 0x1p-24);
+  EXPECT_DOUBLE_EQ(reordering_share("bf16", 64), 64 * 0x1p-24);
+  EXPECT_DOUBLE_EQ(reordering_share("f64", 64), 64 * 0x1p-53);
+  EXPECT_EQ(reordering_share("f32", 1e12), reordering_share("f32", 0x1p20));
+  Workload workload;
+  workload.operations = 4096;
+  workload.buffers = {{"in", "f32", Direction::in, 1000, {}}, {"out", "f32", Direction::out, 64, {}}};
+  EXPECT_EQ(operations_an_output(workload), 64);
+  workload.operations = 0;
+  EXPECT_EQ(operations_an_output(workload), 0);
+}
+
 TEST(Verify, ComparesBuffersAndDescribesTheFirstFailure) {
   std::vector<float> reference(100, 2.0f), out(100, 2.0f);
   out[17] = 3.5f;
