@@ -220,6 +220,7 @@ void HostBackend::judge(const Outputs (&outputs)[2], Measurement& measurement) c
       measurement.reason = describe_difference(
           buffer.name, dtype, difference, element::load(dtype, outputs[p][i].data(), difference.first),
           element::load(dtype, reference_[p][i].data(), difference.first), buffer.count, POISONS[p]);
+      measurement.reason += reordering_hint(dtype, difference, buffer.count, reordering);
       return;
     }
   }

@@ -80,9 +80,12 @@ DeviceStatus RunnerSession::describe_findings(std::size_t set, double& error) {
     LATHE_DEVICE(device_.cuda().cuMemcpyDtoH(&out, spares_[i].address() + offset, size), "copying failed");
     LATHE_DEVICE(device_.cuda().cuMemcpyDtoH(&reference, sets_[set].data[i] + offset, size),
                  "copying failed");
-    status.reason = describe_difference(buffer.name, static_cast<element::DType>(buffer.dtype),
-                                        {error, found_[i].failures, found_[i].first}, out, reference,
-                                        buffer.count, sets_[set].poison);
+    const auto dtype = static_cast<element::DType>(buffer.dtype);
+    const BufferDifference difference{std::bit_cast<double>(found_[i].worst), found_[i].failures,
+                                      found_[i].first};
+    status.reason =
+        describe_difference(buffer.name, dtype, difference, out, reference, buffer.count, sets_[set].poison) +
+        reordering_hint(dtype, difference, buffer.count, buffer.reordering);
     status.differs = true;
   }
   if (!status.reason.empty())

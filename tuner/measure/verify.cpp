@@ -125,6 +125,17 @@ std::string describe_difference(const std::string& buffer, element::DType dtype,
          " elements differ)";
 }
 
+std::string reordering_hint(element::DType dtype, const BufferDifference& difference, std::uint64_t count,
+                            double reordering) {
+  constexpr double FEW = 1e-3, LITTLE = 16;
+  if (reordering > 0 || !element::is_real(dtype) || difference.error > LITTLE ||
+      static_cast<double>(difference.failures) > FEW * static_cast<double>(count))
+    return "";
+  return "; if these are long sums whose terms may come in any order, say in the specification's Cost how "
+         "many "
+         "Operations there are";
+}
+
 std::optional<std::size_t> damaged_guard(std::span<const std::byte> band) {
   for (std::size_t i = 0; i < band.size(); ++i)
     if (band[i] != guard_byte(i))

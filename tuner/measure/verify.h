@@ -67,6 +67,11 @@ std::string describe_difference(const std::string& buffer, element::DType dtype,
                                 const BufferDifference& difference, std::uint64_t out_bits,
                                 std::uint64_t reference_bits, std::uint64_t count, std::byte poison);
 
+// What to do where a difference looks like a long sum in another order that nobody said is one (`reordering`:
+// the share that was allowed): a few real elements of many, a little more than allowed. Else empty.
+std::string reordering_hint(element::DType dtype, const BufferDifference& difference, std::uint64_t count,
+                            double reordering);
+
 // Offset of the first byte of a guard band that changed, or nothing.
 std::optional<std::size_t> damaged_guard(std::span<const std::byte> band);
 

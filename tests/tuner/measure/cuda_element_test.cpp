@@ -341,6 +341,14 @@ TEST(Verify, ComparesBuffersAndDescribesTheFirstFailure) {
             "y[20] was not written where the raw kernel gives 2 (1 of 100 elements differ)");
 }
 
+TEST(Verify, AFewElementsALittleOffMayBeASumWhoseLengthNobodySaid) {
+  EXPECT_NE(reordering_hint(element::f32, {1.2, 1, 7}, 262144, 0), "");
+  EXPECT_EQ(reordering_hint(element::f32, {1.2, 1, 7}, 262144, 1e-5), ""); // it was said
+  EXPECT_EQ(reordering_hint(element::f32, {500, 1, 7}, 262144, 0), "");
+  EXPECT_EQ(reordering_hint(element::f32, {1.2, 1, 7}, 100, 0), "");
+  EXPECT_EQ(reordering_hint(element::s32, {1.2, 1, 7}, 262144, 0), "");
+}
+
 // What masks scores says nothing of how large the others are; a large number that comes once, or near others,
 // does.
 TEST(Verify, ANumberThatMarksIsNoMagnitude) {
