@@ -148,6 +148,7 @@ private:
 
   // Pairs of configurations and sizes. For each configuration the sizes that its conditions admit.
   void plan() {
+    plan_.foresee(subject_.sampled);
     for (const Configuration& configuration : subject_.sampled)
       if (!plan_.add_sampled(configuration))
         findings_.undecided(NOT_ADMITTED + configuration.text());
