@@ -126,13 +126,21 @@ private:
 
   // A few blocks of launches over billions of elements.
   void ask_at_large_sizes() {
+    std::vector<LargeSizes> questions;
     for (const auto& [types, sizes] : sizes_.clean()) {
-      LargeSizes question{
-          subject_,   raw_,  templated_, {}, trial_seed(subject_, 0), sizes_.parameters().meets_by_count,
-          same_code_, jobs_, deadline_};
+      questions.push_back({subject_,
+                           raw_,
+                           templated_,
+                           {},
+                           trial_seed(subject_, 0),
+                           sizes_.parameters().meets_by_count,
+                           same_code_,
+                           jobs_,
+                           deadline_});
       for (const auto& size : sizes)
-        question.sizes.push_back(size.get());
-      const LargeSizeFindings found = compare_at_large_sizes(question);
+        questions.back().sizes.push_back(size.get());
+    }
+    for (const LargeSizeFindings& found : compare_at_large_sizes(questions)) {
       for (const std::string& sentence : found.problems)
         findings_.fail(sentence);
       for (const std::string& sentence : found.evidence)
