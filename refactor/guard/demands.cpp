@@ -1,6 +1,7 @@
 #include "refactor/guard/demands.h"
 
 #include "refactor/guard/unread_data.h"
+#include "tuner/measure/fill.h"
 
 #include <array>
 #include <iterator>
@@ -75,6 +76,19 @@ TrialSettings several_arguments(const ReferenceRuns& shape, const AcceptedInputs
       settings.integer_scalars[p] = integers[p][draw(integers[p].size())];
   }
   return changeable < 2 ? usual : settings;
+}
+
+// Integer inputs whose elements any number of a range may be, so that neighbours may be equal: in stretches.
+std::map<std::size_t, IntegerFill> in_stretches(const Workload& workload) {
+  std::map<std::size_t, IntegerFill> fills;
+  for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
+    const Workload::Buffer& buffer = workload.buffers[i];
+    const auto dtype = element_type(buffer.dtype);
+    if (buffer.direction == Direction::in && buffer.fill.kind == Fill::Kind::integer && dtype &&
+        !element::is_real(*dtype))
+      fills[i] = {IntegerFill::Kind::stretches};
+  }
+  return fills;
 }
 
 } // namespace
@@ -257,6 +271,12 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     settings.data = BESIDE_SCALARS[draw(std::size(BESIDE_SCALARS))];
     if (settings.data == Data::zeros && configuration.flag_is_set())
       demands.back().otherwise = Otherwise::told;
+  }
+  // What a template does at once for neighbours that go to one place, beside what only some of them are.
+  if (auto stretches = in_stretches(*shape.workload); !stretches.empty()) {
+    TrialSettings& settings = own(" on integers of which neighbours are equal");
+    settings.integers = std::move(stretches);
+    settings.data = shape.nans && (own_seed >> 7 & 1) != 0 ? Data::nans : Data::usual;
   }
   // On the data by which they were found.
   if (!accepted.deciding.empty()) {

@@ -34,12 +34,17 @@ bool has_lane(const llvm::Value* value, const std::array<std::uint32_t, 3>& bloc
           (block[0] % WARP == 0 || (block[1] == 1 && block[2] == 1)));
 }
 
-// Whether the exchange reaches no further than within aligned groups of so many lanes.
+// Whether the exchange reaches no further than within aligned groups of so many lanes: its segments are no
+// wider, or it is crosswise over a smaller distance.
 bool reaches_within(const CallBase& call, unsigned lanes) {
+  constexpr unsigned DISTANCE = 2, SEGMENTS = 3;
   const Function* callee = call.getCalledFunction();
-  const auto* clamp = call.arg_size() == 4 ? dyn_cast<ConstantInt>(call.getArgOperand(3)) : nullptr;
-  return callee && callee->getName().starts_with("llvm.nvvm.shfl.sync") && clamp &&
-         WARP - (clamp->getZExtValue() >> WIDTH_AT) <= lanes;
+  if (!callee || !callee->getName().starts_with("llvm.nvvm.shfl.sync") || call.arg_size() != 4)
+    return false;
+  const auto* segments = dyn_cast<ConstantInt>(call.getArgOperand(SEGMENTS));
+  const auto* distance = dyn_cast<ConstantInt>(call.getArgOperand(DISTANCE));
+  return (segments && WARP - (segments->getZExtValue() >> WIDTH_AT) <= lanes) ||
+         (callee->getName().contains(".bfly.") && distance && distance->getZExtValue() < lanes);
 }
 
 } // namespace

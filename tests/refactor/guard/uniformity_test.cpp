@@ -72,14 +72,19 @@ no:
   }
 
   // Of the first vote or exchange.
-  unsigned lanes() {
-    for (const llvm::Instruction& instruction : llvm::instructions(kernel_->function()))
-      if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction); call && call->arg_size() >= 2)
-        return lanes_of_mask(*call, BLOCK);
-    return 0;
-  }
+  unsigned lanes() { return lanes_of_mask(primitive(), BLOCK); }
+  std::string mask() { return warp_mask(primitive(), BLOCK); }
 
 private:
+  const llvm::CallBase& primitive() {
+    const llvm::CallBase* found = nullptr;
+    for (const llvm::Instruction& instruction : llvm::instructions(kernel_->function()))
+      if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+          call && call->arg_size() >= 2 && !found)
+        found = call;
+    return *found;
+  }
+
   std::unique_ptr<KernelIr> kernel_;
 };
 
@@ -140,6 +145,17 @@ TEST(Uniformity, OneLanesNumberHandedRoundIsTheSame) {
   Kernel crosswise("%other = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %own, i32 1, i32 31)\n"
                    "%goes = icmp ne i32 %other, 0");
   EXPECT_TRUE(crosswise.diverges(Together::warp));
+}
+
+TEST(WarpMasks, AnExchangeAmongTheLanesOfATileReachesNoOther) {
+  const auto crosswise = [](const char* distance, const char* segments) {
+    return "%begin = and i32 %x, 24\n %mask = shl i32 255, %begin\n %other = call i32 "
+           "@llvm.nvvm.shfl.sync.bfly.i32(i32 %mask, i32 %own, i32 " +
+           std::string(distance) + ", i32 " + segments + ")\n %goes = icmp ne i32 %other, 0";
+  };
+  EXPECT_EQ(Kernel(crosswise("4", "31")).mask(), "tiles of 8");   // less than the tile's lanes
+  EXPECT_EQ(Kernel(crosswise("8", "6175")).mask(), "tiles of 8"); // in segments of 8
+  EXPECT_EQ(Kernel(crosswise("8", "31")).mask(), "computed mask");
 }
 
 } // namespace
