@@ -3,6 +3,7 @@
 #include "refactor/guard/unread_data.h"
 #include "tuner/measure/fill.h"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <map>
@@ -78,6 +79,12 @@ TrialSettings several_arguments(const ReferenceRuns& shape, const AcceptedInputs
   return changeable < 2 ? usual : settings;
 }
 
+// Whether a dimension has a single element.
+bool has_single(const Workload& workload) {
+  return std::ranges::any_of(workload.problem.dimensions,
+                             [](const auto& dimension) { return dimension.second == 1; });
+}
+
 // Integer inputs whose elements any number of a range may be, so that neighbours may be equal: in stretches.
 std::map<std::size_t, IntegerFill> in_stretches(const Workload& workload) {
   std::map<std::size_t, IntegerFill> fills;
@@ -134,6 +141,14 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&*shape.infinities, " on data with infinities and zeros").data = Data::infinities;
   if (shape.nans)
     demand(&*shape.nans, " on data with NaN").data = Data::nans;
+  // Of one term alone a result is what the term is, or what none of them comes to beside it.
+  if (!shape.misalignment_tried && has_single(*shape.workload)) {
+    const bool is_nan = (own_seed >> 3 & 1) != 0;
+    TrialSettings& special =
+        demand(nullptr, is_nan ? " on data with NaN" : " on data with infinities and zeros");
+    special.seed = own_seed;
+    special.data = is_nan ? Data::nans : Data::infinities;
+  }
   // What the run before left, of other data, must not show.
   if (shape.gives_the_same_again)
     demand(&shape.raw[0], " when it is launched again").again = true;

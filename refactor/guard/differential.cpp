@@ -161,6 +161,7 @@ private:
       if (!plan_.add_sampled(configuration))
         findings_.undecided(NOT_ADMITTED + configuration.text());
     plan_.add_defaults(same_code_);
+    plan_.add_problems(subject_.sampled);
     compile_from(0);
   }
 
@@ -186,6 +187,7 @@ private:
     const std::size_t first = plan_.tasks().size();
     for (const Configuration& configuration : subject_.swept)
       plan_.add_swept(configuration);
+    plan_.add_problems(subject_.swept);
     compile_from(first);
     if (!refuse_uncompiled())
       run_from(first);
@@ -293,11 +295,18 @@ private:
   void report_runs() {
     const std::vector<Task>& tasks = plan_.tasks();
     std::map<std::string, std::string> sizes;
-    std::set<std::string> untested;
+    std::set<std::string> untested, in_full;
+    const auto name = [](const Task& task) {
+      return task.configuration.knobs_text() + (task.configuration.is_default ? " (default)" : "");
+    };
+    for (const Task& task : tasks)
+      if (!task.is_brief)
+        in_full.insert(name(task));
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const std::string text = tasks[i].configuration.knobs_text() +
-                               (tasks[i].configuration.is_default ? " (default)" : "") +
-                               (tasks[i].is_brief ? " (in brief)" : "");
+      // In brief a whole configuration, or a size of one.
+      const std::string brief = tasks[i].is_brief ? " (in brief)" : "";
+      const bool is_in_full = in_full.contains(name(tasks[i]));
+      const std::string text = name(tasks[i]) + (is_in_full ? "" : brief);
       if (!ran_[i]) {
         ++left_out_;
         if (!tasks[i].is_brief)
@@ -305,7 +314,7 @@ private:
         continue;
       }
       std::string& list = sizes[text];
-      list += (list.empty() ? "" : "; ") + tasks[i].shape->workload->key();
+      list += (list.empty() ? "" : "; ") + tasks[i].shape->workload->key() + (is_in_full ? brief : "");
       if (!problems_[i].empty())
         findings_.fail(problems_[i] + " at " + tasks[i].configuration.text());
     }

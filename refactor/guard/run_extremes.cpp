@@ -107,4 +107,34 @@ void RunPlan::add_extremes(const Configuration& configuration) {
       add(configuration, *shape);
 }
 
+void RunPlan::add_problems(const std::vector<Configuration>& configurations) {
+  constexpr std::size_t MOST_OF_EACH = 3;
+  const std::vector<Problem> problems = problems_of(subject_.spec);
+  Groups wanted;
+  std::vector<const Configuration*> asking; // of each group
+  for (std::size_t c = 0; c < configurations.size(); ++c)
+    for (std::size_t turn = 0, taken = 0; turn < problems.size() && taken < MOST_OF_EACH; ++turn)
+      if (auto size =
+              reduced_problem(subject_, configurations[c], problems[(c + turn) % problems.size()], limits_)) {
+        ++taken;
+        wanted.push_back({std::move(size)});
+        asking.push_back(&configurations[c]);
+      }
+  const std::vector<const ReferenceRuns*> shapes = run_extremes(wanted);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const std::size_t before = tasks_.size();
+    if (!shapes[i] || !add(*asking[i], *shapes[i]))
+      continue;
+    // A fixed size of its own would be another kernel to compile.
+    const bool is_compiled = std::any_of(
+        tasks_.begin(), tasks_.begin() + static_cast<std::ptrdiff_t>(before), [&](const Task& task) {
+          return task.configuration.template_instance == tasks_.back().configuration.template_instance;
+        });
+    if (is_compiled)
+      tasks_.back().is_brief = true;
+    else
+      tasks_.pop_back();
+  }
+}
+
 } // namespace lathe::refactor

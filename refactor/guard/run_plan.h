@@ -43,6 +43,9 @@ public:
   void add_swept(const Configuration& configuration);
   // The default of each size at that size; at few of them where its machine code is the raw kernel's.
   void add_defaults(bool same_code);
+  // Configurations that have been added, in brief at the specification's own problems, or at what is left of
+  // them where they are too large.
+  void add_problems(const std::vector<Configuration>& configurations);
   // One pair; whether the configuration is admitted at the size and was not planned for it.
   bool add(const Configuration& configuration, const ReferenceRuns& shape) {
     return add(configuration, shape, limits_);
