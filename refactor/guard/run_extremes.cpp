@@ -112,14 +112,20 @@ void RunPlan::add_problems(const std::vector<Configuration>& configurations) {
   const std::vector<Problem> problems = problems_of(subject_.spec);
   Groups wanted;
   std::vector<const Configuration*> asking; // of each group
-  for (std::size_t c = 0; c < configurations.size(); ++c)
+  const auto want = [&](const Configuration& configuration, const Problem& problem) {
+    auto size = reduced_problem(subject_, configuration, problem, limits_);
+    if (!size)
+      return false;
+    wanted.push_back({std::move(size)});
+    asking.push_back(&configuration);
+    return true;
+  };
+  for (std::size_t c = 0; c < configurations.size(); ++c) {
     for (std::size_t turn = 0, taken = 0; turn < problems.size() && taken < MOST_OF_EACH; ++turn)
-      if (auto size =
-              reduced_problem(subject_, configurations[c], problems[(c + turn) % problems.size()], limits_)) {
-        ++taken;
-        wanted.push_back({std::move(size)});
-        asking.push_back(&configurations[c]);
-      }
+      taken += want(configurations[c], problems[(c + turn) % problems.size()]);
+    if (const std::vector<Problem> limits = problems_at_limits(configurations[c]); !limits.empty())
+      want(configurations[c], limits[c % limits.size()]);
+  }
   const std::vector<const ReferenceRuns*> shapes = run_extremes(wanted);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const std::size_t before = tasks_.size();
