@@ -109,6 +109,7 @@ void RunPlan::add_extremes(const Configuration& configuration) {
 
 void RunPlan::add_problems(const std::vector<Configuration>& configurations) {
   constexpr std::size_t MOST_OF_EACH = 3;
+  constexpr std::uint64_t LITTLE_WORK = MOST_WORK / 4; // each configuration has several
   const std::vector<Problem> problems = problems_of(subject_.spec);
   Groups wanted;
   std::vector<const Configuration*> asking; // of each group
@@ -129,7 +130,7 @@ void RunPlan::add_problems(const std::vector<Configuration>& configurations) {
   const std::vector<const ReferenceRuns*> shapes = run_extremes(wanted);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const std::size_t before = tasks_.size();
-    if (!shapes[i] || !add(*asking[i], *shapes[i]))
+    if (!shapes[i] || shapes[i]->raw[1].work > LITTLE_WORK || !add(*asking[i], *shapes[i]))
       continue;
     // A fixed size of its own would be another kernel to compile.
     const bool is_compiled = std::any_of(

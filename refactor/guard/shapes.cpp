@@ -338,7 +338,14 @@ std::shared_ptr<const Workload> shape_of(const JudgedPair& subject, const Config
 
 std::shared_ptr<const Workload> reduced_problem(const JudgedPair& subject, const Configuration& configuration,
                                                 const Problem& problem, const ShapeLimits& limits) {
-  ShapeList list(subject, configuration.workload->types, limits, 1, &configuration);
+  if (auto whole = shape_of(subject, configuration, problem, limits))
+    return whole;
+  constexpr std::uint64_t SHARE = 8; // it is one of many
+  ShapeLimits few = limits;
+  few.bytes /= SHARE;
+  few.threads /= SHARE;
+  few.template_threads /= SHARE;
+  ShapeList list(subject, configuration.workload->types, few, 1, &configuration);
   Dimensions dimensions = problem.dimensions;
   const auto size = [](const auto& dimension) { return dimension.second; };
   while (!list.consider(dimensions)) {
