@@ -62,7 +62,7 @@ unsigned lanes_of_mask(const CallBase& call, const std::array<std::uint32_t, 3>&
   const unsigned count = lanes->getValue().countr_one();
   const auto* begin = dyn_cast<ConstantInt>(tile->getOperand(1));
   return begin && has_lane(tile->getOperand(0), block) && isPowerOf2_32(count) &&
-                 begin->getZExtValue() == WARP - count
+                 (begin->getZExtValue() & (WARP - 1)) == WARP - count
              ? count
              : 0;
 }
