@@ -22,6 +22,7 @@ namespace {
 
 using namespace llvm;
 
+constexpr unsigned WARP_SIZE = 32;
 constexpr unsigned GENERIC = 0, GLOBAL = 1, CONSTANT = 4; // address spaces (NVPTX usage guide)
 
 // The special register that a call reads, "tid.x"; empty for everything else.
@@ -39,7 +40,7 @@ bool is_masked_number_of_group(const llvm::Value* moved, std::uint64_t mask, uns
     moved = widened->getOperand(0);
   const auto* shift = dyn_cast<BinaryOperator>(moved);
   const auto* places = shift ? dyn_cast<ConstantInt>(shift->getOperand(1)) : nullptr;
-  if (!places || special_register(shift->getOperand(0)) != "tid.x" || places->getValue().uge(32))
+  if (!places || special_register(shift->getOperand(0)) != "tid.x" || places->getValue().uge(WARP_SIZE))
     return false;
   const auto bits = static_cast<unsigned>(llvm::countr_zero(lanes)),
              lowest = static_cast<unsigned>(llvm::countr_zero(mask)),
@@ -121,11 +122,11 @@ bool is_vote_among(const Instruction& instruction, Together together,
          lanes_of_mask(*call, block) >= static_cast<unsigned>(together);
 }
 
-// Which lane's value each of these threads is handed, where all are handed one from among them; null for
-// everything else.
-llvm::Value* lane_handed_round(const CallInst& call, Together together,
-                               const std::array<std::uint32_t, 3>& block) {
-  constexpr unsigned LANE = 2, SEGMENTS = 3, WIDTH_AT = 8; // PTX ISA, "shfl.sync"
+constexpr unsigned LANE = 2, SEGMENTS = 3, WIDTH_AT = 8; // of an exchange: PTX ISA, "shfl.sync"
+
+// Whether each of these threads is handed the value of a lane that it names, all from the same lanes to
+// choose.
+bool is_handed_round(const CallInst& call, Together together, const std::array<std::uint32_t, 3>& block) {
   const Function* callee = call.getCalledFunction();
   const auto* segments =
       callee && callee->getName().starts_with("llvm.nvvm.shfl.sync.idx.") && call.arg_size() == 4
@@ -133,10 +134,10 @@ llvm::Value* lane_handed_round(const CallInst& call, Together together,
           : nullptr;
   const bool is_number = call.getType()->isIntegerTy() || call.getType()->isFloatTy();
   if (!segments || !is_number || together == Together::block)
-    return nullptr;
+    return false;
   const auto lanes = static_cast<std::uint64_t>(together);
-  const bool is_within = 32 - (segments->getZExtValue() >> WIDTH_AT) >= lanes;
-  return is_within && lanes_of_mask(call, block) >= lanes ? call.getArgOperand(LANE) : nullptr;
+  const bool is_within = WARP_SIZE - (segments->getZExtValue() >> WIDTH_AT) >= lanes;
+  return is_within && lanes_of_mask(call, block) >= lanes;
 }
 
 // A call of an intrinsic function that follows from its arguments alone, each a number of the result's type
@@ -206,13 +207,13 @@ std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysis
   std::vector<CallBase*> calls;
   std::vector<CallInst*> hinted_loads;
   std::vector<LoadInst*> loads;
-  std::vector<std::pair<CallInst*, llvm::Value*>> handed;
+  std::vector<CallInst*> handed;
   for (Instruction& instruction : instructions(copy)) {
     auto* const called = dyn_cast<CallInst>(&instruction);
     if (is_same_for_all(instruction, together, block) || is_vote_among(instruction, together, block))
       same.push_back(&instruction);
-    else if (llvm::Value* lane = called ? lane_handed_round(*called, together, block) : nullptr)
-      handed.emplace_back(called, lane);
+    else if (called && is_handed_round(*called, together, block))
+      handed.push_back(called);
     else if (is_arithmetic(instruction))
       calls.push_back(cast<CallBase>(&instruction));
     else if (auto* call = dyn_cast<CallInst>(&instruction); call && address_of_load(*call))
@@ -238,8 +239,10 @@ std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysis
         sum = builder.CreateAdd(sum, argument);
     call->replaceAllUsesWith(sum);
   }
-  for (const auto& [call, lane] : handed) {
+  // All that name the same lane are handed the same.
+  for (CallInst* call : handed) {
     IRBuilder<> builder(call);
+    llvm::Value* lane = call->getArgOperand(LANE);
     call->replaceAllUsesWith(call->getType()->isFloatTy() ? builder.CreateUIToFP(lane, call->getType())
                                                           : builder.CreateZExtOrTrunc(lane, call->getType()));
   }

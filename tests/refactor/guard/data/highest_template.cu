@@ -1,6 +1,5 @@
 #include <math.h>
-// The highest of the last `window` numbers of a row. ITEMS a thread; STAGED: a block's numbers and those before them by way of shared memory, where
-// each span of twice the length is made of two.
+// The highest of the last `window` numbers of a row. ITEMS a thread; STAGED: a block's numbers and those before them by way of shared memory.
 template <int BLOCK, int ITEMS, int STAGED>
 __global__ void highest_kernel(float* __restrict__ out, const float* __restrict__ in, const int width, const int window) {
   constexpr int TILE = BLOCK * ITEMS;
