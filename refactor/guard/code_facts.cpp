@@ -268,8 +268,11 @@ private:
   }
 
   void note_warp_primitive(CallBase& call, StringRef name) {
-    ++facts_.warp_primitives[name.substr(StringRef("llvm.nvvm.").size()).str() + " " + warp_mask(call)];
-    facts_.divergent_warp_primitives += kernel_.is_divergent(call, Together::warp);
+    ++facts_.warp_primitives[name.substr(StringRef("llvm.nvvm.").size()).str() + " " +
+                             warp_mask(call, kernel_.threads())];
+    // One that is among the lanes of a tile wants these alone to come there together.
+    const unsigned lanes = lanes_of_mask(call, kernel_.threads());
+    facts_.divergent_warp_primitives += kernel_.is_divergent(call, lanes ? Together{lanes} : Together::warp);
   }
 
   KernelIr& kernel_;

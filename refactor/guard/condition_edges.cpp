@@ -33,8 +33,10 @@ public:
     return within;
   }
 
-  bool is_knob(const std::string& name) const {
-    return std::ranges::find(spec_.knobs, name, &Knob::name) != spec_.knobs.end();
+  bool names_knob(const Condition& condition) const {
+    return std::ranges::any_of(condition.expression.names(), [&](const std::string& name) {
+      return std::ranges::find(spec_.knobs, name, &Knob::name) != spec_.knobs.end();
+    });
   }
 
 private:
@@ -66,10 +68,9 @@ std::vector<std::shared_ptr<const Workload>> edge_shapes(const JudgedPair& subje
   std::vector<std::shared_ptr<const Workload>> shapes;
   std::set<std::pair<std::string, std::int64_t>> known;
   for (const Condition& condition : base.spec->conditions) {
-    const std::vector<std::string>& names = condition.expression.names();
-    if (std::ranges::none_of(names, [&](const std::string& name) { return edges.is_knob(name); }))
+    if (!edges.names_knob(condition))
       continue;
-    for (const std::string& name : names) {
+    for (const std::string& name : condition.expression.names()) {
       if (shapes.size() == most)
         return shapes;
       const auto size = base.problem.dimensions.contains(name) ? edges.last(condition, name) : std::nullopt;
@@ -82,6 +83,25 @@ std::vector<std::shared_ptr<const Workload>> edge_shapes(const JudgedPair& subje
     }
   }
   return shapes;
+}
+
+std::vector<Problem> problems_at_limits(const Configuration& configuration) {
+  const Workload& base = *configuration.workload;
+  const Edges edges(configuration, base);
+  std::vector<Problem> problems;
+  for (const Condition& condition : base.spec->conditions) {
+    if (edges.names_knob(condition))
+      continue;
+    for (const std::string& name : condition.expression.names()) {
+      const auto own = base.problem.dimensions.find(name);
+      const auto size = own != base.problem.dimensions.end() ? edges.last(condition, name) : std::nullopt;
+      if (!size || *size <= own->second)
+        continue;
+      problems.push_back(base.problem);
+      problems.back().dimensions[name] = *size;
+    }
+  }
+  return problems;
 }
 
 } // namespace lathe::refactor

@@ -17,4 +17,9 @@ std::vector<std::shared_ptr<const Workload>> edge_shapes(const JudgedPair& subje
                                                          const Workload& base, const ShapeLimits& limits,
                                                          std::size_t most);
 
+// For each condition of the specification over sizes alone, such as `window <= 64`, and each of its
+// dimensions: the configuration's problem with that dimension as large as the condition admits, where it is
+// not so already.
+std::vector<Problem> problems_at_limits(const Configuration& configuration);
+
 } // namespace lathe::refactor

@@ -1,7 +1,9 @@
 #include "refactor/guard/demands.h"
 
 #include "refactor/guard/unread_data.h"
+#include "tuner/measure/fill.h"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <map>
@@ -77,6 +79,25 @@ TrialSettings several_arguments(const ReferenceRuns& shape, const AcceptedInputs
   return changeable < 2 ? usual : settings;
 }
 
+// Whether a dimension has a single element.
+bool has_single(const Workload& workload) {
+  return std::ranges::any_of(workload.problem.dimensions,
+                             [](const auto& dimension) { return dimension.second == 1; });
+}
+
+// Integer inputs whose elements any number of a range may be, so that neighbours may be equal: in stretches.
+std::map<std::size_t, IntegerFill> in_stretches(const Workload& workload) {
+  std::map<std::size_t, IntegerFill> fills;
+  for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
+    const Workload::Buffer& buffer = workload.buffers[i];
+    const auto dtype = element_type(buffer.dtype);
+    if (buffer.direction == Direction::in && buffer.fill.kind == Fill::Kind::integer && dtype &&
+        !element::is_real(*dtype))
+      fills[i] = {IntegerFill::Kind::stretches};
+  }
+  return fills;
+}
+
 } // namespace
 
 std::vector<Demand> demands_of(const Configuration& configuration, const ReferenceRuns& shape,
@@ -120,6 +141,14 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&*shape.infinities, " on data with infinities and zeros").data = Data::infinities;
   if (shape.nans)
     demand(&*shape.nans, " on data with NaN").data = Data::nans;
+  // Of one term alone a result is what the term is, or what none of them comes to beside it.
+  if (!shape.misalignment_tried && has_single(*shape.workload)) {
+    const bool is_nan = (own_seed >> 3 & 1) != 0;
+    TrialSettings& special =
+        demand(nullptr, is_nan ? " on data with NaN" : " on data with infinities and zeros");
+    special.seed = own_seed;
+    special.data = is_nan ? Data::nans : Data::infinities;
+  }
   // What the run before left, of other data, must not show.
   if (shape.gives_the_same_again)
     demand(&shape.raw[0], " when it is launched again").again = true;
@@ -257,6 +286,12 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     settings.data = BESIDE_SCALARS[draw(std::size(BESIDE_SCALARS))];
     if (settings.data == Data::zeros && configuration.flag_is_set())
       demands.back().otherwise = Otherwise::told;
+  }
+  // What a template does at once for neighbours that go to one place, beside what only some of them are.
+  if (auto stretches = in_stretches(*shape.workload); !stretches.empty()) {
+    TrialSettings& settings = own(" on integers of which neighbours are equal");
+    settings.integers = std::move(stretches);
+    settings.data = shape.nans && (own_seed >> 7 & 1) != 0 ? Data::nans : Data::usual;
   }
   // On the data by which they were found.
   if (!accepted.deciding.empty()) {

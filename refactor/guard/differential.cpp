@@ -126,13 +126,21 @@ private:
 
   // A few blocks of launches over billions of elements.
   void ask_at_large_sizes() {
+    std::vector<LargeSizes> questions;
     for (const auto& [types, sizes] : sizes_.clean()) {
-      LargeSizes question{
-          subject_,   raw_,  templated_, {}, trial_seed(subject_, 0), sizes_.parameters().meets_by_count,
-          same_code_, jobs_, deadline_};
+      questions.push_back({subject_,
+                           raw_,
+                           templated_,
+                           {},
+                           trial_seed(subject_, 0),
+                           sizes_.parameters().meets_by_count,
+                           same_code_,
+                           jobs_,
+                           deadline_});
       for (const auto& size : sizes)
-        question.sizes.push_back(size.get());
-      const LargeSizeFindings found = compare_at_large_sizes(question);
+        questions.back().sizes.push_back(size.get());
+    }
+    for (const LargeSizeFindings& found : compare_at_large_sizes(questions)) {
       for (const std::string& sentence : found.problems)
         findings_.fail(sentence);
       for (const std::string& sentence : found.evidence)
@@ -148,10 +156,12 @@ private:
 
   // Pairs of configurations and sizes. For each configuration the sizes that its conditions admit.
   void plan() {
+    plan_.foresee(subject_.sampled);
     for (const Configuration& configuration : subject_.sampled)
       if (!plan_.add_sampled(configuration))
         findings_.undecided(NOT_ADMITTED + configuration.text());
     plan_.add_defaults(same_code_);
+    plan_.add_problems(subject_.sampled);
     compile_from(0);
   }
 
@@ -177,6 +187,7 @@ private:
     const std::size_t first = plan_.tasks().size();
     for (const Configuration& configuration : subject_.swept)
       plan_.add_swept(configuration);
+    plan_.add_problems(subject_.swept);
     compile_from(first);
     if (!refuse_uncompiled())
       run_from(first);
@@ -284,11 +295,18 @@ private:
   void report_runs() {
     const std::vector<Task>& tasks = plan_.tasks();
     std::map<std::string, std::string> sizes;
-    std::set<std::string> untested;
+    std::set<std::string> untested, in_full;
+    const auto name = [](const Task& task) {
+      return task.configuration.knobs_text() + (task.configuration.is_default ? " (default)" : "");
+    };
+    for (const Task& task : tasks)
+      if (!task.is_brief)
+        in_full.insert(name(task));
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const std::string text = tasks[i].configuration.knobs_text() +
-                               (tasks[i].configuration.is_default ? " (default)" : "") +
-                               (tasks[i].is_brief ? " (in brief)" : "");
+      // In brief a whole configuration, or a size of one.
+      const std::string brief = tasks[i].is_brief ? " (in brief)" : "";
+      const bool is_in_full = in_full.contains(name(tasks[i]));
+      const std::string text = name(tasks[i]) + (is_in_full ? "" : brief);
       if (!ran_[i]) {
         ++left_out_;
         if (!tasks[i].is_brief)
@@ -296,7 +314,7 @@ private:
         continue;
       }
       std::string& list = sizes[text];
-      list += (list.empty() ? "" : "; ") + tasks[i].shape->workload->key();
+      list += (list.empty() ? "" : "; ") + tasks[i].shape->workload->key() + (is_in_full ? brief : "");
       if (!problems_[i].empty())
         findings_.fail(problems_[i] + " at " + tasks[i].configuration.text());
     }

@@ -111,8 +111,9 @@ HostRunOptions run_options(const TrialSettings& settings) {
   options.seed = settings.seed;
   options.time_limit_s = settings.time_limit_s;
   options.threads = 1; // trials run beside each other
-  options.shared_poison = POISONS[1 - settings.poison];
-  options.local_poison = POISONS[settings.poison];
+  const std::size_t scratch = settings.other_scratch ? 1 - settings.poison : settings.poison;
+  options.shared_poison = POISONS[1 - scratch];
+  options.local_poison = POISONS[scratch];
   options.record_accesses = settings.record_accesses;
   options.find_races = settings.find_races;
   options.equal_writes_race = settings.equal_writes_race;

@@ -55,6 +55,7 @@ struct TrialSettings {
   Data data = Data::usual;
   std::map<std::size_t, IntegerFill> integers; // of buffers, by index, that do not hold the usual ones
   std::size_t poison = 0;                      // index into POISONS
+  bool other_scratch = false; // shared and the threads' own memory begin with the other poison
   // Not 0: inputs of single and double precision with normal or uniform fills hold a neighbour of each
   // number, drawn by it.
   std::uint64_t nudge = 0;

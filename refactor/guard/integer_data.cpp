@@ -3,6 +3,12 @@
 namespace lathe::refactor {
 namespace {
 
+// By how many places a number is back that stands for the one at `place` in stretches.
+std::uint64_t back_in_stretch(std::uint64_t place, std::uint64_t seed) {
+  constexpr std::uint64_t LONGEST = 8, LENGTHS[] = {1, 2, 4, LONGEST};
+  return place % LENGTHS[element::mix(seed ^ element::mix(place / LONGEST)) % 4];
+}
+
 constexpr std::uint64_t ONE_NEGATIVE_IN = 4, ONE_MARKED_IN = 3, ONE_LARGEST_IN = 8;
 
 // Of at most `bits` bits without the sign, the highest of them mostly set; now and then the largest, which
@@ -40,6 +46,9 @@ void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t 
     case IntegerFill::Kind::minus_one:
       if (hash % ONE_NEGATIVE_IN == 0 || i == seed % count) // one at least
         put(fill.kind == IntegerFill::Kind::minus_one ? ~0ull : ~(hash >> 8 & 7));
+      break;
+    case IntegerFill::Kind::stretches: // those in front stand already
+      put(element::load(dtype, bytes.data(), i - back_in_stretch(i, seed)));
       break;
     case IntegerFill::Kind::marked:
       if (hash % ONE_MARKED_IN == 0 || i == seed % count)

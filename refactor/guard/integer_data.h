@@ -24,6 +24,8 @@ struct IntegerFill {
     // Indices: any below `bound`; each below `bound` at most once (the buffer has no more elements).
     below,
     permuted,
+    // The specification's, each in place of up to seven behind it, or of none, by the seed.
+    stretches,
     // The specification's, with `bound` (its bits) among them: a number that marks what is left out.
     marked,
   } kind = Kind::usual;

@@ -292,7 +292,13 @@ std::set<int> KernelIr::idle_guards(const Instruction& instruction, llvm::Value*
   return refactor::idle_guards(state_->all_controllers(instruction.getParent()), address);
 }
 
+const std::array<std::uint32_t, 3>& KernelIr::threads() const {
+  return state_->threads;
+}
+
 bool KernelIr::is_divergent(const Instruction& instruction, Together together) {
+  if (together == Together{1}) // a thread goes where it goes
+    return false;
   const auto [known, is_new] = state_->divergent.try_emplace(together);
   if (is_new) {
     const std::vector<bool> divergent =
@@ -319,8 +325,13 @@ std::set<int> KernelIr::scalars_in(llvm::Value* value) {
 
 namespace {
 
-// Sizes and block indices that an integer is computed from.
-void collect_factors(llvm::Value* value, std::set<std::string>& names) {
+// The lesser or the greater of two integers.
+bool is_limit(const CallBase& call) {
+  return isa<MinMaxIntrinsic>(call);
+}
+
+// Sizes and block indices that an integer is computed from; with `limits`, also by way of minima and maxima.
+void collect_factors(llvm::Value* value, std::set<std::string>& names, bool limits = false) {
   walk_back(value, [&](llvm::Value* current) {
     if (const auto* argument = dyn_cast<Argument>(current)) {
       names.insert("parameter " + std::to_string(argument->getArgNo() + 1));
@@ -329,7 +340,7 @@ void collect_factors(llvm::Value* value, std::set<std::string>& names) {
       StringRef name = callee ? callee->getName() : "";
       if (name.consume_front("llvm.nvvm.read.ptx.sreg.ctaid."))
         names.insert("blockIdx." + name.str());
-      return false;
+      return limits && is_limit(*call);
     }
     return !isa<LoadInst>(current) && !isa<CmpInst>(current);
   });
@@ -380,18 +391,46 @@ bool KernelIr::is_integer_by_way_of_real(Instruction& conversion) {
   return found;
 }
 
+namespace {
+
+// The bits that are kept of an integer of more: by a conversion, or as the optimiser writes one to 16 bits
+// and back (x << 16 >> 16, x & 0xffff). 0: none are lost.
+unsigned bits_kept(const llvm::Value* value) {
+  constexpr std::uint64_t SHORT = 16, OF_SHORT = 0xffff;
+  if (isa<TruncInst>(value))
+    return value->getType()->getScalarSizeInBits();
+  const auto* operation = dyn_cast<BinaryOperator>(value);
+  const auto* number = operation ? dyn_cast<ConstantInt>(operation->getOperand(1)) : nullptr;
+  if (!number || number->getBitWidth() <= SHORT)
+    return 0;
+  if (operation->getOpcode() == Instruction::And)
+    return number->equalsInt(OF_SHORT) ? SHORT : 0;
+  const auto* moved = dyn_cast<BinaryOperator>(operation->getOperand(0));
+  return operation->getOpcode() == Instruction::AShr && number->equalsInt(number->getBitWidth() - SHORT) &&
+                 moved && moved->getOpcode() == Instruction::Shl && moved->getOperand(1) == number
+             ? SHORT
+             : 0;
+}
+
+} // namespace
+
 std::set<NarrowIndex> KernelIr::narrow_indices(llvm::Value* pointer) {
-  constexpr unsigned WIDE = 64;
+  constexpr unsigned WIDE = 64, SHORT = 16;
   std::set<NarrowIndex> found;
   walk_back(pointer, [&](llvm::Value* current) {
-    if ((isa<TruncInst>(current) || isa<BinaryOperator>(current)) && current->getType()->isIntegerTy() &&
+    const unsigned kept = bits_kept(current);
+    if ((kept > 0 || isa<BinaryOperator>(current)) && current->getType()->isIntegerTy() &&
         current->getType()->getIntegerBitWidth() < WIDE) {
-      NarrowIndex index{{}, current->getType()->getIntegerBitWidth(), isa<TruncInst>(current)};
-      collect_factors(current, index.factors);
-      if (index.factors.size() >= 2)
+      NarrowIndex index{{}, kept > 0 ? kept : current->getType()->getIntegerBitWidth(), kept > 0};
+      const bool is_short = index.is_cut && index.bits <= SHORT;
+      collect_factors(current, index.factors, is_short);
+      // One size alone or a block's number has its type's bits, unless it is cut to fewer than sizes have.
+      if (index.factors.size() >= 2 || (is_short && !index.factors.empty()))
         found.insert(std::move(index));
     }
-    return !isa<LoadInst>(current) && !isa<CallBase>(current);
+    if (const auto* call = dyn_cast<CallBase>(current))
+      return is_limit(*call);
+    return !isa<LoadInst>(current);
   });
   return found;
 }

@@ -46,8 +46,10 @@ public:
   const Guards& guards(const llvm::Instruction& instruction);
   // And those of them that bound nothing of an address that it accesses.
   std::set<int> idle_guards(const llvm::Instruction& instruction, llvm::Value* address);
-  // Whether a branch that may go different ways for threads of one block, or of one warp, controls the
-  // instruction.
+  // Threads of a block.
+  const std::array<std::uint32_t, 3>& threads() const;
+  // Whether a branch that may go different ways for threads of one block, of one warp, or of one tile
+  // controls the instruction.
   bool is_divergent(const llvm::Instruction& instruction, Together together);
   // Where the operation multiplies a block's number by a constant.
   static std::optional<BlockStep> block_step(const llvm::BinaryOperator& product);

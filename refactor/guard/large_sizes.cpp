@@ -99,6 +99,9 @@ public:
       compare();
   }
 
+  const std::string& dimension() const { return dimension_; }
+  std::size_t turn() const { return turn_; }
+
   bool takes_long = false; // the raw kernel's blocks do, so that nothing was asked
   std::string problem, evidence;
   std::size_t runs = 0;
@@ -440,27 +443,42 @@ private:
 
 } // namespace
 
-LargeSizeFindings compare_at_large_sizes(const LargeSizes& question) {
-  std::vector<Comparison> comparisons;
-  const auto run_from = [&](std::size_t first) {
-    parallel(comparisons.size() - first, question.jobs, question.deadline,
-             [&](std::size_t i) { comparisons[first + i].run(); });
+std::vector<LargeSizeFindings> compare_at_large_sizes(const std::vector<LargeSizes>& questions) {
+  // Of one dimension: far away, and where that takes long, in long blocks.
+  struct Asked {
+    std::size_t question;
+    Comparison far;
+    std::optional<Comparison> in_long_blocks;
   };
-  const std::vector<std::string>& dimensions = question.subject.spec.dimensions;
-  for (const std::string& dimension : dimensions)
-    comparisons.emplace_back(question, far_blocks(), dimension, comparisons.size());
-  run_from(0);
-  for (std::size_t i = 0; i < dimensions.size(); ++i)
-    if (comparisons[i].takes_long)
-      comparisons.emplace_back(question, long_blocks(), dimensions[i], i);
-  run_from(dimensions.size());
-  LargeSizeFindings findings;
-  for (const Comparison& comparison : comparisons) {
-    if (!comparison.problem.empty())
-      findings.problems.push_back(comparison.problem);
-    else if (!comparison.evidence.empty())
-      findings.evidence.push_back(comparison.evidence);
+  std::vector<Asked> asked;
+  for (std::size_t q = 0; q < questions.size(); ++q) {
+    const std::vector<std::string>& dimensions = questions[q].subject.spec.dimensions;
+    for (std::size_t i = 0; i < dimensions.size(); ++i)
+      asked.push_back({q, Comparison(questions[q], far_blocks(), dimensions[i], i), std::nullopt});
   }
+  if (asked.empty())
+    return std::vector<LargeSizeFindings>(questions.size());
+  parallel(asked.size(), questions.front().jobs, questions.front().deadline, [&](std::size_t i) {
+    Asked& one = asked[i];
+    one.far.run();
+    if (!one.far.takes_long)
+      return;
+    const LargeSizes& question = questions[one.question];
+    one.in_long_blocks.emplace(question, long_blocks(), one.far.dimension(), one.far.turn());
+    one.in_long_blocks->run();
+  });
+  std::vector<LargeSizeFindings> findings(questions.size());
+  const auto note = [&](const Asked& one, const Comparison& comparison) {
+    if (!comparison.problem.empty())
+      findings[one.question].problems.push_back(comparison.problem);
+    else if (!comparison.evidence.empty())
+      findings[one.question].evidence.push_back(comparison.evidence);
+  };
+  for (const Asked& one : asked)
+    note(one, one.far);
+  for (const Asked& one : asked)
+    if (one.in_long_blocks)
+      note(one, *one.in_long_blocks);
   return findings;
 }
 

@@ -33,7 +33,8 @@ struct LargeSizeFindings {
 // is the most that the raw kernel's first, last and some blocks between run clean at. The template's blocks
 // must do there what the raw kernel's do: the same where both launches are of one geometry, and otherwise
 // nothing but what the blocks do that hold the same share of the grid; each only as far as it is so at a
-// hundredth of the size, where everything fits.
-LargeSizeFindings compare_at_large_sizes(const LargeSizes& question);
+// hundredth of the size, where everything fits. The findings of each question, which are asked beside each
+// other, with the first one's jobs and deadline.
+std::vector<LargeSizeFindings> compare_at_large_sizes(const std::vector<LargeSizes>& questions);
 
 } // namespace lathe::refactor

@@ -49,6 +49,7 @@ bool RawQuestion::accepts_at(const ReferenceRuns& size, const TrialSettings& cha
     TrialSettings settings = changed;
     settings.seed = seed_ + i / 2;
     settings.schedule = i % 2 == 0 ? HostSchedule::forward : HostSchedule::reverse;
+    settings.other_scratch = i % 2 != 0;
     settings.barriers_by_count = size.meets_by_count;
     settings.time_limit_s = SECONDS_PER_RUN;
     trials.push_back({kernel, &size.usual.raw_launch, size.workload.get(), settings, raw_.memory()});

@@ -19,7 +19,8 @@ public:
   RawQuestion(const HostKernels& raw, std::vector<const ReferenceRuns*> sizes, std::uint64_t seed,
               std::size_t seeds);
 
-  // It runs clean and gives the same in two orders of threads, wherever the question makes sense: somewhere.
+  // It runs clean and gives the same in two orders of threads, whatever shared memory began with, wherever
+  // the question makes sense: somewhere.
   bool accepts(const Change& change) const;
 
   // Of the size with the most work.

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <span>
 
 namespace lathe::refactor {
 namespace {
 
-constexpr std::size_t SIZES_PER_CHILD = 5;
+// Of runs in one child: what a child costs is spread over them, and no core waits long for another's.
+constexpr std::size_t MOST_RUNS_PER_CHILD = 40, FEWEST_RUNS_PER_CHILD = 4, CHILDREN_PER_CORE = 2;
 // A size is looked at in a dozen runs, and in another dozen for each configuration.
 constexpr std::uint64_t MUCH_WORK = 2'000'000; // HostRunResult::work
 constexpr std::uint64_t MOST_IN_LONG_RUNS = 20 * MUCH_WORK;
@@ -227,33 +229,54 @@ double magnitude(const Problem& problem) {
 // The run that is made first: with nothing recorded.
 constexpr std::size_t PLAIN = 1;
 
+// One run of a candidate.
+struct Piece {
+  RawCandidate* candidate;
+  std::size_t setting;
+};
+
+// Where each child's runs begin, and the end. A run that follows another stays behind it.
+std::vector<std::size_t> shares_of(const std::vector<Piece>& pieces, std::size_t jobs) {
+  const std::size_t children = CHILDREN_PER_CORE * jobs,
+                    each = std::clamp((pieces.size() + children - 1) / children, FEWEST_RUNS_PER_CHILD,
+                                      MOST_RUNS_PER_CHILD);
+  std::vector<std::size_t> begins{0};
+  for (std::size_t i = 1; i < pieces.size(); ++i)
+    if (i >= begins.back() + each && !pieces[i].candidate->settings[pieces[i].setting].again)
+      begins.push_back(i);
+  begins.push_back(pieces.size());
+  return begins;
+}
+
 // Runs the plain setting of each candidate, while most of these end, or all others.
-void run_candidates(std::vector<RawCandidate*> candidates, bool plain, TrialMemory* memory, int jobs,
+void run_candidates(const std::vector<RawCandidate*>& candidates, bool plain, TrialMemory* memory, int jobs,
                     std::chrono::steady_clock::time_point deadline) {
+  std::vector<Piece> pieces;
+  for (RawCandidate* candidate : candidates)
+    for (std::size_t i = 0; i < candidate->settings.size(); ++i)
+      if ((i == PLAIN) == plain)
+        pieces.push_back({candidate, i});
+  if (pieces.empty())
+    return;
+  const std::vector<std::size_t> begins = shares_of(pieces, static_cast<std::size_t>(std::max(1, jobs)));
   std::atomic<std::size_t> unended{0};
-  const auto serve = [&](std::size_t batch) {
+  parallel(begins.size() - 1, jobs, deadline, [&](std::size_t child) {
     if (unended >= MOST_UNENDED)
       return;
+    const std::span share = std::span(pieces).subspan(begins[child], begins[child + 1] - begins[child]);
     std::vector<Trial> trials;
-    std::vector<TrialResult*> places;
-    for (std::size_t c = batch * SIZES_PER_CHILD;
-         c < std::min(candidates.size(), (batch + 1) * SIZES_PER_CHILD); ++c) {
-      RawCandidate& candidate = *candidates[c];
-      for (std::size_t i = 0; i < candidate.settings.size(); ++i)
-        if ((i == PLAIN) == plain) {
-          const ReferenceRuns& runs = *candidate.runs;
-          trials.push_back({candidate.kernel, &runs.usual.raw_launch,
-                            &runs.workload_of(candidate.settings[i]), candidate.settings[i], memory});
-          places.push_back(&candidate.results[i]);
-        }
+    for (const auto& [candidate, setting] : share) {
+      const ReferenceRuns& runs = *candidate->runs;
+      const TrialSettings& settings = candidate->settings[setting];
+      trials.push_back(
+          {candidate->kernel, &runs.usual.raw_launch, &runs.workload_of(settings), settings, memory});
     }
     std::vector<TrialResult> results = run_trials(trials);
     for (std::size_t i = 0; i < results.size(); ++i) {
       unended += plain && results[i].out_of_time ? 1 : 0;
-      *places[i] = std::move(results[i]);
+      share[i].candidate->results[share[i].setting] = std::move(results[i]);
     }
-  };
-  parallel((candidates.size() + SIZES_PER_CHILD - 1) / SIZES_PER_CHILD, jobs, deadline, serve);
+  });
 }
 
 // Those at which the plain run was clean: `all`, or those that executed little, and of the others as many as

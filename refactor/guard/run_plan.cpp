@@ -1,11 +1,8 @@
 #include "refactor/guard/run_plan.h"
 
-#include "refactor/guard/condition_edges.h"
-
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <numeric>
 #include <ranges>
 #include <set>
 
@@ -74,11 +71,9 @@ bool RunPlan::add(const Configuration& configuration, const ReferenceRuns& shape
 }
 
 bool RunPlan::add_sampled(const Configuration& configuration) {
-  const std::size_t large = add_largest(configuration);
   // The same values of all knobs may have been drawn for another problem, and have all the instances that
   // they may where each fixed size makes one.
-  if (large + add_telling(configuration, SHAPES_PER_CONFIGURATION - large) == 0 &&
-      add_own_sizes(configuration) == 0)
+  if (add_shared_sizes(configuration) == 0 && add_own_sizes(configuration) == 0)
     return std::ranges::any_of(tasks_, [&](const Task& task) {
       return task.configuration.knobs == configuration.knobs &&
              task.configuration.workload->types == configuration.workload->types;
@@ -89,83 +84,10 @@ bool RunPlan::add_sampled(const Configuration& configuration) {
   return true;
 }
 
-// For each dimension a size at which it is as small as the configuration admits, the others as in its first
-// size, and one at which all of them are: the boundary of each tile from below. And one at which it is as
-// large as can be, with two of everything else where that is admitted, or one more, with one: what lies
-// behind a thread's or a block's first round, of one row and of the next, and behind the last whole tile. And
-// those at which a condition over knobs and sizes just still holds.
-void RunPlan::add_extremes(const Configuration& configuration) {
-  const auto first = std::ranges::find_if(tasks_, [&](const Task& task) {
-    return task.configuration.knobs == configuration.knobs &&
-           task.configuration.workload->types == configuration.workload->types;
-  });
-  if (first == tasks_.end())
-    return;
-  constexpr std::size_t MOST = 4;
-  constexpr std::uint64_t MOST_WORK = 1'000'000; // HostRunResult::work: each is one of many
-  const Problem base = first->shape->workload->problem;
-  Problem ones = base, twos = base;
-  std::vector<std::pair<std::int64_t, std::string>> largest_first;
-  // In each group ever longer: the last that does not take long is run.
-  std::vector<std::vector<std::shared_ptr<const Workload>>> wanted;
-  for (const auto& [name, size] : base.dimensions) {
-    largest_first.emplace_back(-size, name);
-    const auto least = least_shape(subject_, configuration, base, name, limits_);
-    if (!least)
-      continue;
-    ones.dimensions[name] = least->problem.dimensions.at(name);
-    twos.dimensions[name] = std::min(size, 2 * ones.dimensions[name]);
-    if (wanted.size() < MOST)
-      wanted.push_back({least});
-  }
-  for (auto& edge : edge_shapes(subject_, configuration, *first->shape->workload, limits_, MOST))
-    wanted.push_back({std::move(edge)});
-  // Many rows of the least length may take too long where one of them does not.
-  if (auto shape = shape_of(subject_, configuration, ones, limits_))
-    wanted.push_back({std::move(shape)});
-  std::ranges::sort(largest_first);
-  largest_first.resize(std::min(largest_first.size(), MOST));
-  constexpr std::uint64_t GROWTH = 4;
-  for (const auto& [negative, name] : largest_first)
-    for (const bool is_of_ones : {false, true}) {
-      Problem small = is_of_ones ? ones : twos;
-      small.dimensions[name] = -negative;
-      std::vector<std::shared_ptr<const Workload>> longer;
-      for (const std::uint64_t growth : {GROWTH, GROWTH * GROWTH, GROWTH * GROWTH * GROWTH})
-        if (auto shape = longest_shape(subject_, configuration, small, name,
-                                       static_cast<std::int64_t>(growth), is_of_ones, limits_))
-          longer.push_back(std::move(shape));
-      wanted.push_back(std::move(longer));
-    }
-  std::vector<const ReferenceRuns*> chosen(wanted.size(), nullptr);
-  std::vector<std::size_t> open(wanted.size());
-  std::iota(open.begin(), open.end(), std::size_t{0});
-  for (std::size_t step = 0; !open.empty(); ++step) {
-    std::erase_if(open, [&](std::size_t group) { return step >= wanted[group].size(); });
-    std::vector<std::shared_ptr<const Workload>> unknown;
-    for (const std::size_t group : open) {
-      const auto& workload = wanted[group][step];
-      const auto [place, is_new] = extremes_.emplace(workload->key(), nullptr);
-      for (const auto& shape : shapes_.at(configuration.workload->types))
-        if (shape->workload->key() == workload->key())
-          place->second = shape.get();
-      if (is_new && !place->second)
-        unknown.push_back(workload);
-    }
-    for (const ReferenceRuns* shape : run_raw_(unknown, true, false))
-      extremes_[shape->workload->key()] = shape;
-    // The next of the group executes so many times as much.
-    std::erase_if(open, [&](std::size_t group) {
-      const ReferenceRuns* shape = extremes_.at(wanted[group][step]->key());
-      if (!shape || shape->raw[1].work > MOST_WORK)
-        return true;
-      chosen[group] = shape;
-      return shape->raw[1].work > MOST_WORK / GROWTH;
-    });
-  }
-  for (const ReferenceRuns* shape : chosen)
-    if (shape)
-      add(configuration, *shape);
+// Of the sizes that all configurations share. Returns how many were added.
+std::size_t RunPlan::add_shared_sizes(const Configuration& configuration) {
+  const std::size_t large = add_largest(configuration);
+  return large + add_telling(configuration, SHAPES_PER_CONFIGURATION - large);
 }
 
 void RunPlan::add_defaults(bool same_code) {

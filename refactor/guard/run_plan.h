@@ -32,6 +32,9 @@ public:
   RunPlan(const JudgedPair& subject, const Shapes& shapes, const ShapeLimits& limits, RunRaw run_raw)
       : subject_(subject), shapes_(shapes), limits_(limits), run_raw_(std::move(run_raw)) {}
 
+  // Runs the raw kernel at the extreme sizes of all sampled configurations beside each other, before they are
+  // added one by one.
+  void foresee(const std::vector<Configuration>& configurations);
   // Sizes that lie in every way to a sampled configuration's tiles. False: it is admitted at no size at which
   // the raw kernel runs clean.
   bool add_sampled(const Configuration& configuration);
@@ -40,6 +43,9 @@ public:
   void add_swept(const Configuration& configuration);
   // The default of each size at that size; at few of them where its machine code is the raw kernel's.
   void add_defaults(bool same_code);
+  // Configurations that have been added, in brief at the specification's own problems, or at what is left of
+  // them where they are too large.
+  void add_problems(const std::vector<Configuration>& configurations);
   // One pair; whether the configuration is admitted at the size and was not planned for it.
   bool add(const Configuration& configuration, const ReferenceRuns& shape) {
     return add(configuration, shape, limits_);
@@ -47,12 +53,18 @@ public:
   const std::vector<Task>& tasks() const { return tasks_; }
 
 private:
+  // In each group ever longer sizes: the last that does not take long is run.
+  using Groups = std::vector<std::vector<std::shared_ptr<const Workload>>>;
+
   bool add(const Configuration& configuration, const ReferenceRuns& shape, const ShapeLimits& limits);
+  std::size_t add_shared_sizes(const Configuration& configuration);
   std::size_t add_largest(const Configuration& configuration);
   std::size_t add_telling(const Configuration& configuration, std::size_t most);
   std::size_t add_own_sizes(const Configuration& configuration);
   void add_written_sizes(const Configuration& configuration);
   void add_extremes(const Configuration& configuration);
+  Groups extremes_of(const Configuration& configuration) const;
+  std::vector<const ReferenceRuns*> run_extremes(const Groups& wanted);
   void add_blocks_beside_each_other(const Configuration& configuration);
 
   const JudgedPair& subject_;

@@ -336,6 +336,27 @@ std::shared_ptr<const Workload> shape_of(const JudgedPair& subject, const Config
   return list.consider(problem.dimensions) ? list.shapes.front() : nullptr;
 }
 
+std::shared_ptr<const Workload> reduced_problem(const JudgedPair& subject, const Configuration& configuration,
+                                                const Problem& problem, const ShapeLimits& limits) {
+  if (auto whole = shape_of(subject, configuration, problem, limits))
+    return whole;
+  constexpr std::uint64_t SHARE = 8; // it is one of many
+  ShapeLimits few = limits;
+  few.bytes /= SHARE;
+  few.threads /= SHARE;
+  few.template_threads /= SHARE;
+  ShapeList list(subject, configuration.workload->types, few, 1, &configuration);
+  Dimensions dimensions = problem.dimensions;
+  const auto size = [](const auto& dimension) { return dimension.second; };
+  while (!list.consider(dimensions)) {
+    const auto largest = std::ranges::max_element(dimensions, {}, size);
+    if (largest == dimensions.end() || largest->second <= 1)
+      return nullptr;
+    largest->second /= 2;
+  }
+  return list.shapes.front();
+}
+
 std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const Configuration& configuration,
                                               const Problem& base, const std::string& dimension,
                                               std::int64_t growth, bool one_more, const ShapeLimits& limits) {

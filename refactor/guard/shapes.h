@@ -54,6 +54,11 @@ std::shared_ptr<const Workload> least_shape(const JudgedPair& subject, const Con
 // The size of `problem` where the raw kernel's launch and the configuration admit it, or nothing.
 std::shared_ptr<const Workload> shape_of(const JudgedPair& subject, const Configuration& configuration,
                                          const Problem& problem, const ShapeLimits& limits);
+// The size of `problem`; where that does not fit, its largest dimension halved, of those of one size the
+// first, until it is an eighth of what the limits allow: sizes that go together as they do in use. Or
+// nothing.
+std::shared_ptr<const Workload> reduced_problem(const JudgedPair& subject, const Configuration& configuration,
+                                                const Problem& problem, const ShapeLimits& limits);
 // The size like `base` with the dimension doubled as often as the limits and the configuration admit, up to
 // `growth` times: loops that one round serves at usual sizes go round. With `one_more` it is one more than
 // that where that is admitted: a single element is left behind all tiles. Dimensions that a condition ties to

@@ -214,7 +214,8 @@ bool TaskJudge::raw_depends_on_order(const Task& task, const Demand& demand,
   for (const HostSchedule schedule : {HostSchedule::reverse, HostSchedule::warps}) {
     TrialSettings settings = demand.settings;
     settings.schedule = schedule;
-    settings.reverse_blocks = schedule == HostSchedule::reverse;
+    // Nor does it answer for what it makes of memory that nobody wrote.
+    settings.reverse_blocks = settings.other_scratch = schedule == HostSchedule::reverse;
     trials.push_back({raw, &task.configuration.raw_launch, &workload, settings});
   }
   const std::vector<TrialResult> results = run_trials(trials);

@@ -1,6 +1,7 @@
 #include "refactor/guard/uniformity.h"
 
 #include "refactor/guard/code_facts.h"
+#include "refactor/guard/warp_masks.h"
 
 #include <llvm/Analysis/UniformityAnalysis.h>
 #include <llvm/Analysis/ValueTracking.h>
@@ -21,7 +22,7 @@ namespace {
 
 using namespace llvm;
 
-constexpr unsigned WARP_SIZE = 32, WARP_BITS = 5;
+constexpr unsigned WARP_SIZE = 32;
 constexpr unsigned GENERIC = 0, GLOBAL = 1, CONSTANT = 4; // address spaces (NVPTX usage guide)
 
 // The special register that a call reads, "tid.x"; empty for everything else.
@@ -32,23 +33,24 @@ StringRef special_register(const llvm::Value* value) {
   return name.consume_front("llvm.nvvm.read.ptx.sreg.") ? name : StringRef();
 }
 
-// What the optimiser makes of a warp's number times a power of two: bits of a thread's place, moved and
-// masked, of which none says which lane it is.
-bool is_masked_number_of_warp(const llvm::Value* moved, std::uint64_t mask) {
+// What the optimiser makes of the number of a group of `lanes` threads (a warp's, a tile's) times a power of
+// two: bits of a thread's place, moved and masked, of which none says which lane it is.
+bool is_masked_number_of_group(const llvm::Value* moved, std::uint64_t mask, unsigned lanes) {
   if (const auto* widened = dyn_cast<ZExtInst>(moved))
     moved = widened->getOperand(0);
   const auto* shift = dyn_cast<BinaryOperator>(moved);
   const auto* places = shift ? dyn_cast<ConstantInt>(shift->getOperand(1)) : nullptr;
   if (!places || special_register(shift->getOperand(0)) != "tid.x" || places->getValue().uge(WARP_SIZE))
     return false;
-  const auto lowest = static_cast<unsigned>(llvm::countr_zero(mask)),
+  const auto bits = static_cast<unsigned>(llvm::countr_zero(lanes)),
+             lowest = static_cast<unsigned>(llvm::countr_zero(mask)),
              by = static_cast<unsigned>(places->getZExtValue());
-  return (shift->getOpcode() == Instruction::LShr && lowest + by >= WARP_BITS) ||
-         (shift->getOpcode() == Instruction::Shl && lowest >= WARP_BITS + by);
+  return (shift->getOpcode() == Instruction::LShr && lowest + by >= bits) ||
+         (shift->getOpcode() == Instruction::Shl && lowest >= bits + by);
 }
 
-// A thread's place in its block, of which only the warp's is left.
-bool is_number_of_warp(const Instruction& instruction) {
+// A thread's place in its block, of which only the group's is left.
+bool is_number_of_group(const Instruction& instruction, unsigned lanes) {
   const auto* operation = dyn_cast<BinaryOperator>(&instruction);
   if (!operation)
     return false;
@@ -57,36 +59,36 @@ bool is_number_of_warp(const Instruction& instruction) {
     place = widened->getOperand(0);
   const auto* number = dyn_cast<ConstantInt>(operation->getOperand(1));
   if (number && operation->getOpcode() == Instruction::And && number->getBitWidth() <= 64 &&
-      is_masked_number_of_warp(place, number->getZExtValue()))
+      is_masked_number_of_group(place, number->getZExtValue(), lanes))
     return true;
   if (!number || special_register(place) != "tid.x")
     return false;
   switch (operation->getOpcode()) {
   case Instruction::LShr:
-    return number->getValue().uge(WARP_BITS);
+    return number->getValue().uge(static_cast<std::uint64_t>(llvm::countr_zero(lanes)));
   case Instruction::UDiv:
-    return number->getValue().urem(WARP_SIZE) == 0;
+    return number->getValue().urem(lanes) == 0;
   case Instruction::And:
-    return (number->getZExtValue() & (WARP_SIZE - 1)) == 0;
+    return (number->getZExtValue() & (lanes - 1)) == 0;
   default:
     return false;
   }
 }
 
-// A thread's place in its block against where a warp begins: what the optimiser makes of "warp == 0".
-bool is_beside_warp(const Instruction& instruction) {
+// A thread's place in its block against where a group begins: what the optimiser makes of "warp == 0".
+bool is_beside_group(const Instruction& instruction, unsigned lanes) {
   const auto* comparison = dyn_cast<ICmpInst>(&instruction);
   const auto* number = comparison ? dyn_cast<ConstantInt>(comparison->getOperand(1)) : nullptr;
   if (!number || special_register(comparison->getOperand(0)) != "tid.x")
     return false;
-  const std::uint64_t lane = number->getValue().urem(WARP_SIZE);
+  const std::uint64_t lane = number->getValue().urem(lanes);
   switch (comparison->getUnsignedPredicate()) {
   case ICmpInst::ICMP_ULT:
   case ICmpInst::ICMP_UGE:
     return lane == 0;
   case ICmpInst::ICMP_UGT:
   case ICmpInst::ICMP_ULE:
-    return lane == WARP_SIZE - 1;
+    return lane == lanes - 1;
   default:
     return false;
   }
@@ -97,11 +99,45 @@ bool is_same_for_all(const Instruction& instruction, Together together,
   const StringRef name = special_register(&instruction);
   if (name.starts_with("ctaid") || name.starts_with("nctaid") || name.starts_with("ntid"))
     return true;
-  const bool is_row_of_warps = block[0] % WARP_SIZE == 0, is_flat = block[1] == 1 && block[2] == 1;
   if (together == Together::block)
     return false;
-  return (is_row_of_warps && (name == "tid.y" || name == "tid.z")) ||
-         ((is_row_of_warps || is_flat) && (is_number_of_warp(instruction) || is_beside_warp(instruction)));
+  const auto lanes = static_cast<unsigned>(together);
+  const bool is_row_of_groups = block[0] % lanes == 0, is_flat = block[1] == 1 && block[2] == 1;
+  return (is_row_of_groups && (name == "tid.y" || name == "tid.z")) ||
+         ((is_row_of_groups || is_flat) &&
+          (is_number_of_group(instruction, lanes) || is_beside_group(instruction, lanes)));
+}
+
+// A vote among these threads, or more of which they are some: each has the same answer.
+bool is_vote_among(const Instruction& instruction, Together together,
+                   const std::array<std::uint32_t, 3>& block) {
+  const auto* call = dyn_cast<CallInst>(&instruction);
+  const Function* callee = call ? call->getCalledFunction() : nullptr;
+  StringRef name = callee ? callee->getName() : StringRef();
+  if (!name.consume_front("llvm.nvvm."))
+    return false;
+  if (name == "barrier0.popc" || name == "barrier0.and" || name == "barrier0.or")
+    return true;
+  return together != Together::block && (name.starts_with("vote.") || name.starts_with("redux.sync.")) &&
+         lanes_of_mask(*call, block) >= static_cast<unsigned>(together);
+}
+
+constexpr unsigned LANE = 2, SEGMENTS = 3, WIDTH_AT = 8; // of an exchange: PTX ISA, "shfl.sync"
+
+// Whether each of these threads is handed the value of a lane that it names, all from the same lanes to
+// choose.
+bool is_handed_round(const CallInst& call, Together together, const std::array<std::uint32_t, 3>& block) {
+  const Function* callee = call.getCalledFunction();
+  const auto* segments =
+      callee && callee->getName().starts_with("llvm.nvvm.shfl.sync.idx.") && call.arg_size() == 4
+          ? dyn_cast<ConstantInt>(call.getArgOperand(SEGMENTS))
+          : nullptr;
+  const bool is_number = call.getType()->isIntegerTy() || call.getType()->isFloatTy();
+  if (!segments || !is_number || together == Together::block)
+    return false;
+  const auto lanes = static_cast<std::uint64_t>(together);
+  const bool is_within = WARP_SIZE - (segments->getZExtValue() >> WIDTH_AT) >= lanes;
+  return is_within && lanes_of_mask(call, block) >= lanes;
 }
 
 // A call of an intrinsic function that follows from its arguments alone, each a number of the result's type
@@ -171,9 +207,13 @@ std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysis
   std::vector<CallBase*> calls;
   std::vector<CallInst*> hinted_loads;
   std::vector<LoadInst*> loads;
+  std::vector<CallInst*> handed;
   for (Instruction& instruction : instructions(copy)) {
-    if (is_same_for_all(instruction, together, block))
+    auto* const called = dyn_cast<CallInst>(&instruction);
+    if (is_same_for_all(instruction, together, block) || is_vote_among(instruction, together, block))
       same.push_back(&instruction);
+    else if (called && is_handed_round(*called, together, block))
+      handed.push_back(called);
     else if (is_arithmetic(instruction))
       calls.push_back(cast<CallBase>(&instruction));
     else if (auto* call = dyn_cast<CallInst>(&instruction); call && address_of_load(*call))
@@ -198,6 +238,13 @@ std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysis
       if (argument->getType() == call->getType())
         sum = builder.CreateAdd(sum, argument);
     call->replaceAllUsesWith(sum);
+  }
+  // All that name the same lane are handed the same.
+  for (CallInst* call : handed) {
+    IRBuilder<> builder(call);
+    llvm::Value* lane = call->getArgOperand(LANE);
+    call->replaceAllUsesWith(call->getType()->isFloatTy() ? builder.CreateUIToFP(lane, call->getType())
+                                                          : builder.CreateZExtOrTrunc(lane, call->getType()));
   }
   for (CallInst* call : hinted_loads) {
     IRBuilder<> builder(call);

@@ -1,4 +1,4 @@
-// Which branches all threads of a block, or of a warp, take in the same way.
+// Which branches all threads of a block, of a warp, or of a tile of a warp take in the same way.
 #pragma once
 
 #include <llvm/IR/Function.h>
@@ -10,13 +10,16 @@
 
 namespace lathe::refactor {
 
-enum class Together { block, warp };
+// Threads that lie beside each other and begin at a multiple of their number: of a warp, or 1 to 16 lanes of
+// one, powers of two, by that number.
+enum class Together : unsigned { block = 0, warp = 32 };
 
 // Of each basic block of the kernel, in order, whether its threads may leave it in different directions. By
 // LLVM's uniformity analysis, which on its own takes whatever is read from a register or from memory as
 // different from thread to thread: a block's number and sizes are the same for all of its threads, a warp's
-// place in its block (at `block` threads) for all of the warp, and what is loaded for all threads that load
-// it from one address, unless that is the thread's own memory.
+// place in its block (at `block` threads) for all of the warp, what is loaded for all threads that load it
+// from one address, unless that is the thread's own memory, and a vote, or a value handed round, for all
+// threads that it is among.
 std::vector<bool> divergent_terminators(const llvm::Function& kernel, llvm::FunctionAnalysisManager& analyses,
                                         Together together, const std::array<std::uint32_t, 3>& block);
 

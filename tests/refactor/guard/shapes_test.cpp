@@ -1,10 +1,12 @@
 // Sizes at which loops go round.
+#include "refactor/guard/condition_edges.h"
 #include "refactor/guard/shapes.h"
 #include "tuner/spec/spec.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 
 namespace lathe::refactor {
 namespace {
@@ -26,6 +28,40 @@ TEST(Shapes, ADimensionGrowsWithThoseThatAConditionTiesToIt) {
   EXPECT_EQ(longest->problem.dimensions.at("turned"), 64 * GROWTH);
   EXPECT_EQ(longest->problem.dimensions.at("dim"), 64 * GROWTH);
   EXPECT_EQ(longest->problem.dimensions.at("heads"), 2);
+}
+
+Result<Preparation> prepared(const char* name) {
+  static GuardOptions options;
+  static std::optional<TuningSpec> spec;
+  LATHE_TRY(spec, read_spec(std::filesystem::path(LATHE_TEST_DATA) / name));
+  return prepare(*spec, options, 1);
+}
+
+TEST(Shapes, AProblemThatDoesNotFitKeepsItsSmallDimensions) {
+  const auto preparation = prepared("highest.json");
+  ASSERT_TRUE(preparation.ok()) << preparation.error().sentence();
+  const JudgedPair& subject = *preparation->subject;
+  Problem large;
+  large.dimensions = {{"rows", 64}, {"width", 1 << 20}, {"window", 40}};
+  const auto reduced = reduced_problem(subject, subject.defaults.front(), large, ShapeLimits{});
+  ASSERT_NE(reduced, nullptr);
+  EXPECT_EQ(reduced->problem.dimensions.at("window"), 40);
+  EXPECT_LE(bytes_of(*reduced), ShapeLimits{}.bytes / 8);
+  EXPECT_GE(reduced->problem.dimensions.at("width"), 40);
+  Problem small;
+  small.dimensions = {{"rows", 2}, {"width", 300}, {"window", 40}};
+  const auto same = reduced_problem(subject, subject.defaults.front(), small, ShapeLimits{});
+  ASSERT_NE(same, nullptr);
+  EXPECT_EQ(same->problem.dimensions, small.dimensions);
+}
+
+// `window <= 64`, and problems with 9 and 40.
+TEST(Shapes, AConditionOverSizesAloneHasALimit) {
+  const auto preparation = prepared("highest.json");
+  ASSERT_TRUE(preparation.ok()) << preparation.error().sentence();
+  const auto limits = problems_at_limits(preparation->subject->defaults.front());
+  ASSERT_EQ(limits.size(), 1u);
+  EXPECT_EQ(limits.front().dimensions.at("window"), 64);
 }
 
 } // namespace

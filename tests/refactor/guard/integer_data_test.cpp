@@ -1,0 +1,46 @@
+// What integer inputs hold in runs of their own.
+#include "refactor/guard/integer_data.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace lathe::refactor {
+namespace {
+
+std::vector<std::int32_t> in_stretches(const std::vector<std::int32_t>& usual, std::uint64_t seed) {
+  std::vector<std::byte> bytes(usual.size() * sizeof(std::int32_t));
+  std::memcpy(bytes.data(), usual.data(), bytes.size());
+  fill_integers({IntegerFill::Kind::stretches}, element::s32, seed, bytes);
+  std::vector<std::int32_t> filled(usual.size());
+  std::memcpy(filled.data(), bytes.data(), bytes.size());
+  return filled;
+}
+
+TEST(IntegerData, StretchesAreOfTheUsualNumbers) {
+  std::vector<std::int32_t> usual;
+  for (std::int32_t i = 0; i < 1000; ++i)
+    usual.push_back(i);
+  const std::vector<std::int32_t> filled = in_stretches(usual, 3);
+  std::size_t equal = 0, longest = 0, length = 1;
+  for (std::size_t i = 0; i < filled.size(); ++i) {
+    EXPECT_LE(filled[i], usual[i]);
+    EXPECT_GT(filled[i] + 8, usual[i]);
+    if (i == 0)
+      continue;
+    length = filled[i] == filled[i - 1] ? length + 1 : 1;
+    equal += length > 1;
+    longest = std::max(longest, length);
+  }
+  EXPECT_EQ(longest, 8u);
+  EXPECT_GT(equal, 300u); // of neighbours
+  EXPECT_LT(equal, 800u); // and some stand alone
+  EXPECT_EQ(filled, in_stretches(usual, 3));
+  EXPECT_NE(filled, in_stretches(usual, 4));
+}
+
+} // namespace
+} // namespace lathe::refactor
