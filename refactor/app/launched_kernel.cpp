@@ -257,8 +257,9 @@ std::unique_ptr<ParsedSource> behind_headers_of_launcher(SubjectRequest& request
 namespace {
 
 // A file that is a part of others has no meaning by itself: macros and types stand before it there, or where
-// these are parts in turn. Nothing where no file has the kernel whole.
-std::unique_ptr<ParsedSource> as_part_of_another(const SubjectRequest& request) {
+// these are parts in turn, maybe under macros that their build defines. Nothing where no file has the kernel
+// whole.
+std::unique_ptr<ParsedSource> as_part_of_another(SubjectRequest& request) {
   std::vector<fs::path> seen{fs::absolute(request.source).lexically_normal()}, level = seen;
   constexpr int LEVELS = 2;
   for (int above = 0; above < LEVELS; ++above) {
@@ -270,11 +271,14 @@ std::unique_ptr<ParsedSource> as_part_of_another(const SubjectRequest& request) 
           next.push_back(std::move(file));
         }
     for (const fs::path& file : next) {
-      auto whole = ParsedSource::parse(file, request.parse);
-      if (!whole.ok())
+      SubjectRequest part = request;
+      part.source = file;
+      auto whole = ParsedSource::parse(file, part.parse);
+      if (!whole.ok() || !complete_with_macros(part, *whole))
         continue;
-      if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && is_whole(**whole, *kernel))
-        return std::move(*whole);
+      request.parse = std::move(part.parse);
+      request.assumed_macros = std::move(part.assumed_macros);
+      return std::move(*whole);
     }
     level = std::move(next);
   }
@@ -294,8 +298,13 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
     return source;
   if (!find_kernel(*source, request.kernel).ok() && line_of_kernel(request) == 0)
     return source;
-  if (auto whole = as_part_of_another(request))
+  SubjectRequest part = request;
+  part.parse = as_given.parse;
+  part.assumed_macros = as_given.assumed_macros;
+  if (auto whole = as_part_of_another(part)) {
+    request = std::move(part);
     return whole;
+  }
   SubjectRequest behind = as_given;
   if (auto whole = behind_headers_of_launcher(behind)) {
     request = std::move(behind);
