@@ -156,7 +156,8 @@ std::string TaskJudge::judge_results(const Task& task, const std::vector<Demand>
     if (problem.empty() && reference.fences > 0 && reference.unfenced.empty() && !result.unfenced.empty())
       problem = "lacks a memory fence that the raw kernel has: " + result.unfenced;
     if (problem.empty() || (result.clean && (raw_depends_on_order(task, demand, reference) ||
-                                             raw_depends_on_last_bits(task, demand, reference, result))))
+                                             raw_depends_on_last_bits(task, demand, reference, result) ||
+                                             raw_rounds_by_order(task, demand, reference, result))))
       continue;
     was_met = false;
     if (demand.otherwise == Otherwise::refused ||
@@ -230,8 +231,7 @@ bool TaskJudge::raw_depends_on_order(const Task& task, const Demand& demand,
 // asked for: a neighbour of a tie decides otherwise, too, and would excuse any rule for ties.
 bool TaskJudge::raw_depends_on_last_bits(const Task& task, const Demand& demand, const TrialResult& reference,
                                          const TrialResult& result) const {
-  constexpr double MORE_THAN_ITS_OWN = 8; // a sum in another order rounds each partial sum, not each term
-  constexpr std::uint64_t DRAWS = 6;      // an element may come out the same by chance
+  constexpr std::uint64_t DRAWS = 6; // an element may come out the same by chance
   const HostKernel* raw = raw_.kernels().find(task.configuration.raw_instance, task.configuration.macros());
   const Workload& workload = task.shape->workload_of(demand.settings);
   const TrialComparison found =
@@ -246,6 +246,42 @@ bool TaskJudge::raw_depends_on_last_bits(const Task& task, const Demand& demand,
     settings.record_accesses = settings.find_races = false;
     trials.push_back({raw, &task.configuration.raw_launch, &workload, settings});
   }
+  return lies_no_further(task, demand, reference, result, trials);
+}
+
+// Whether the raw kernel's own sums lie as far apart in other orders of its threads as the template's do in
+// one: what adds to a half precision number with each of thousands of threads rounds each time.
+bool TaskJudge::raw_rounds_by_order(const Task& task, const Demand& demand, const TrialResult& reference,
+                                    const TrialResult& result) const {
+  const HostKernel* raw = raw_.kernels().find(task.configuration.raw_instance, task.configuration.macros());
+  const bool is_in_another_order =
+      demand.settings.schedule != HostSchedule::forward || demand.settings.reverse_blocks;
+  if (!is_in_another_order || demand.forerun || demand.settings.data != Data::usual || !raw)
+    return false;
+  const Workload& workload = task.shape->workload_of(demand.settings);
+  // Whole numbers are no matter of rounding, nor is what is not there.
+  const TrialComparison found =
+      compare_trials(workload, result, reference, demand.settings, task.shape->unordered);
+  if (found.problem.empty() || !std::isfinite(found.error))
+    return false;
+  std::vector<Trial> trials;
+  for (const HostSchedule schedule : {demand.settings.schedule, HostSchedule::reverse, HostSchedule::random,
+                                      HostSchedule::interleaved}) {
+    TrialSettings settings = demand.settings;
+    settings.schedule = schedule;
+    settings.reverse_blocks |= schedule == HostSchedule::reverse;
+    settings.record_accesses = settings.find_races = false;
+    trials.push_back({raw, &task.configuration.raw_launch, &workload, settings});
+  }
+  return lies_no_further(task, demand, reference, result, trials);
+}
+
+// Whether no element of the result lies further from the reference than a few times what the raw kernel's own
+// trials do there.
+bool TaskJudge::lies_no_further(const Task& task, const Demand& demand, const TrialResult& reference,
+                                const TrialResult& result, const std::vector<Trial>& of_raw) const {
+  constexpr double MORE_THAN_ITS_OWN = 8; // a sum in another order rounds each partial sum, not each term
+  const Workload& workload = task.shape->workload_of(demand.settings);
   const auto errors_of = [&](const TrialResult& one) {
     return element_errors(workload, one, reference, demand.settings, task.shape->unordered);
   };
@@ -253,7 +289,7 @@ bool TaskJudge::raw_depends_on_last_bits(const Task& task, const Demand& demand,
   std::vector<std::vector<double>> own(errors.size());
   for (std::size_t i = 0; i < errors.size(); ++i)
     own[i].resize(errors[i].size(), 0);
-  for (const TrialResult& other : run_trials(trials)) {
+  for (const TrialResult& other : run_trials(of_raw)) {
     if (!other.clean)
       continue;
     const auto others = errors_of(other);

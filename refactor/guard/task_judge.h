@@ -44,6 +44,10 @@ private:
   bool raw_depends_on_order(const Task& task, const Demand& demand, const TrialResult& reference) const;
   bool raw_depends_on_last_bits(const Task& task, const Demand& demand, const TrialResult& reference,
                                 const TrialResult& result) const;
+  bool raw_rounds_by_order(const Task& task, const Demand& demand, const TrialResult& reference,
+                           const TrialResult& result) const;
+  bool lies_no_further(const Task& task, const Demand& demand, const TrialResult& reference,
+                       const TrialResult& result, const std::vector<Trial>& of_raw) const;
   std::string new_race(const ReferenceRuns& shape, const TrialResult& result,
                        const TrialSettings& settings) const;
   void note(std::string sentence);
