@@ -118,7 +118,7 @@ std::unique_ptr<ParsedSource> parse_as_built(const fs::path& file, const ParseOp
     return std::move(*source);
   auto again = ParsedSource::parse(file, with);
   return again.ok() && (*again)->errors().size() < (*source)->errors().size() ? std::move(*again)
-                                                                               : std::move(*source);
+                                                                              : std::move(*source);
 }
 
 } // namespace

@@ -316,9 +316,10 @@ Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& sou
   if (subject.ok() && subject->assumed_template_arguments.empty())
     return subject;
   // Files that include this one may say with which types and functions it is used, and have them.
+  constexpr std::size_t MOST_USERS = 4;
   std::vector<fs::path> users = calling_files(request.source, request.kernel);
   for (fs::path& file : including_files(request.source))
-    if (std::ranges::find(users, file) == users.end())
+    if (users.size() < MOST_USERS && std::ranges::find(users, file) == users.end())
       users.push_back(std::move(file));
   for (const fs::path& file : users) {
     auto user = ParsedSource::parse(file, request.parse);

@@ -190,8 +190,7 @@ std::optional<std::string> ClosureWriter::constants(const LambdaExpr& closure) c
     if (!known || !known->isInt())
       return std::nullopt;
     members += fmt::format("  static constexpr {} {} = {};\n", name_of(variable->getType()),
-                           variable->getNameAsString(),
-                           known->getAsString(context_, variable->getType()));
+                           variable->getNameAsString(), known->getAsString(context_, variable->getType()));
   }
   return members;
 }
@@ -235,8 +234,8 @@ void ClosureWriter::write(const Written& written, std::vector<std::string>& told
     values += (values.empty() ? "" : ", ") + member.value;
   }
   std::vector<Change>& changes = changes_[whole->file];
-  changes.push_back({before->begin, before->begin,
-                     fmt::format("struct {} {{\n{}{}{}}};\n", name, declared, *known, call)});
+  changes.push_back(
+      {before->begin, before->begin, fmt::format("struct {} {{\n{}{}{}}};\n", name, declared, *known, call)});
   changes.push_back({whole->begin, whole->end, fmt::format("{}{{{}}}", name, values)});
   told.push_back(fmt::format("the closure at {} is written as a structure, {}",
                              source_.place(closure.getBeginLoc()), name));

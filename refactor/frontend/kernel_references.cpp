@@ -192,8 +192,9 @@ HostValue HostReader::kernel_reference(const Expr* expression) {
         return other.kernel->getNumParams() == function->getNumParams();
       };
       if (function && function->hasAttr<CUDAGlobalAttr>() &&
-          (std::ranges::none_of(value.kernels, takes_as_many) || (!isa<FunctionTemplateDecl>(candidate->getUnderlyingDecl()) &&
-                           !overloads->hasExplicitTemplateArgs())))
+          (std::ranges::none_of(value.kernels, takes_as_many) ||
+           (!isa<FunctionTemplateDecl>(candidate->getUnderlyingDecl()) &&
+            !overloads->hasExplicitTemplateArgs())))
         add(function, overloads->template_arguments(), nullptr);
     }
     if (value.kernels.empty())

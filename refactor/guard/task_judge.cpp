@@ -265,8 +265,8 @@ bool TaskJudge::raw_rounds_by_order(const Task& task, const Demand& demand, cons
   if (found.problem.empty() || !std::isfinite(found.error))
     return false;
   std::vector<Trial> trials;
-  for (const HostSchedule schedule : {demand.settings.schedule, HostSchedule::reverse, HostSchedule::random,
-                                      HostSchedule::interleaved}) {
+  for (const HostSchedule schedule :
+       {demand.settings.schedule, HostSchedule::reverse, HostSchedule::random, HostSchedule::interleaved}) {
     TrialSettings settings = demand.settings;
     settings.schedule = schedule;
     settings.reverse_blocks |= schedule == HostSchedule::reverse;

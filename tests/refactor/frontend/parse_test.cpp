@@ -399,5 +399,18 @@ TEST_F(InRepository, WhatLeavesAsManyErrorsIsNotTaken) {
   EXPECT_THAT((*source)->missing_headers(), ElementsAre("tools.h"));
 }
 
+TEST(Parse, WhatNvccBuildsInIsThere) {
+  const auto source = parse_text(R"(
+struct Log { void say(int n) { printf("%d", n); } }; // of the host's, in a text that includes nothing
+__global__ void k(unsigned short* out, double x, unsigned value) {
+  __stcs(out, value);
+  out[1] = __signbit(x) ? 1 : 0;
+  printf("%d", out[0]);
+}
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+}
+
 } // namespace
 } // namespace lathe::refactor
