@@ -131,6 +131,9 @@ std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& req
     // A name that no kernel has is answered with the names that there are.
     if (groups.front().empty() && find_kernels(source).empty())
       groups = {open_ones(macros_of_kernel(source, ""))};
+    // Or what its declaration names is not known.
+    groups.push_back(open_ones(macros_of_cuda_headers(source)));
+    groups.push_back(open_ones(macros_of_errors(source)));
   } else {
     groups = {open_ones(macros_of_cuda_headers(source)), open_ones(macros_of_errors(source)),
               open_ones(numbers_of_build(request.source, unknown_names(source)))};

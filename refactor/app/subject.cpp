@@ -6,6 +6,7 @@
 #include "refactor/app/numbered_tables.h"
 #include "refactor/app/offset_fill.h"
 #include "refactor/app/raw_candidate_strides.h"
+#include "refactor/app/register_limits.h"
 #include "refactor/app/related_sizes.h"
 #include "refactor/app/runnable_problems.h"
 #include "refactor/app/usual_launch.h"
@@ -226,6 +227,7 @@ Status settle_sizes(Subject& subject, const SubjectRequest& request) {
   if (subject.guessed_problems) {
     subject.facts.problems =
         usual_problems(subject.raw, subject.own_sizes, subject.architecture, subject.notes);
+    fit_to_registers(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
     if (subject.own_sizes.empty())
       relate_sizes(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
   }

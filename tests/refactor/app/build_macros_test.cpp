@@ -338,10 +338,8 @@ TEST_F(OpenSource, ReadsAPartWhereTheWholeStandsUnderTheBuildsMacros) {
   };
   request_.source = folder_->path() / "body.h";
   write("body.h", "__global__ void k(Row* x, int n) { if (threadIdx.x < n) x[threadIdx.x].a = 0; }\n");
-  write("rows.h", "struct Row { float a; };\n");
-  write("main.cu",
-        "#if defined(BUILD_CUDA)\n#include <cuda_fp16.h>\n#include \"rows.h\"\n#endif\n#include \"body.h\"\n"
-        "void launch(Row* x, int n) { k<<<1, 64>>>(x, n); }\n");
+  write("main.cu", "#if defined(BUILD_CUDA)\nstruct Row { float a; };\n#endif\n#include \"body.h\"\n"
+                   "void launch(Row* x, int n) { k<<<1, 64>>>(x, n); }\n");
   const auto source = open_source(request_);
   ASSERT_TRUE(source.ok()) << source.error().sentence();
   EXPECT_EQ((*source)->file().filename(), "main.cu");
