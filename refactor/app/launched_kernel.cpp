@@ -163,28 +163,50 @@ bool is_better(const SubjectRequest& request, ParsedSource& before, ParsedSource
           after.errors().size() < before.errors().size());
 }
 
-// Whether the source is better understood with the macros: then it is what was parsed with them.
-bool parse_with(const std::vector<std::string>& macros, SubjectRequest& request,
-                std::unique_ptr<ParsedSource>& source) {
-  ParseOptions with = request.parse;
-  std::vector<std::string> defined;
+// The request with the macros defined.
+SubjectRequest with_macros(SubjectRequest request, const std::vector<std::string>& macros) {
   for (const std::string& macro : macros) {
     if (macro.find('=') != std::string::npos) {
-      with.flags.push_back("-D" + macro);
-      defined.push_back(macro);
+      request.parse.flags.push_back("-D" + macro);
+      request.assumed_macros.push_back(macro);
       continue;
     }
     const std::string number = number_of_architecture(macro, request.parse.architecture);
-    with.flags.push_back("-D" + macro + "=" + (number.empty() ? "1" : number));
-    defined.push_back(number.empty() ? macro : macro + "=" + number);
+    request.parse.flags.push_back("-D" + macro + "=" + (number.empty() ? "1" : number));
+    request.assumed_macros.push_back(number.empty() ? macro : macro + "=" + number);
   }
-  auto again = ParsedSource::parse(request.source, with);
+  return request;
+}
+
+// Whether the source is better understood with the macros: then it is what was parsed with them.
+bool parse_with(const std::vector<std::string>& macros, SubjectRequest& request,
+                std::unique_ptr<ParsedSource>& source) {
+  SubjectRequest with = with_macros(request, macros);
+  auto again = ParsedSource::parse(request.source, with.parse);
   if (!again.ok() || !is_better(request, *source, **again))
     return false;
   source = std::move(*again);
-  request.parse = std::move(with);
-  request.assumed_macros.insert(request.assumed_macros.end(), defined.begin(), defined.end());
+  request = std::move(with);
   return true;
+}
+
+// Where errors keep the source's launches of a whole kernel from being seen, with the macros that mend them.
+void understand_launches(SubjectRequest& request, std::unique_ptr<ParsedSource>& source) {
+  const auto launches = [&](ParsedSource& of) {
+    const auto kernel = find_kernel(of, request.kernel);
+    return kernel.ok() && is_whole(of, *kernel) && !kernel->launches.empty();
+  };
+  if (request.kernel.empty() || !request.launcher.empty() || !request.launch.grid.empty() ||
+      source->errors().empty() || launches(*source))
+    return;
+  for (const auto& macros : macros_to_define(request, *source, false)) {
+    SubjectRequest with = with_macros(request, macros);
+    if (auto again = ParsedSource::parse(request.source, with.parse); again.ok() && launches(**again)) {
+      source = std::move(*again);
+      request = std::move(with);
+      return;
+    }
+  }
 }
 
 // Of overloads and kernels of several namespaces one is taken: a whole one that the file launches, or else a
@@ -297,8 +319,10 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
   const SubjectRequest as_given = request;
   LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
   choose_among_namesakes(request, *source);
-  if (complete_with_macros(request, source) || request.kernel.empty())
+  if (complete_with_macros(request, source) || request.kernel.empty()) {
+    understand_launches(request, source);
     return source;
+  }
   if (!find_kernel(*source, request.kernel).ok() && line_of_kernel(request) == 0)
     return source;
   SubjectRequest part = request;

@@ -346,5 +346,20 @@ TEST_F(OpenSource, ReadsAPartWhereTheWholeStandsUnderTheBuildsMacros) {
   EXPECT_THAT(request_.assumed_macros, ElementsAre("BUILD_CUDA"));
 }
 
+TEST_F(OpenSource, DefinesWhatTheLaunchNeeds) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+#ifdef BUILD_CUDA
+typedef cudaStream_t stream_type;
+#endif
+__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 0; }
+struct Context { stream_type stream; void run(float* x, int n) { k<<<n / 64, 64, 0, stream>>>(x, n); } };
+)")
+                  .ok());
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_THAT(request_.assumed_macros, ElementsAre("BUILD_CUDA"));
+  EXPECT_EQ(find_kernel(**source, "k")->launches.size(), 1u);
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -97,7 +97,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Honest,
                                          HonestFixture{"transpose", "L0"}, HonestFixture{"activate", "L0"},
                                          HonestFixture{"pages", "L0"}, HonestFixture{"tickets", "L0"},
                                          HonestFixture{"wide", "L0"}, HonestFixture{"slots", "L3"},
-                                         HonestFixture{"totals", "L3"}, HonestFixture{"orient", "L0"}),
+                                         HonestFixture{"totals", "L3"}, HonestFixture{"orient", "L0"},
+                                         HonestFixture{"half_sums", "L0"}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Evidence, NamesTheKernelsOwnBuffers) {
