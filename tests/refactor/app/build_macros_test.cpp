@@ -77,6 +77,15 @@ __global__ void k(__nv_bfloat16* x) { x[threadIdx.x] = __nv_bfloat16(0.f); }
   EXPECT_THAT(macros_of_cuda_headers(*source), ElementsAre("ENABLE_BF16"));
 }
 
+TEST(BuildMacros, ABuildsOwnMayBeginWithUnderscores) {
+  const auto source = parsed("#if defined(__OFFLOAD_CUDA) || defined(__OFFLOAD_HIP)\n"
+                             "typedef cudaStream_t stream_type;\n#endif\n"
+                             "#ifdef __CUDACC_RTC__\ntypedef int stream_type;\n#endif\n"
+                             "void run(stream_type stream);\n__global__ void k(float* x) {}\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(macros_of_errors(*source), ElementsAre("__OFFLOAD_CUDA"));
+}
+
 TEST(BuildMacros, ThoseAroundWhatTheErrorsName) {
   const auto source = parsed(R"(
 #ifdef ENABLE_PAIRS

@@ -1,6 +1,8 @@
 // Blocks that a kernel's registers allow.
 #include "refactor/app/register_limits.h"
 
+#include "refactor/app/buildable_values.h"
+
 #include <gmock/gmock.h>
 
 namespace lathe::refactor {
@@ -57,6 +59,28 @@ TEST(RegisterLimits, WhatFitsStays) {
   fit_to_registers(with_sums(4), "sm_90", problems, notes);
   EXPECT_EQ(problems[0].dimensions["threads"], 1024);
   EXPECT_THAT(notes, testing::IsEmpty());
+}
+
+TEST(RegisterLimits, KnobsKeepNoMoreThreadsThanThereAreRegistersFor) {
+  Candidate made = with_sums(100);
+  Knob knob;
+  knob.name = "BLOCK";
+  knob.kind = KnobKind::block;
+  knob.values = {Value{std::int64_t{0}}, Value{std::int64_t{128}}, Value{std::int64_t{1024}}};
+  knob.default_value = *Expression::parse("0");
+  made.knobs = {knob};
+  made.text = "template <int BLOCK> " + made.text;
+  made.instance = "k<{BLOCK}>";
+  std::vector<std::string> notes;
+  ASSERT_TRUE(keep_buildable_values(made, "sm_90", notes).ok());
+  EXPECT_THAT(made.knobs[0].values, testing::ElementsAre(Value{std::int64_t{0}}, Value{std::int64_t{128}}));
+  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("BLOCK cannot be 1024")));
+  // Within bounds of its own each number is given what there is.
+  made.knobs = {knob};
+  made.text.replace(made.text.find("__global__ void"), 15,
+                    "__global__ void __launch_bounds__(BLOCK == 0 ? 256 : BLOCK)");
+  ASSERT_TRUE(keep_buildable_values(made, "sm_90", notes).ok());
+  EXPECT_EQ(made.knobs[0].values.size(), 3u);
 }
 
 } // namespace
