@@ -587,6 +587,26 @@ __global__ void k(float* x) {
   EXPECT_TRUE(own.ok()) << own.error().sentence();
 }
 
+TEST(Extract, FunctionsThatAnotherTranslationUnitDefinesAreNamed) {
+  const auto extracted = [](const std::string& declaration) {
+    auto source = parse_text(declaration + R"(
+__global__ void k(float* x) {
+  if (x[threadIdx.x] > 1.f) push(threadIdx.x, expf(x[threadIdx.x]));
+}
+)");
+    const auto kernel = find_kernel(*source, "k");
+    EXPECT_TRUE(kernel.ok());
+    return extract_kernel(*source, *kernel);
+  };
+  const auto linked = extracted("__device__ void push(int neuron, float weight);\n");
+  ASSERT_FALSE(linked.ok());
+  EXPECT_THAT(linked.error().sentence(),
+              HasSubstr("'push', a function for the device that another translation"));
+  const auto own = extracted("__device__ void push(int neuron, float weight);\n"
+                             "__device__ void push(int neuron, float weight) { __threadfence(); }\n");
+  EXPECT_TRUE(own.ok()) << own.error().sentence();
+}
+
 TEST(Extract, DirectivesAliasesLinkageAndGeneratedKernels) {
   auto source = parse_text(R"(
 namespace math { namespace inner { __device__ float half(float x) { return x / 2; } typedef struct { float v; } Box; } }
