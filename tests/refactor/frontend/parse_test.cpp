@@ -412,5 +412,17 @@ __global__ void k(unsigned short* out, double x, unsigned value) {
   EXPECT_THAT(source->errors(), IsEmpty());
 }
 
+TEST(Parse, RestrictOfArrayParametersIsLeftOut) {
+  const auto source = parse_text(R"(
+template <int N> __device__ float sum(const __restrict__ float row[4 * N], const float __restrict__ other[4]) {
+  return row[0] + other[0];
+}
+__global__ void k(float* __restrict__ x) { x[0] = sum<2>(x, x + 8); }
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+  EXPECT_THAT(source->stand_ins(), testing::Contains(HasSubstr("__restrict__ is left out")));
+}
+
 } // namespace
 } // namespace lathe::refactor
