@@ -123,8 +123,12 @@ std::vector<fs::path> calling_files(const fs::path& source, const std::string& k
     if (found.size() == MOST_FOUND)
       break;
     const auto text = read_file(file);
+    const auto is_call = [&](std::size_t at) {
+      const std::size_t line = text->rfind('\n', at) + 1;
+      return text->substr(line, at - line).find("//") == std::string::npos;
+    };
     if (text.ok() && std::ranges::any_of(functions, [&](const std::string& function) {
-          return !uses_of_word(*text, function).empty();
+          return std::ranges::any_of(uses_of_word(*text, function), is_call);
         }))
       found.push_back(file);
   }

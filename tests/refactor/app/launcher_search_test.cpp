@@ -416,6 +416,7 @@ TEST_F(LauncherSearch, ClosuresOfAFileThatCallsTheKernelsHelper) {
                       "void add(float* out, const float* in, int n) {\n"
                       "  for_each(n, [=] __device__(int i) { out[i] += in[i]; });\n"
                       "}\n");
+  write("loops/old.cu", "#include \"each.cuh\"\n// for_each(n, 1);\n");
   SubjectRequest request;
   request.source = folder_->path() / "loops/each.cuh";
   request.kernel = "each_kernel";
