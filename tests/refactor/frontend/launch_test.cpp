@@ -375,5 +375,38 @@ void launch(float* x, int n) { k<<<MIN((n + 127) / 128, 65535), 128>>>(x, n); }
   EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 100000000}}), 65535);
 }
 
+TEST(Launch, MembersOfALaunchersTypeParameterAreThoseOfItsInstances) {
+  const auto sites = launches(R"(
+template <int W, bool FAST> __global__ void k(float* x, int n) {}
+struct Common { static constexpr bool fast = true; };
+struct Small : Common { static constexpr int width = 2; enum { THREADS = 64 }; };
+struct Large : Common { static constexpr int width = 4; enum { THREADS = 64 }; };
+template <class Traits> void launch(float* x, int n) {
+  k<Traits::width, Traits::fast><<<n / Traits::THREADS, Traits::THREADS>>>(x, n);
+}
+template void launch<Small>(float*, int);
+template void launch<Large>(float*, int);
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, testing::IsEmpty());
+  EXPECT_EQ(sites[0].block[0], "64");
+  EXPECT_EQ(sites[0].grid[0], "n / 64");
+  EXPECT_THAT(sites[0].template_arguments, testing::ElementsAre("Traits_width", "true"));
+  EXPECT_THAT(sites[0].launcher_arguments.at("Traits_width"), testing::ElementsAre("2", "4"));
+}
+
+TEST(Launch, AHelpersTypeParameterIsNotTheLaunchers) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+struct Small { static constexpr int width = 2; };
+struct Large { static constexpr int width = 4; };
+template <class Traits> int blocks(int n) { return n / Traits::width; }
+template <class Traits> void launch(float* x, int n) { k<<<blocks<Large>(n), 64>>>(x, n); }
+template void launch<Small>(float*, int);
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_NE(sites[0].grid[0], "n / 2");
+}
+
 } // namespace
 } // namespace lathe::refactor
