@@ -177,6 +177,14 @@ const std::string ITEM =
 INSTANTIATE_TEST_SUITE_P(
     Mistakes, Wrong,
     testing::Values(
+        // Sums that differ from order to order, of which not one addend may be missing.
+        Mistake{"LosesTheLastAddend", "half_sums", {{"i < n", "i < n - 1"}}, {}, "differential"},
+        Mistake{"LosesABlocksLastAddend",
+                "half_sums",
+                {{"i < n", "i < n && (BLOCK < 256 || threadIdx.x != 255)"}},
+                {},
+                ""},
+        Mistake{"LeavesTheWeightOut", "half_sums", {{"__hmul(values[i], weights[i])", "values[i]"}}, {}, ""},
         Mistake{"SyntaxError", "scale", {{"float value", "float 1value"}}, {}, "well-formed"},
         Mistake{"BringsItsOwnFile",
                 "scale",
