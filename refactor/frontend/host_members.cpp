@@ -159,8 +159,8 @@ HostValue HostReader::static_member(const NestedNameSpecifier* qualifier, const 
 std::optional<HostValue> HostReader::member_of_instances(const Type& parameter,
                                                          const std::string& member_name) {
   const auto* named = parameter.getAs<TemplateTypeParmType>();
-  // The type in a name that depends on it does not know its declaration: in a function that the launcher calls
-  // it may be another one.
+  // The type in a name that depends on it does not know its declaration: in a function that the launcher
+  // calls it may be another one.
   if (functions_.size() != 1)
     return std::nullopt;
   const auto classes = std::ranges::find_if(classes_of_instances_, [&](const auto& known) {

@@ -587,6 +587,26 @@ __global__ void k(float* x) {
   EXPECT_TRUE(own.ok()) << own.error().sentence();
 }
 
+TEST(Extract, NamesOfAClassForTypesOfTheHostStayBehind) {
+  auto source = parse_text(R"(
+#include <functional>
+#include <string>
+struct Tree {
+  struct Node { int left, right; };
+  typedef std::function<void(Node&)> Visit;
+  using Label = std::string;
+  void walk(int from, Visit visit);
+  Label label() const;
+};
+__global__ void k(const Tree::Node* nodes, int* x) { x[threadIdx.x] = nodes[threadIdx.x].left; }
+)");
+  ASSERT_TRUE(source);
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("Visit")));
+  EXPECT_THAT(text, Not(HasSubstr("Label")));
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, FunctionsThatAnotherTranslationUnitDefinesAreNamed) {
   const auto extracted = [](const std::string& declaration) {
     auto source = parse_text(declaration + R"(
