@@ -22,8 +22,11 @@ using namespace clang;
 using Macros = std::vector<std::string>;
 
 // Of the compiler, or of another vendor's devices: no build of this code for CUDA defines them.
+// Names with underscores in front are the compiler's, but for a build's own that speak of devices
+// (__OFFLOAD_CUDA).
 bool is_of_another_platform(std::string name) {
-  if (name.starts_with("_"))
+  static const std::regex of_compiler(R"(^__(CUDACC|CUDA_ARCH|NV)|_$)"), of_devices("CUDA|GPU");
+  if (name.starts_with("_") && (std::regex_search(name, of_compiler) || !std::regex_search(name, of_devices)))
     return true;
   std::ranges::transform(name, name.begin(),
                          [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });

@@ -64,10 +64,62 @@ private:
   const Candidate& candidate_;
 };
 
+// Whether a multiprocessor has the registers for a block of so many threads.
+bool has_registers(const CompileOutcome& compiled, const Value& threads, const DeviceInfo& device) {
+  const auto* number = std::get_if<std::int64_t>(&threads);
+  if (!compiled.ok() || !number)
+    return true;
+  const std::int64_t each = (compiled.kernel.resources.registers + 7) / 8 * 8;
+  return each * ((*number + device.warp_size - 1) / device.warp_size * device.warp_size) <=
+         device.registers_per_block;
+}
+
+// Takes out of the knobs that are a block's threads what the registers do not allow. A number that is within
+// launch bounds of its own costs registers of its own: each that the default's do not allow is asked for.
+Status keep_launchable_blocks(Candidate& candidate, const std::string& architecture, Compiler& compiler,
+                              std::vector<std::string>& notes) {
+  LATHE_TRY(const DeviceInfo device, known_device(architecture));
+  CompileRequest request;
+  request.source = candidate.text;
+  request.options = {standard_option(candidate.text)};
+  request.architecture = architecture;
+  const Trials make(candidate);
+  for (Knob& knob : candidate.knobs) {
+    if (knob.kind != KnobKind::block)
+      continue;
+    const auto usual = make.instance(nullptr, "", nullptr, Value{});
+    if (!usual)
+      return Done{};
+    request.instances = {*usual};
+    const CompileOutcome by_default = compiler.compile(request).front();
+    std::string list;
+    std::erase_if(knob.values, [&](const Value& value) {
+      if (has_registers(by_default, value, device) || to_string(value) == knob.default_value.text())
+        return false;
+      const auto instance = make.instance(nullptr, "", &knob, value);
+      if (!instance)
+        return false;
+      request.instances = {*instance};
+      if (has_registers(compiler.compile(request).front(), value, device))
+        return false;
+      list += (list.empty() ? "" : ", ") + to_string(value);
+      return true;
+    });
+    if (!list.empty())
+      notes.push_back(fmt::format("{} cannot be {}: {} has no registers for so many threads of the kernel",
+                                  knob.name, list, architecture));
+  }
+  return Done{};
+}
+
 } // namespace
 
 Status keep_buildable_values(Candidate& candidate, const std::string& architecture,
                              std::vector<std::string>& notes) {
+  if (std::ranges::any_of(candidate.knobs, [](const Knob& knob) { return knob.kind == KnobKind::block; })) {
+    LATHE_TRY(std::unique_ptr<Compiler> compiler, Compiler::create());
+    LATHE_CHECK(keep_launchable_blocks(candidate, architecture, *compiler, notes));
+  }
   struct Trial {
     Knob* knob;
     Value value;

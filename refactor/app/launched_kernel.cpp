@@ -131,6 +131,9 @@ std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& req
     // A name that no kernel has is answered with the names that there are.
     if (groups.front().empty() && find_kernels(source).empty())
       groups = {open_ones(macros_of_kernel(source, ""))};
+    // Or what its declaration names is not known.
+    groups.push_back(open_ones(macros_of_cuda_headers(source)));
+    groups.push_back(open_ones(macros_of_errors(source)));
   } else {
     groups = {open_ones(macros_of_cuda_headers(source)), open_ones(macros_of_errors(source)),
               open_ones(numbers_of_build(request.source, unknown_names(source)))};
@@ -160,28 +163,50 @@ bool is_better(const SubjectRequest& request, ParsedSource& before, ParsedSource
           after.errors().size() < before.errors().size());
 }
 
-// Whether the source is better understood with the macros: then it is what was parsed with them.
-bool parse_with(const std::vector<std::string>& macros, SubjectRequest& request,
-                std::unique_ptr<ParsedSource>& source) {
-  ParseOptions with = request.parse;
-  std::vector<std::string> defined;
+// The request with the macros defined.
+SubjectRequest with_macros(SubjectRequest request, const std::vector<std::string>& macros) {
   for (const std::string& macro : macros) {
     if (macro.find('=') != std::string::npos) {
-      with.flags.push_back("-D" + macro);
-      defined.push_back(macro);
+      request.parse.flags.push_back("-D" + macro);
+      request.assumed_macros.push_back(macro);
       continue;
     }
     const std::string number = number_of_architecture(macro, request.parse.architecture);
-    with.flags.push_back("-D" + macro + "=" + (number.empty() ? "1" : number));
-    defined.push_back(number.empty() ? macro : macro + "=" + number);
+    request.parse.flags.push_back("-D" + macro + "=" + (number.empty() ? "1" : number));
+    request.assumed_macros.push_back(number.empty() ? macro : macro + "=" + number);
   }
-  auto again = ParsedSource::parse(request.source, with);
+  return request;
+}
+
+// Whether the source is better understood with the macros: then it is what was parsed with them.
+bool parse_with(const std::vector<std::string>& macros, SubjectRequest& request,
+                std::unique_ptr<ParsedSource>& source) {
+  SubjectRequest with = with_macros(request, macros);
+  auto again = ParsedSource::parse(request.source, with.parse);
   if (!again.ok() || !is_better(request, *source, **again))
     return false;
   source = std::move(*again);
-  request.parse = std::move(with);
-  request.assumed_macros.insert(request.assumed_macros.end(), defined.begin(), defined.end());
+  request = std::move(with);
   return true;
+}
+
+// Where errors keep the source's launches of a whole kernel from being seen, with the macros that mend them.
+void understand_launches(SubjectRequest& request, std::unique_ptr<ParsedSource>& source) {
+  const auto launches = [&](ParsedSource& of) {
+    const auto kernel = find_kernel(of, request.kernel);
+    return kernel.ok() && is_whole(of, *kernel) && !kernel->launches.empty();
+  };
+  if (request.kernel.empty() || !request.launcher.empty() || !request.launch.grid.empty() ||
+      source->errors().empty() || launches(*source))
+    return;
+  for (const auto& macros : macros_to_define(request, *source, false)) {
+    SubjectRequest with = with_macros(request, macros);
+    if (auto again = ParsedSource::parse(request.source, with.parse); again.ok() && launches(**again)) {
+      source = std::move(*again);
+      request = std::move(with);
+      return;
+    }
+  }
 }
 
 // Of overloads and kernels of several namespaces one is taken: a whole one that the file launches, or else a
@@ -257,8 +282,9 @@ std::unique_ptr<ParsedSource> behind_headers_of_launcher(SubjectRequest& request
 namespace {
 
 // A file that is a part of others has no meaning by itself: macros and types stand before it there, or where
-// these are parts in turn. Nothing where no file has the kernel whole.
-std::unique_ptr<ParsedSource> as_part_of_another(const SubjectRequest& request) {
+// these are parts in turn, maybe under macros that their build defines. Nothing where no file has the kernel
+// whole.
+std::unique_ptr<ParsedSource> as_part_of_another(SubjectRequest& request) {
   std::vector<fs::path> seen{fs::absolute(request.source).lexically_normal()}, level = seen;
   constexpr int LEVELS = 2;
   for (int above = 0; above < LEVELS; ++above) {
@@ -270,11 +296,14 @@ std::unique_ptr<ParsedSource> as_part_of_another(const SubjectRequest& request) 
           next.push_back(std::move(file));
         }
     for (const fs::path& file : next) {
-      auto whole = ParsedSource::parse(file, request.parse);
-      if (!whole.ok())
+      SubjectRequest part = request;
+      part.source = file;
+      auto whole = ParsedSource::parse(file, part.parse);
+      if (!whole.ok() || !complete_with_macros(part, *whole))
         continue;
-      if (const auto kernel = find_kernel(**whole, request.kernel); kernel.ok() && is_whole(**whole, *kernel))
-        return std::move(*whole);
+      request.parse = std::move(part.parse);
+      request.assumed_macros = std::move(part.assumed_macros);
+      return std::move(*whole);
     }
     level = std::move(next);
   }
@@ -290,12 +319,19 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
   const SubjectRequest as_given = request;
   LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
   choose_among_namesakes(request, *source);
-  if (complete_with_macros(request, source) || request.kernel.empty())
+  if (complete_with_macros(request, source) || request.kernel.empty()) {
+    understand_launches(request, source);
     return source;
+  }
   if (!find_kernel(*source, request.kernel).ok() && line_of_kernel(request) == 0)
     return source;
-  if (auto whole = as_part_of_another(request))
+  SubjectRequest part = request;
+  part.parse = as_given.parse;
+  part.assumed_macros = as_given.assumed_macros;
+  if (auto whole = as_part_of_another(part)) {
+    request = std::move(part);
     return whole;
+  }
   SubjectRequest behind = as_given;
   if (auto whole = behind_headers_of_launcher(behind)) {
     request = std::move(behind);

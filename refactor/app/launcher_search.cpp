@@ -111,6 +111,30 @@ std::vector<fs::path> launching_files(const fs::path& source, const std::string&
   return found.empty() ? mentioning : found;
 }
 
+std::vector<fs::path> calling_files(const fs::path& source, const std::string& kernel) {
+  std::error_code failure;
+  const fs::path own = fs::absolute(source, failure).lexically_normal();
+  const auto own_text = read_file(own);
+  std::vector<fs::path> found;
+  if (!own_text.ok())
+    return found;
+  const std::vector<std::string> functions = functions_that_name(*own_text, kernel);
+  for (const fs::path& file : functions.empty() ? std::vector<fs::path>() : files_that_launch(own)) {
+    if (found.size() == MOST_FOUND)
+      break;
+    const auto text = read_file(file);
+    const auto is_call = [&](std::size_t at) {
+      const std::size_t line = text->rfind('\n', at) + 1;
+      return text->substr(line, at - line).find("//") == std::string::npos;
+    };
+    if (text.ok() && std::ranges::any_of(functions, [&](const std::string& function) {
+          return std::ranges::any_of(uses_of_word(*text, function), is_call);
+        }))
+      found.push_back(file);
+  }
+  return found;
+}
+
 Result<std::vector<LaunchSite>> launches_by_address(const fs::path& source, const KernelInfo& kernel,
                                                     const ParseOptions& options,
                                                     std::vector<std::string>& notes) {

@@ -15,6 +15,11 @@ std::vector<std::filesystem::path> launching_files(const std::filesystem::path& 
 // Files of the same places whose text includes `source`; the nearest first, at most a few.
 std::vector<std::filesystem::path> including_files(const std::filesystem::path& source);
 
+// Files of the same places whose text calls a function of `source` that names the kernel: a helper that
+// launches what it is handed. The nearest first, at most a few; they may include `source` through others.
+std::vector<std::filesystem::path> calling_files(const std::filesystem::path& source,
+                                                 const std::string& kernel);
+
 // Reads the launches of `kernel`, which `source` declares, again where what they need stands in other files:
 // functions that compute the grid or a size of it, and callers that hand the launcher its grid. What was read
 // where goes to `notes`. Launches stay as they are where that makes none of them readable.

@@ -1,5 +1,6 @@
 #include "refactor/app/nearby_definitions.h"
 
+#include "refactor/app/build_macros.h"
 #include "refactor/app/files_near.h"
 #include "refactor/app/source_words.h"
 #include "tuner/base/files.h"
@@ -103,6 +104,23 @@ bool is_header(const fs::path& file) {
   return extension == ".h" || extension == ".hpp" || extension == ".cuh" || extension == ".inl";
 }
 
+// The file; where it has errors, with the macros of its build that what they name as unknown stands under, if
+// that leaves fewer. Null where it cannot be parsed.
+std::unique_ptr<ParsedSource> parse_as_built(const fs::path& file, const ParseOptions& options) {
+  auto source = ParsedSource::parse(file, options);
+  if (!source.ok())
+    return nullptr;
+  ParseOptions with = options;
+  for (const std::string& macro : macros_of_errors(**source))
+    if (std::ranges::find(options.flags, "-U" + macro) == options.flags.end())
+      with.flags.push_back("-D" + macro + (macro.find('=') == std::string::npos ? "=1" : ""));
+  if (with.flags.size() == options.flags.size())
+    return std::move(*source);
+  auto again = ParsedSource::parse(file, with);
+  return again.ok() && (*again)->errors().size() < (*source)->errors().size() ? std::move(*again)
+                                                                              : std::move(*source);
+}
+
 } // namespace
 
 NearbyDefinitions::NearbyDefinitions(fs::path source, ParseOptions options, ParsedSource* own)
@@ -140,8 +158,7 @@ std::vector<ParsedSource*> NearbyDefinitions::defining(const std::string& functi
     if (parsed == parsed_.end()) {
       if (parsed_.size() >= MOST_PARSED)
         break;
-      auto source = ParsedSource::parse(file.path, options_);
-      parsed = parsed_.emplace(file.path, source.ok() ? std::move(*source) : nullptr).first;
+      parsed = parsed_.emplace(file.path, parse_as_built(file.path, options_)).first;
     }
     if (!parsed->second)
       continue;

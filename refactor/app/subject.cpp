@@ -6,12 +6,14 @@
 #include "refactor/app/numbered_tables.h"
 #include "refactor/app/offset_fill.h"
 #include "refactor/app/raw_candidate_strides.h"
+#include "refactor/app/register_limits.h"
 #include "refactor/app/related_sizes.h"
 #include "refactor/app/runnable_problems.h"
 #include "refactor/app/usual_launch.h"
 #include "refactor/app/usual_problems.h"
 #include "refactor/app/written_buffers.h"
 #include "refactor/extract/flatten.h"
+#include "refactor/frontend/closures.h"
 #include "refactor/frontend/standard.h"
 #include "tuner/app/options.h"
 #include "tuner/base/files.h"
@@ -225,6 +227,7 @@ Status settle_sizes(Subject& subject, const SubjectRequest& request) {
   if (subject.guessed_problems) {
     subject.facts.problems =
         usual_problems(subject.raw, subject.own_sizes, subject.architecture, subject.notes);
+    fit_to_registers(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
     if (subject.own_sizes.empty())
       relate_sizes(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
   }
@@ -288,16 +291,43 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
 
 } // namespace
 
+namespace {
+
+// The same, with closures that the kernel is handed as objects of structures where they can be written so.
+Result<Subject> extract_with_closures(const SubjectRequest& request, ParsedSource& source) {
+  std::vector<std::string> told;
+  SubjectRequest named = request;
+  if (const auto kernel = find_kernel(source, request.kernel); kernel.ok())
+    for (auto& [file, text] : with_named_closures(source, *kernel, told))
+      named.parse.overlay[file] = std::move(text);
+  if (told.empty())
+    return extract_from(request, source);
+  const auto rewritten = ParsedSource::parse(source.file(), named.parse);
+  if (!rewritten.ok() || (*rewritten)->errors().size() > source.errors().size())
+    return extract_from(request, source);
+  auto subject = extract_from(named, **rewritten);
+  if (subject.ok())
+    subject->notes.insert(subject->notes.begin(), told.begin(), told.end());
+  return subject;
+}
+
+} // namespace
+
 Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& source) {
-  auto subject = extract_from(request, source);
+  auto subject = extract_with_closures(request, source);
   if (subject.ok() && subject->assumed_template_arguments.empty())
     return subject;
   // Files that include this one may say with which types and functions it is used, and have them.
-  for (const fs::path& file : including_files(request.source)) {
+  constexpr std::size_t MOST_USERS = 4;
+  std::vector<fs::path> users = calling_files(request.source, request.kernel);
+  for (fs::path& file : including_files(request.source))
+    if (users.size() < MOST_USERS && std::ranges::find(users, file) == users.end())
+      users.push_back(std::move(file));
+  for (const fs::path& file : users) {
     auto user = ParsedSource::parse(file, request.parse);
     if (!user.ok())
       continue;
-    if (auto used = extract_from(request, **user);
+    if (auto used = extract_with_closures(request, **user);
         used.ok() && (!subject.ok() || used->assumed_template_arguments.empty()))
       return used;
   }

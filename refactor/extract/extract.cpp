@@ -345,11 +345,11 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
       units.insert(units.end(), companions->second.begin(), companions->second.end());
   }
   LATHE_CHECK(check_whole(units));
-  if (const VarDecl* missing = defined_elsewhere(units))
+  if (const NamedDecl* missing = defined_elsewhere(units))
     return Error{
         "cannot extract " + kernel_.name,
-        "it uses '" + missing->getNameAsString() +
-            "', a variable of the device that another translation unit defines",
+        fmt::format("it uses '{}', a {} the device that another translation unit defines",
+                    missing->getNameAsString(), isa<VarDecl>(missing) ? "variable of" : "function for"),
         "put the file that defines it before this one with -- -include FILE, where no host code writes it"};
   is_cxx20_ = context_.getLangOpts().CPlusPlus20 || std::ranges::any_of(units, leaves_typename_out);
   make_pieces(units);

@@ -176,6 +176,8 @@ bool is_for_the_host(const Decl* declaration) {
   // friend struct std::hash<half>: nothing of the standard library is defined by the kernel.
   if (const auto* befriended = dyn_cast<FriendDecl>(declaration); befriended && befriended->getFriendType())
     return standard_type(befriended->getFriendType()->getType()) != nullptr;
+  if (const auto* alias = dyn_cast<TypedefNameDecl>(declaration))
+    return names_host_type(alias->getUnderlyingType());
   const FunctionDecl* function = function_of(declaration);
   if (!function || function->hasAttr<CUDAGlobalAttr>())
     return false;

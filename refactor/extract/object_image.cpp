@@ -121,7 +121,8 @@ bool is_number_or_pointer(QualType type) {
 
 bool is_object_in_instances(const FunctionDecl& kernel, unsigned index) {
   const FunctionTemplateDecl* described = kernel.getDescribedFunctionTemplate();
-  if (!described || !isa<TemplateTypeParmType>(kernel.getParamDecl(index)->getType().getCanonicalType()) ||
+  const QualType written = kernel.getParamDecl(index)->getType().getCanonicalType();
+  if (!described || !isa<TemplateTypeParmType, DependentNameType>(written) ||
       described->spec_begin() == described->spec_end())
     return false;
   return std::ranges::all_of(described->specializations(), [&](const FunctionDecl* instance) {

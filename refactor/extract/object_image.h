@@ -17,8 +17,9 @@ namespace lathe::refactor {
 // compiler.
 bool is_number_or_pointer(clang::QualType type);
 
-// Whether the parameter's class is a template parameter of the kernel that the file's instances bind to an
-// object: a functor with data, a structure of parameters.
+// Whether the parameter's class is a template parameter of the kernel, or a type that another class says for
+// its template arguments (typename Vector<D>::Type), that is an object in the file's instances: a functor
+// with data, a structure of parameters.
 bool is_object_in_instances(const clang::FunctionDecl& kernel, unsigned index);
 
 // One number or pointer inside an object.

@@ -125,6 +125,14 @@ std::vector<Insertion> drop_register(const std::string& text, std::size_t at) {
   return {{at, "", "register is left out, as C++17 has no such storage class", word.size()}};
 }
 
+// `const __restrict__ float row[64]`, of a parameter: nvcc takes the word for the pointer that it is.
+std::vector<Insertion> drop_restrict(const std::string& text, std::size_t at) {
+  for (const std::string word : {"__restrict__", "__restrict"})
+    if (text.compare(at, word.size(), word) == 0)
+      return {{at, "", "__restrict__ is left out of parameters that are written as arrays", word.size()}};
+  return {};
+}
+
 // `__shared__ alignas(16) float tile[64]`: CUDA's own word for it may stand there.
 std::vector<Insertion> name_alignment(const std::string& text, std::size_t at) {
   const std::string word = "alignas";
@@ -179,6 +187,8 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
     return name_operator(text, error.offset);
   if (says("'register' storage class"))
     return drop_register(text, error.offset);
+  if (says("restrict requires a pointer or reference"))
+    return drop_restrict(text, error.offset);
   if (says("an attribute list cannot appear here") || says("'alignas' attribute cannot be applied to types"))
     return name_alignment(text, error.offset);
   if (says("initialization is not supported for __shared__"))

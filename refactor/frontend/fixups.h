@@ -14,6 +14,7 @@ namespace lathe::refactor {
 //   Cast<T>::to<N>(x), x.sum<N>()     ->  Cast<T>::template to<N>(x)
 //   value = {};                       ->  value = decltype(value){};
 //   __shared__ alignas(16) float x[8] ->  __shared__ __align__(16) float x[8]
+//   const __restrict__ float x[8]     ->  const float x[8]
 //   k << <grid, block >> > (x)        ->  k <<<grid, block >>> (x)
 std::map<std::string, std::string> fix_up(const std::vector<ParseError>& errors,
                                           clang::SourceManager& sources, std::vector<std::string>& described);

@@ -62,6 +62,17 @@ std::optional<HostValue> round_by_name(const std::string& function, const std::v
   return std::nullopt;
 }
 
+// Whether numbers go to parameters that are numbers, and kernels to pointers.
+bool takes_kinds(const FunctionDecl& function, const std::vector<HostValue>& arguments) {
+  for (std::size_t i = 0; i < arguments.size() && i < function.getNumParams(); ++i) {
+    const QualType type = function.getParamDecl(static_cast<unsigned>(i))->getType().getNonReferenceType();
+    if ((arguments[i].is_number() && type->isPointerType()) ||
+        (arguments[i].kind == HostValue::Kind::kernel && type->isArithmeticType()))
+      return false;
+  }
+  return true;
+}
+
 } // namespace
 
 // input.size(0), input.numel(), shape.at(1): a number that belongs to an object.
@@ -318,9 +329,11 @@ HostValue HostReader::call_named(const CallExpr* called) {
     if (const auto* overloads = dyn_cast<UnresolvedLookupExpr>(callee))
       for (const NamedDecl* candidate : overloads->decls()) {
         const auto* described = candidate->getUnderlyingDecl()->getAsFunction();
-        // What has a body here goes before what another file may define.
+        // What has a body here goes before what another file may define, and what takes numbers where numbers
+        // are given before what does not.
         if (described && described->getNumParams() == arguments.size() &&
-            (described->hasBody() || (others_ && !body)))
+            (described->hasBody() || (others_ && !body)) &&
+            (!body || takes_kinds(*described, arguments) || !takes_kinds(*body, arguments)))
           body = described;
       }
   if (body && !body->hasAttr<CUDAGlobalAttr>())

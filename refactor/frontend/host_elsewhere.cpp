@@ -11,11 +11,12 @@ using namespace host_syntax;
 
 namespace {
 
-// The function of that name and as many parameters that has a body in the user's part of a source.
+// The function of that name and as many parameters that has a body in the user's part of a source; of several
+// the one whose parameters have the same types.
 class DefinitionFinder : public RecursiveASTVisitor<DefinitionFinder> {
 public:
   DefinitionFinder(ParsedSourceImpl& source, const FunctionDecl& wanted)
-      : source_(source), name_(wanted.getQualifiedNameAsString()), parameters_(wanted.getNumParams()) {}
+      : source_(source), name_(wanted.getQualifiedNameAsString()), types_(types_of(wanted)) {}
 
   const FunctionDecl* found = nullptr;
 
@@ -25,16 +26,27 @@ public:
   }
   bool TraverseStmt(Stmt*) { return true; }
   bool VisitFunctionDecl(FunctionDecl* function) {
-    if (function->doesThisDeclarationHaveABody() && function->getNumParams() == parameters_ &&
-        !function->isDependentContext() && function->getQualifiedNameAsString() == name_)
-      found = function;
-    return found == nullptr;
+    if (function->doesThisDeclarationHaveABody() && function->getNumParams() == types_.size() &&
+        !function->isDependentContext() && function->getQualifiedNameAsString() == name_) {
+      is_same_ = types_of(*function) == types_;
+      if (is_same_ || !found)
+        found = function;
+    }
+    return !is_same_;
   }
 
 private:
+  static std::vector<std::string> types_of(const FunctionDecl& function) {
+    std::vector<std::string> types;
+    for (const ParmVarDecl* parameter : function.parameters())
+      types.push_back(parameter->getType().getCanonicalType().getAsString());
+    return types;
+  }
+
   ParsedSourceImpl& source_;
   std::string name_;
-  unsigned parameters_;
+  std::vector<std::string> types_;
+  bool is_same_ = false;
 };
 
 // A closure means nothing in another file.

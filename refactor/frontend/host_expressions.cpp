@@ -249,6 +249,17 @@ HostValue HostReader::evaluate_plain(const Expr* e) {
     const HostValue yes = evaluate(conditional->getTrueExpr()), no = evaluate(conditional->getFalseExpr());
     return choose(condition, yes, no, "the choice in " + line(e->getExprLoc()) + " cannot be read");
   }
+  // ({ __typeof(x) _x = (x); _x < 8 ? _x : 8; }), as macros have it: what its last expression is.
+  if (const auto* block = dyn_cast<StmtExpr>(e)) {
+    const CompoundStmt* statements = block->getSubStmt();
+    const auto* last = statements->body_empty() ? nullptr : dyn_cast<Expr>(statements->body_back());
+    if (!last)
+      return HostValue::unknown("");
+    for (const Stmt* statement : llvm::drop_end(statements->body()))
+      if (execute(statement) == Flow::returns)
+        return HostValue::unknown("");
+    return evaluate(last);
+  }
   if (const auto* closure = dyn_cast<LambdaExpr>(e)) {
     HostValue value;
     value.kind = HostValue::Kind::closure;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 
 namespace lathe::refactor {
 
@@ -20,6 +21,17 @@ namespace {
 
 bool contains(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+// Of overloads those that so many arguments are for, where there are any.
+std::vector<KernelReference> taking(std::vector<KernelReference> kernels, std::size_t arguments) {
+  const auto takes = [&](const KernelReference& kernel) {
+    return arguments >= kernel.kernel->getMinRequiredArguments() &&
+           arguments <= kernel.kernel->getNumParams();
+  };
+  if (std::ranges::any_of(kernels, takes))
+    std::erase_if(kernels, std::not_fn(takes));
+  return kernels;
 }
 
 } // namespace
@@ -48,7 +60,7 @@ bool HostReader::record_launch(const CallExpr* call) {
     settings.resize(std::max<std::size_t>(settings.size(), 2));
     const HostValue shared = settings.size() > 2 ? settings[2] : HostValue::integer("0");
     const LaunchText text = written_launch(launch, arguments);
-    for (const KernelReference& kernel : callee.kernels)
+    for (const KernelReference& kernel : taking(callee.kernels, arguments.size()))
       record(kernel, settings[0], settings[1], shared, arguments, text, launch->getBeginLoc());
     return true;
   }
@@ -88,7 +100,7 @@ bool HostReader::record_launch(const CallExpr* call) {
     const std::vector<HostValue> arguments =
         name == "cudaLaunchKernelExC" ? (given.size() > 2 ? unpacked(given[2]) : std::vector<HostValue>())
                                       : std::vector<HostValue>(given.begin() + 2, given.end());
-    for (const KernelReference& kernel : given[1].kernels)
+    for (const KernelReference& kernel : taking(given[1].kernels, arguments.size()))
       record(kernel, part("gridDim", unset), part("blockDim", unset),
              part("dynamicSmemBytes", HostValue::integer("0")), arguments, text, call->getBeginLoc());
   } else if (plain && given.size() >= 4) {

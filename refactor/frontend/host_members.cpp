@@ -5,6 +5,8 @@
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/ExprCXX.h>
 
+#include <algorithm>
+
 namespace lathe::refactor {
 
 using namespace clang;
@@ -44,6 +46,29 @@ std::string capability(QualType object, const std::string& member_name) {
     object = object->getPointeeType();
   const auto* record = object.getNonReferenceType()->getAsCXXRecordDecl();
   return record && record->getName() == "cudaDeviceProp" ? "device.compute_" + member_name : "";
+}
+
+// A whole number that a class, or one that it derives from, has under this name.
+std::optional<std::string> constant_of_class(const CXXRecordDecl& record, const std::string& name) {
+  if (!record.hasDefinition())
+    return std::nullopt;
+  const CXXRecordDecl& known = *record.getDefinition();
+  for (const Decl* declared : known.decls()) {
+    if (const auto* variable = dyn_cast<VarDecl>(declared);
+        variable && variable->getName() == name && variable->getAnyInitializer())
+      if (const APValue* value = variable->evaluateValue(); value && value->isInt())
+        return variable->getType()->isBooleanType() ? (value->getInt().getBoolValue() ? "true" : "false")
+                                                    : llvm::toString(value->getInt(), 10);
+    if (const auto* enumeration = dyn_cast<EnumDecl>(declared))
+      for (const EnumConstantDecl* constant : enumeration->enumerators())
+        if (constant->getName() == name)
+          return llvm::toString(constant->getInitVal(), 10);
+  }
+  for (const CXXBaseSpecifier& base : known.bases())
+    if (const CXXRecordDecl* of = base.getType()->getAsCXXRecordDecl())
+      if (auto value = constant_of_class(*of, name))
+        return value;
+  return std::nullopt;
 }
 
 } // namespace
@@ -87,6 +112,8 @@ HostValue HostReader::static_member(const NestedNameSpecifier* qualifier, const 
     const auto found = object.members.find(member_name);
     return found == object.members.end() ? HostValue::unknown("") : found->second;
   }
+  if (auto value = member_of_instances(*type, member_name))
+    return *value;
   const auto* specialised = type->getAs<TemplateSpecializationType>();
   if (const auto* alias = type->getAs<TypedefType>())
     specialised = alias->desugar()->getAs<TemplateSpecializationType>();
@@ -125,6 +152,36 @@ HostValue HostReader::static_member(const NestedNameSpecifier* qualifier, const 
   --depth_;
   bound_ = outer;
   return value.is_number() ? value : instance_member(*described, inner, member_name);
+}
+
+// Traits::width, where Traits is a template parameter of the launcher: the number that it is in all
+// instances, or an argument that the instances do not agree on.
+std::optional<HostValue> HostReader::member_of_instances(const Type& parameter,
+                                                         const std::string& member_name) {
+  const auto* named = parameter.getAs<TemplateTypeParmType>();
+  // The type in a name that depends on it does not know its declaration: in a function that the launcher
+  // calls it may be another one.
+  if (functions_.size() != 1)
+    return std::nullopt;
+  const auto classes = std::ranges::find_if(classes_of_instances_, [&](const auto& known) {
+    const auto* declared = cast<TemplateTypeParmDecl>(known.first);
+    return named && declared->getDepth() == named->getDepth() && declared->getIndex() == named->getIndex();
+  });
+  if (classes == classes_of_instances_.end() || classes->second.empty())
+    return std::nullopt;
+  std::vector<std::string> values;
+  for (const CXXRecordDecl* record : classes->second) {
+    const auto value = record ? constant_of_class(*record, member_name) : std::nullopt;
+    if (!value)
+      return std::nullopt;
+    values.push_back(*value);
+  }
+  if (std::ranges::count(values, values.front()) == std::ssize(values))
+    return HostValue::integer(values.front());
+  const std::string name =
+      unique_name(classes->first->getNameAsString() + "_" + member_name, owner_of(classes->first));
+  open_arguments_[name] = std::move(values);
+  return HostValue::integer(name);
 }
 
 // What only an instance knows, such as sizeof of a structure of its own: asked of the file's instance with

@@ -77,6 +77,7 @@ private:
   HostValue size_of(const clang::UnaryExprOrTypeTraitExpr* expression);
   HostValue subscript(const clang::Expr* base, const clang::Expr* index, clang::QualType type);
   HostValue static_member(const clang::NestedNameSpecifier* qualifier, const std::string& name);
+  std::optional<HostValue> member_of_instances(const clang::Type& parameter, const std::string& member_name);
   HostValue instance_member(const clang::ClassTemplateDecl& described,
                             const std::map<const clang::NamedDecl*, HostValue>& arguments,
                             const std::string& member_name);
@@ -238,8 +239,10 @@ private:
   std::map<std::string, std::uintptr_t> names_; // dimension -> what it stands for
   std::map<const clang::NamedDecl*, HostValue> bound_; // template parameters while a traits member is read
   std::map<std::string, std::vector<std::string>> open_arguments_; // LaunchSite::launcher_arguments
-  std::set<const clang::LambdaExpr*> entered_;                     // closures whose body has been read
-  std::set<const clang::Stmt*> not_unrolled_;                      // bodies of loops without a known end
+  // Of template parameters that are classes: what they are in each of the launcher's instances.
+  std::map<const clang::NamedDecl*, std::vector<const clang::CXXRecordDecl*>> classes_of_instances_;
+  std::set<const clang::LambdaExpr*> entered_;       // closures whose body has been read
+  std::set<const clang::Stmt*> not_unrolled_;        // bodies of loops without a known end
   bool loops_leave_sizes_ = false;                   // integers that a loop changes are sizes behind it
   std::map<std::string, std::string> left_by_loops_; // these, with the loop's line
   std::set<std::string> asked_;   // dimensions that functions without a body were asked for

@@ -58,6 +58,7 @@ void HostReader::read_once(const FunctionDecl* launcher, bool loops_leave_sizes)
   names_.clear();
   bound_.clear();
   open_arguments_.clear();
+  classes_of_instances_.clear();
   entered_.clear();
   not_unrolled_.clear();
   rounds_ = calls_ = 0;
@@ -108,6 +109,15 @@ void HostReader::read_once(const FunctionDecl* launcher, bool loops_leave_sizes)
 void HostReader::bind_parameters(const TemplateParameterList& parameters,
                                  const std::vector<const TemplateArgumentList*>& instances) {
   for (unsigned i = 0; i < parameters.size(); ++i) {
+    if (const NamedDecl* type = parameters.getParam(i); isa<TemplateTypeParmDecl>(type)) {
+      std::vector<const CXXRecordDecl*> classes;
+      for (const TemplateArgumentList* arguments : instances)
+        classes.push_back(arguments && i < arguments->size() &&
+                                  arguments->get(i).getKind() == TemplateArgument::Type
+                              ? arguments->get(i).getAsType()->getAsCXXRecordDecl()
+                              : nullptr);
+      classes_of_instances_[type] = std::move(classes);
+    }
     const auto* parameter = dyn_cast<NonTypeTemplateParmDecl>(parameters.getParam(i));
     if (!parameter)
       continue;

@@ -6,6 +6,7 @@
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/ExprCXX.h>
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace lathe::refactor {
@@ -185,11 +186,15 @@ HostValue HostReader::kernel_reference(const Expr* expression) {
       if (const auto* named = dyn_cast<VarTemplateDecl>(candidate->getUnderlyingDecl()))
         return variable_template(*named, overloads->template_arguments());
       const FunctionDecl* function = candidate->getUnderlyingDecl()->getAsFunction();
-      // Of several templates one; of overloads for several types, all that may be meant.
-      const bool is_further = !value.kernels.empty();
+      // Of several templates with as many parameters one; of overloads for several types, all that may be
+      // meant.
+      const auto takes_as_many = [&](const KernelReference& other) {
+        return other.kernel->getNumParams() == function->getNumParams();
+      };
       if (function && function->hasAttr<CUDAGlobalAttr>() &&
-          (!is_further || (!isa<FunctionTemplateDecl>(candidate->getUnderlyingDecl()) &&
-                           !overloads->hasExplicitTemplateArgs())))
+          (std::ranges::none_of(value.kernels, takes_as_many) ||
+           (!isa<FunctionTemplateDecl>(candidate->getUnderlyingDecl()) &&
+            !overloads->hasExplicitTemplateArgs())))
         add(function, overloads->template_arguments(), nullptr);
     }
     if (value.kernels.empty())

@@ -18,6 +18,14 @@ constexpr std::size_t FORERUNS = 3; // trials of a demand with one, before the t
 // in many.
 constexpr double MOST_ROUNDED_ANEW = 0.04;
 constexpr std::uint64_t FEWEST_ROUNDED = 64; // elements from which on a share says something
+constexpr double MORE_THAN_ITS_OWN = 8;      // a sum in another order rounds each partial sum, not each term
+
+constexpr const char* ROUNDS_ANOTHER_WAY = "rounds another way: ";
+
+bool rounds_anew(const TrialComparison& comparison) {
+  return comparison.small >= FEWEST_ROUNDED && static_cast<double>(comparison.differing_small) >
+                                                   MOST_ROUNDED_ANEW * static_cast<double>(comparison.small);
+}
 
 // Data that are there for what comparing and rounding decide.
 bool decides_ties(Data data) {
@@ -156,7 +164,8 @@ std::string TaskJudge::judge_results(const Task& task, const std::vector<Demand>
     if (problem.empty() && reference.fences > 0 && reference.unfenced.empty() && !result.unfenced.empty())
       problem = "lacks a memory fence that the raw kernel has: " + result.unfenced;
     if (problem.empty() || (result.clean && (raw_depends_on_order(task, demand, reference) ||
-                                             raw_depends_on_last_bits(task, demand, reference, result))))
+                                             raw_depends_on_last_bits(task, demand, reference, result) ||
+                                             raw_rounds_by_order(task, demand, reference, result, problem))))
       continue;
     was_met = false;
     if (demand.otherwise == Otherwise::refused ||
@@ -192,11 +201,8 @@ std::string TaskJudge::differs(const Task& task, const Workload& workload, const
            "what it stores in no order";
   if (comparison.problem.empty() && (settings.data == Data::usual || settings.data == Data::ties) &&
       settings.real_scalars != RealScalars::negated && settings.real_scalars_of.empty() &&
-      !task.shape->depends_on_order && comparison.small >= FEWEST_ROUNDED &&
-      !task.configuration.flag_is_set() &&
-      static_cast<double>(comparison.differing_small) >
-          MOST_ROUNDED_ANEW * static_cast<double>(comparison.small))
-    return "rounds another way: " + std::to_string(comparison.differing_small) + " of " +
+      !task.shape->depends_on_order && !task.configuration.flag_is_set() && rounds_anew(comparison))
+    return std::string(ROUNDS_ANOTHER_WAY) + std::to_string(comparison.differing_small) + " of " +
            std::to_string(comparison.small) + " elements differ, each within the tolerance";
   return comparison.problem;
 }
@@ -231,8 +237,7 @@ bool TaskJudge::raw_depends_on_order(const Task& task, const Demand& demand,
 // asked for: a neighbour of a tie decides otherwise, too, and would excuse any rule for ties.
 bool TaskJudge::raw_depends_on_last_bits(const Task& task, const Demand& demand, const TrialResult& reference,
                                          const TrialResult& result) const {
-  constexpr double MORE_THAN_ITS_OWN = 8; // a sum in another order rounds each partial sum, not each term
-  constexpr std::uint64_t DRAWS = 6;      // an element may come out the same by chance
+  constexpr std::uint64_t DRAWS = 6; // an element may come out the same by chance
   const HostKernel* raw = raw_.kernels().find(task.configuration.raw_instance, task.configuration.macros());
   const Workload& workload = task.shape->workload_of(demand.settings);
   const TrialComparison found =
@@ -247,25 +252,80 @@ bool TaskJudge::raw_depends_on_last_bits(const Task& task, const Demand& demand,
     settings.record_accesses = settings.find_races = false;
     trials.push_back({raw, &task.configuration.raw_launch, &workload, settings});
   }
-  const auto errors_of = [&](const TrialResult& one) {
-    return element_errors(workload, one, reference, demand.settings, task.shape->unordered);
-  };
-  const auto errors = errors_of(result);
-  std::vector<std::vector<double>> own(errors.size());
-  for (std::size_t i = 0; i < errors.size(); ++i)
-    own[i].resize(errors[i].size(), 0);
+  return lies_no_further(task, demand, reference, result, errors_of_raw(task, demand, reference, trials));
+}
+
+// Whether the raw kernel's own sums lie as far apart in other orders of its threads as the template's do in
+// one: what adds to a half precision number with each of thousands of threads rounds each time.
+bool TaskJudge::raw_rounds_by_order(const Task& task, const Demand& demand, const TrialResult& reference,
+                                    const TrialResult& result, const std::string& problem) const {
+  const HostKernel* raw = raw_.kernels().find(task.configuration.raw_instance, task.configuration.macros());
+  const bool is_in_another_order =
+      demand.settings.schedule != HostSchedule::forward || demand.settings.reverse_blocks;
+  if (!is_in_another_order || demand.forerun || demand.settings.data != Data::usual || !raw)
+    return false;
+  const Workload& workload = task.shape->workload_of(demand.settings);
+  // Whole numbers are no matter of rounding, nor is what is not there.
+  const TrialComparison found =
+      compare_trials(workload, result, reference, demand.settings, task.shape->unordered);
+  const bool is_of_rounding = problem.starts_with(ROUNDS_ANOTHER_WAY);
+  if ((found.problem.empty() && !is_of_rounding) || !std::isfinite(found.error))
+    return false;
+  std::vector<Trial> trials;
+  for (const HostSchedule schedule :
+       {demand.settings.schedule, HostSchedule::reverse, HostSchedule::random, HostSchedule::interleaved}) {
+    TrialSettings settings = demand.settings;
+    settings.schedule = schedule;
+    settings.reverse_blocks |= schedule == HostSchedule::reverse;
+    settings.record_accesses = settings.find_races = false;
+    trials.push_back({raw, &task.configuration.raw_launch, &workload, settings});
+  }
+  if (is_of_rounding)
+    return std::ranges::any_of(run_trials(trials), [&](const TrialResult& other) {
+      return other.clean &&
+             rounds_anew(compare_trials(workload, other, reference, demand.settings, task.shape->unordered));
+    });
+  // Of as many additions each, one element may come out the same by chance.
+  auto own = errors_of_raw(task, demand, reference, trials);
+  for (std::vector<double>& errors : own)
+    if (!errors.empty()) {
+      const double share = std::ranges::max(errors) / MORE_THAN_ITS_OWN;
+      for (double& error : errors)
+        error = std::max(error, share);
+    }
+  return lies_no_further(task, demand, reference, result, std::move(own));
+}
+
+// How far the raw kernel's own trials lie from the reference at most, by buffer and element.
+std::vector<std::vector<double>> TaskJudge::errors_of_raw(const Task& task, const Demand& demand,
+                                                          const TrialResult& reference,
+                                                          const std::vector<Trial>& trials) const {
+  const Workload& workload = task.shape->workload_of(demand.settings);
+  std::vector<std::vector<double>> own(workload.buffers.size());
   for (const TrialResult& other : run_trials(trials)) {
     if (!other.clean)
       continue;
-    const auto others = errors_of(other);
-    for (std::size_t i = 0; i < errors.size(); ++i)
+    const auto errors = element_errors(workload, other, reference, demand.settings, task.shape->unordered);
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      own[i].resize(errors[i].size(), 0);
       for (std::size_t k = 0; k < errors[i].size(); ++k)
-        own[i][k] = std::max(own[i][k], others[i][k]);
+        own[i][k] = std::max(own[i][k], errors[i][k]);
+    }
   }
-  for (std::size_t i = 0; i < errors.size(); ++i)
+  return own;
+}
+
+// Whether no element of the result lies further from the reference than a few times that.
+bool TaskJudge::lies_no_further(const Task& task, const Demand& demand, const TrialResult& reference,
+                                const TrialResult& result, std::vector<std::vector<double>> own) const {
+  const Workload& workload = task.shape->workload_of(demand.settings);
+  const auto errors = element_errors(workload, result, reference, demand.settings, task.shape->unordered);
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    own[i].resize(errors[i].size(), 0);
     for (std::size_t k = 0; k < errors[i].size(); ++k)
       if (errors[i][k] > 1 && errors[i][k] > MORE_THAN_ITS_OWN * own[i][k])
         return false;
+  }
   return true;
 }
 

@@ -44,6 +44,13 @@ private:
   bool raw_depends_on_order(const Task& task, const Demand& demand, const TrialResult& reference) const;
   bool raw_depends_on_last_bits(const Task& task, const Demand& demand, const TrialResult& reference,
                                 const TrialResult& result) const;
+  bool raw_rounds_by_order(const Task& task, const Demand& demand, const TrialResult& reference,
+                           const TrialResult& result, const std::string& problem) const;
+  std::vector<std::vector<double>> errors_of_raw(const Task& task, const Demand& demand,
+                                                 const TrialResult& reference,
+                                                 const std::vector<Trial>& trials) const;
+  bool lies_no_further(const Task& task, const Demand& demand, const TrialResult& reference,
+                       const TrialResult& result, std::vector<std::vector<double>> own) const;
   std::string new_race(const ReferenceRuns& shape, const TrialResult& result,
                        const TrialSettings& settings) const;
   void note(std::string sentence);

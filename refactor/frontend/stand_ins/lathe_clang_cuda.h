@@ -12,8 +12,12 @@
   template <class T> LATHE_DEVICE_ T name(const T* p) {                                                      \
     return *p;                                                                                               \
   }
+// The pointer alone decides the type: the value converts to it, as to nvcc's overloads.
+template <class T> struct lathe_same_ {
+  using type = T;
+};
 #define LATHE_STORE_(name)                                                                                   \
-  template <class T> LATHE_DEVICE_ void name(T* p, T v) {                                                    \
+  template <class T> LATHE_DEVICE_ void name(T* p, typename lathe_same_<T>::type v) {                        \
     *p = v;                                                                                                  \
   }
 LATHE_LOAD_(__ldcs)
@@ -32,7 +36,13 @@ LATHE_DEVICE_ float __tanhf(float x) {
   asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+LATHE_DEVICE_ int __signbit(double x) {
+  return __signbitd(x);
+}
 #undef LATHE_DEVICE_
+
+// nvcc and NVRTC declare it for both sides before every source, the wrapper for devices alone.
+extern "C" int printf(const char*, ...);
 
 // nvcc lets host code call CUDA's min and max, which the wrapper declares for devices alone.
 #define LATHE_EXTREMES_(type, a_type, b_type)                                                                \

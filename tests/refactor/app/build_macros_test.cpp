@@ -77,6 +77,15 @@ __global__ void k(__nv_bfloat16* x) { x[threadIdx.x] = __nv_bfloat16(0.f); }
   EXPECT_THAT(macros_of_cuda_headers(*source), ElementsAre("ENABLE_BF16"));
 }
 
+TEST(BuildMacros, ABuildsOwnMayBeginWithUnderscores) {
+  const auto source = parsed("#if defined(__OFFLOAD_CUDA) || defined(__OFFLOAD_HIP)\n"
+                             "typedef cudaStream_t stream_type;\n#endif\n"
+                             "#ifdef __CUDACC_RTC__\ntypedef int stream_type;\n#endif\n"
+                             "void run(stream_type stream);\n__global__ void k(float* x) {}\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(macros_of_errors(*source), ElementsAre("__OFFLOAD_CUDA"));
+}
+
 TEST(BuildMacros, ThoseAroundWhatTheErrorsName) {
   const auto source = parsed(R"(
 #ifdef ENABLE_PAIRS
@@ -330,6 +339,35 @@ TEST_F(OpenSource, ReadsAPartOfAPartWhereTheWholeIs) {
   const auto source = open_source(request_);
   ASSERT_TRUE(source.ok()) << source.error().sentence();
   EXPECT_EQ((*source)->file().filename(), "main.cu");
+}
+
+TEST_F(OpenSource, ReadsAPartWhereTheWholeStandsUnderTheBuildsMacros) {
+  const auto write = [&](const char* file, const char* text) {
+    ASSERT_TRUE(write_file(folder_->path() / file, text).ok());
+  };
+  request_.source = folder_->path() / "body.h";
+  write("body.h", "__global__ void k(Row* x, int n) { if (threadIdx.x < n) x[threadIdx.x].a = 0; }\n");
+  write("main.cu", "#if defined(BUILD_CUDA)\nstruct Row { float a; };\n#endif\n#include \"body.h\"\n"
+                   "void launch(Row* x, int n) { k<<<1, 64>>>(x, n); }\n");
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_EQ((*source)->file().filename(), "main.cu");
+  EXPECT_THAT(request_.assumed_macros, ElementsAre("BUILD_CUDA"));
+}
+
+TEST_F(OpenSource, DefinesWhatTheLaunchNeeds) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+#ifdef BUILD_CUDA
+typedef cudaStream_t stream_type;
+#endif
+__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 0; }
+struct Context { stream_type stream; void run(float* x, int n) { k<<<n / 64, 64, 0, stream>>>(x, n); } };
+)")
+                  .ok());
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_THAT(request_.assumed_macros, ElementsAre("BUILD_CUDA"));
+  EXPECT_EQ(find_kernel(**source, "k")->launches.size(), 1u);
 }
 
 } // namespace

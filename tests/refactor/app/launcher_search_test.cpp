@@ -369,5 +369,68 @@ TEST_F(LauncherSearch, AnErrorThatAsksForAMacroIsQuoted) {
   EXPECT_THAT(subject.error().sentence(), HasSubstr("#error WIDTH must be 32 or 64"));
 }
 
+TEST_F(LauncherSearch, OverloadsOfAnotherFileUnderTheBuildsMacros) {
+  write("ops/sizes.h", "#ifdef WITH_CUDA\nint most_threads(const void* kernel);\n#endif\n"
+                       "dim3 grid_of(long n, int threads);\n"
+                       "dim3 grid_of(long n, const void* kernel);\n");
+  write("ops/sizes.cu", "#include \"sizes.h\"\n"
+                        "dim3 grid_of(long n, const void* kernel) {\n"
+                        "  return grid_of(n, most_threads(kernel) / 4);\n"
+                        "}\n"
+                        "dim3 grid_of(long n, int threads) { return dim3((n + threads - 1) / threads); }\n"
+                        "int most_threads(const void* kernel) { return 1024; }\n");
+  write("ops/twice.cu", "#include \"sizes.h\"\n"
+                        "template <int BY> __global__ void times(float* x, int n) {\n"
+                        "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                        "  if (i < n) { x[i] *= BY; }\n"
+                        "}\n"
+                        "template <int BY> void run(float* x, int n) {\n"
+                        "  const void* kernel = (const void*)times<BY>;\n"
+                        "  times<BY><<<grid_of(n, kernel), 256>>>(x, n);\n"
+                        "}\n"
+                        "void twice(float* x, int n) { run<2>(x, n); }\n");
+  SubjectRequest request;
+  request.source = folder_->path() / "ops/twice.cu";
+  request.kernel = "times";
+  const auto source = ParsedSource::parse(request.source, {});
+  ASSERT_TRUE(source.ok());
+  const auto subject = extract_subject(request, **source);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  const auto blocks = subject->raw.launch.grid[0].evaluate_integer(
+      [](std::string_view) { return std::optional<Value>(std::int64_t{1000}); });
+  ASSERT_TRUE(blocks.ok()) << subject->raw.launch.grid[0].text();
+  EXPECT_EQ(*blocks, 4) << subject->raw.launch.grid[0].text();
+}
+
+TEST_F(LauncherSearch, ClosuresOfAFileThatCallsTheKernelsHelper) {
+  write("loops/each.cuh", "#pragma once\n"
+                          "template <class F> __global__ void each_kernel(int n, F what) {\n"
+                          "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                          "  if (i < n) { what(i); }\n"
+                          "}\n"
+                          "template <class F> void for_each(int n, F what) {\n"
+                          "  each_kernel<<<(n + 63) / 64, 64>>>(n, what);\n"
+                          "}\n");
+  write("loops/all.h", "#include \"each.cuh\"\n");
+  write("ops/add.cu", "#include \"../loops/all.h\"\n"
+                      "void add(float* out, const float* in, int n) {\n"
+                      "  for_each(n, [=] __device__(int i) { out[i] += in[i]; });\n"
+                      "}\n");
+  write("loops/old.cu", "#include \"each.cuh\"\n// for_each(n, 1);\n");
+  SubjectRequest request;
+  request.source = folder_->path() / "loops/each.cuh";
+  request.kernel = "each_kernel";
+  ASSERT_EQ(calling_files(request.source, "each_kernel").size(), 1u);
+  const auto source = ParsedSource::parse(request.source, {});
+  ASSERT_TRUE(source.ok());
+  const auto subject = extract_subject(request, **source);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  std::vector<std::string> names;
+  for (const Argument& argument : subject->raw.arguments)
+    names.push_back(argument.name);
+  EXPECT_THAT(names, testing::UnorderedElementsAre("n", "what_out", "what_in"));
+  EXPECT_THAT(subject->notes, Contains(HasSubstr("is written as a structure, each_kernel_closure_1")));
+}
+
 } // namespace
 } // namespace lathe::refactor

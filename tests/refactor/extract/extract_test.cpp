@@ -587,6 +587,46 @@ __global__ void k(float* x) {
   EXPECT_TRUE(own.ok()) << own.error().sentence();
 }
 
+TEST(Extract, NamesOfAClassForTypesOfTheHostStayBehind) {
+  auto source = parse_text(R"(
+#include <functional>
+#include <string>
+struct Tree {
+  struct Node { int left, right; };
+  typedef std::function<void(Node&)> Visit;
+  using Label = std::string;
+  void walk(int from, Visit visit);
+  Label label() const;
+};
+__global__ void k(const Tree::Node* nodes, int* x) { x[threadIdx.x] = nodes[threadIdx.x].left; }
+)");
+  ASSERT_TRUE(source);
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("Visit")));
+  EXPECT_THAT(text, Not(HasSubstr("Label")));
+  expect_compiles(text, "k");
+}
+
+TEST(Extract, FunctionsThatAnotherTranslationUnitDefinesAreNamed) {
+  const auto extracted = [](const std::string& declaration) {
+    auto source = parse_text(declaration + R"(
+__global__ void k(float* x) {
+  if (x[threadIdx.x] > 1.f) push(threadIdx.x, expf(x[threadIdx.x]));
+}
+)");
+    const auto kernel = find_kernel(*source, "k");
+    EXPECT_TRUE(kernel.ok());
+    return extract_kernel(*source, *kernel);
+  };
+  const auto linked = extracted("__device__ void push(int neuron, float weight);\n");
+  ASSERT_FALSE(linked.ok());
+  EXPECT_THAT(linked.error().sentence(),
+              HasSubstr("'push', a function for the device that another translation"));
+  const auto own = extracted("__device__ void push(int neuron, float weight);\n"
+                             "__device__ void push(int neuron, float weight) { __threadfence(); }\n");
+  EXPECT_TRUE(own.ok()) << own.error().sentence();
+}
+
 TEST(Extract, DirectivesAliasesLinkageAndGeneratedKernels) {
   auto source = parse_text(R"(
 namespace math { namespace inner { __device__ float half(float x) { return x / 2; } typedef struct { float v; } Box; } }

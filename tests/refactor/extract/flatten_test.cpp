@@ -365,5 +365,19 @@ template __global__ void k<float, int>(const Params);
   EXPECT_EQ(elements["p_both"], "");
 }
 
+TEST(Flatten, ATypeThatAnotherClassSaysIsThatOfTheInstance) {
+  const auto flat = flatten(R"(
+template <int D> struct Extent { long at[D]; __device__ long all() const { long n = 1; for (long a : at) n *= a; return n; } };
+template <int D> struct Sizes { typedef Extent<D> Type; };
+template <int D> __global__ void k(float* x, typename Sizes<D>::Type extent) {
+  if (threadIdx.x < extent.all()) x[threadIdx.x] = 0;
+}
+void launch(float* x, Extent<2> extent) { k<2><<<1, 32>>>(x, extent); }
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel), ElementsAre("x", "extent_at_0", "extent_at_1"));
+  expect_compiles(*flat, "k<2>");
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -344,5 +344,69 @@ template void launch<float>(float*, int);
   EXPECT_EQ(sites[0].grid[0], "n / 64");
 }
 
+TEST(Launch, OfOverloadedTemplatesTheArgumentsSayWhich) {
+  const char* text = R"(
+template <class T> __global__ void k(bool flag, int n, T** in, long ld) {}
+template <class T, int W> __global__ void k(bool flag, int m, int n, T** in, long ld) {}
+template <class T> void square(T** in, int n, long ld) { k<<<n, 16>>>(true, n, in, ld); }
+template <class T> void wide(T** in, int m, int n, long ld) {
+  const int W = 32;
+  k<T, W><<<m * n, W>>>(true, m, n, in, ld);
+}
+template void square(float**, int, long);
+template void wide(float**, int, int, long);
+)";
+  const auto of_square = launches(text, "k:2"), of_wide = launches(text, "k:3");
+  ASSERT_EQ(of_square.size(), 1u);
+  EXPECT_EQ(of_square[0].grid[0], "n");
+  ASSERT_EQ(of_wide.size(), 1u);
+  EXPECT_EQ(of_wide[0].grid[0], "m * n");
+}
+
+TEST(Launch, BlocksOfStatementsAreTheirLastExpression) {
+  const auto sites = launches(R"(
+#define MIN(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ < b_ ? a_ : b_; })
+__global__ void k(float* x, int n) {}
+void launch(float* x, int n) { k<<<MIN((n + 127) / 128, 65535), 128>>>(x, n); }
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, testing::IsEmpty());
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 1000}}), 8);
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 100000000}}), 65535);
+}
+
+TEST(Launch, MembersOfALaunchersTypeParameterAreThoseOfItsInstances) {
+  const auto sites = launches(R"(
+template <int W, bool FAST> __global__ void k(float* x, int n) {}
+struct Common { static constexpr bool fast = true; };
+struct Small : Common { static constexpr int width = 2; enum { THREADS = 64 }; };
+struct Large : Common { static constexpr int width = 4; enum { THREADS = 64 }; };
+template <class Traits> void launch(float* x, int n) {
+  k<Traits::width, Traits::fast><<<n / Traits::THREADS, Traits::THREADS>>>(x, n);
+}
+template void launch<Small>(float*, int);
+template void launch<Large>(float*, int);
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, testing::IsEmpty());
+  EXPECT_EQ(sites[0].block[0], "64");
+  EXPECT_EQ(sites[0].grid[0], "n / 64");
+  EXPECT_THAT(sites[0].template_arguments, testing::ElementsAre("Traits_width", "true"));
+  EXPECT_THAT(sites[0].launcher_arguments.at("Traits_width"), testing::ElementsAre("2", "4"));
+}
+
+TEST(Launch, AHelpersTypeParameterIsNotTheLaunchers) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+struct Small { static constexpr int width = 2; };
+struct Large { static constexpr int width = 4; };
+template <class Traits> int blocks(int n) { return n / Traits::width; }
+template <class Traits> void launch(float* x, int n) { k<<<blocks<Large>(n), 64>>>(x, n); }
+template void launch<Small>(float*, int);
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_NE(sites[0].grid[0], "n / 2");
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -399,5 +399,30 @@ TEST_F(InRepository, WhatLeavesAsManyErrorsIsNotTaken) {
   EXPECT_THAT((*source)->missing_headers(), ElementsAre("tools.h"));
 }
 
+TEST(Parse, WhatNvccBuildsInIsThere) {
+  const auto source = parse_text(R"(
+struct Log { void say(int n) { printf("%d", n); } }; // of the host's, in a text that includes nothing
+__global__ void k(unsigned short* out, double x, unsigned value) {
+  __stcs(out, value);
+  out[1] = __signbit(x) ? 1 : 0;
+  printf("%d", out[0]);
+}
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+}
+
+TEST(Parse, RestrictOfArrayParametersIsLeftOut) {
+  const auto source = parse_text(R"(
+template <int N> __device__ float sum(const __restrict__ float row[4 * N], const float __restrict__ other[4]) {
+  return row[0] + other[0];
+}
+__global__ void k(float* __restrict__ x) { x[0] = sum<2>(x, x + 8); }
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+  EXPECT_THAT(source->stand_ins(), testing::Contains(HasSubstr("__restrict__ is left out")));
+}
+
 } // namespace
 } // namespace lathe::refactor

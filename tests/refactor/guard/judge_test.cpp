@@ -97,7 +97,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Honest,
                                          HonestFixture{"transpose", "L0"}, HonestFixture{"activate", "L0"},
                                          HonestFixture{"pages", "L0"}, HonestFixture{"tickets", "L0"},
                                          HonestFixture{"wide", "L0"}, HonestFixture{"slots", "L3"},
-                                         HonestFixture{"totals", "L3"}, HonestFixture{"orient", "L0"}),
+                                         HonestFixture{"totals", "L3"}, HonestFixture{"orient", "L0"},
+                                         HonestFixture{"half_sums", "L0"}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Evidence, NamesTheKernelsOwnBuffers) {
@@ -176,6 +177,14 @@ const std::string ITEM =
 INSTANTIATE_TEST_SUITE_P(
     Mistakes, Wrong,
     testing::Values(
+        // Sums that differ from order to order, of which not one addend may be missing.
+        Mistake{"LosesTheLastAddend", "half_sums", {{"i < n", "i < n - 1"}}, {}, "differential"},
+        Mistake{"LosesABlocksLastAddend",
+                "half_sums",
+                {{"i < n", "i < n && (BLOCK < 256 || threadIdx.x != 255)"}},
+                {},
+                ""},
+        Mistake{"LeavesTheWeightOut", "half_sums", {{"__hmul(values[i], weights[i])", "values[i]"}}, {}, ""},
         Mistake{"SyntaxError", "scale", {{"float value", "float 1value"}}, {}, "well-formed"},
         Mistake{"BringsItsOwnFile",
                 "scale",

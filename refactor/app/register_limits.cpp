@@ -1,0 +1,83 @@
+#include "refactor/app/register_limits.h"
+
+#include "refactor/frontend/standard.h"
+#include "tuner/compile/compile.h"
+#include "tuner/device/device.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+std::optional<std::int64_t> threads_of_block(const Candidate& raw, const DeviceInfo& device,
+                                             const Problem& problem) {
+  const auto limits = device.limits();
+  std::int64_t threads = 1;
+  for (const Expression& side : raw.launch.block) {
+    const auto value = side.evaluate_integer([&](std::string_view name) -> std::optional<Value> {
+      if (const auto size = problem.dimensions.find(std::string(name)); size != problem.dimensions.end())
+        return Value{size->second};
+      if (const auto limit = limits.find(std::string(name)); limit != limits.end())
+        return limit->second;
+      return std::nullopt;
+    });
+    if (!value)
+      return std::nullopt;
+    threads *= std::clamp<std::int64_t>(*value, 1, 1 << 20);
+  }
+  return threads;
+}
+
+// What an instance of the raw kernel has a thread, as it is given out.
+std::optional<std::int64_t> registers_of_thread(const Candidate& raw, const std::string& architecture) {
+  constexpr std::int64_t GIVEN_OUT = 8;
+  std::string instance = raw.instance;
+  for (const TypeParameter& type : raw.types)
+    for (std::size_t at; (at = instance.find("{" + type.name + "}")) != std::string::npos;)
+      instance.replace(at, type.name.size() + 2, dtype_cxx(type.dtypes.front()));
+  const auto compiled = compile_kernel(raw.text, instance, {standard_option(raw.text)}, architecture);
+  if (!compiled.ok())
+    return std::nullopt;
+  return (compiled->resources.registers + GIVEN_OUT - 1) / GIVEN_OUT * GIVEN_OUT;
+}
+
+} // namespace
+
+void fit_to_registers(const Candidate& raw, const std::string& architecture, std::vector<Problem>& problems,
+                      std::vector<std::string>& notes) {
+  std::set<std::string> followed;
+  for (const Expression& side : raw.launch.block)
+    for (const std::string& name : side.names())
+      if (std::ranges::find(raw.dimensions, name) != raw.dimensions.end())
+        followed.insert(name);
+  const auto device = known_device(architecture);
+  if (followed.empty() || !device.ok())
+    return;
+  const auto registers = registers_of_thread(raw, architecture);
+  if (!registers || *registers == 0)
+    return;
+  const std::int64_t most = device->registers_per_block / *registers / device->warp_size * device->warp_size;
+  bool is_smaller = false;
+  for (Problem& problem : problems)
+    for (auto threads = threads_of_block(raw, *device, problem); threads && *threads > most;
+         threads = threads_of_block(raw, *device, problem)) {
+      std::int64_t* largest = nullptr;
+      for (const std::string& name : followed)
+        if (const auto found = problem.dimensions.find(name);
+            found != problem.dimensions.end() && (!largest || found->second > *largest))
+          largest = &found->second;
+      if (!largest || *largest == 1)
+        break;
+      *largest /= 2;
+      is_smaller = true;
+    }
+  if (is_smaller)
+    notes.push_back(fmt::format("sizes at which a block asks for more registers than {} has are halved until "
+                                "it does not: a thread has {}",
+                                architecture, *registers));
+}
+
+} // namespace lathe::refactor

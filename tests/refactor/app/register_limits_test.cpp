@@ -1,0 +1,87 @@
+// Blocks that a kernel's registers allow.
+#include "refactor/app/register_limits.h"
+
+#include "refactor/app/buildable_values.h"
+
+#include <gmock/gmock.h>
+
+namespace lathe::refactor {
+namespace {
+
+// A kernel whose threads keep `held` sums apart, in blocks of `threads`.
+Candidate with_sums(int held) {
+  Candidate raw;
+  raw.kernel = raw.instance = "k";
+  raw.text = "__global__ void k(float* out, const float* in, int n) {\n"
+             "  float sums[" +
+             std::to_string(held) +
+             "];\n"
+             "#pragma unroll\n"
+             "  for (int j = 0; j < " +
+             std::to_string(held) +
+             "; ++j) sums[j] = in[threadIdx.x * j];\n"
+             "  for (int i = 0; i < n; ++i) {\n"
+             "#pragma unroll\n"
+             "    for (int j = 0; j < " +
+             std::to_string(held) +
+             "; ++j) sums[j] = sums[j] * in[i + j] + 1.f;\n"
+             "  }\n"
+             "#pragma unroll\n"
+             "  for (int j = 0; j < " +
+             std::to_string(held) +
+             "; ++j) out[threadIdx.x * j] = sums[j];\n"
+             "}\n";
+  raw.dimensions = {"n", "threads"};
+  raw.launch.block[0] = *Expression::parse("threads");
+  return raw;
+}
+
+Problem of(std::int64_t n, std::int64_t threads) {
+  Problem problem;
+  problem.dimensions = {{"n", n}, {"threads", threads}};
+  return problem;
+}
+
+TEST(RegisterLimits, SizesThatTheBlockFollowsAreHalved) {
+  std::vector<Problem> problems{of(4096, 1024), of(4096, 64)};
+  std::vector<std::string> notes;
+  fit_to_registers(with_sums(100), "sm_90", problems, notes);
+  EXPECT_LE(problems[0].dimensions["threads"], 512);
+  EXPECT_GE(problems[0].dimensions["threads"], 128);
+  EXPECT_EQ(problems[0].dimensions["n"], 4096);
+  EXPECT_EQ(problems[1].dimensions["threads"], 64);
+  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("registers")));
+}
+
+TEST(RegisterLimits, WhatFitsStays) {
+  std::vector<Problem> problems{of(4096, 1024)};
+  std::vector<std::string> notes;
+  fit_to_registers(with_sums(4), "sm_90", problems, notes);
+  EXPECT_EQ(problems[0].dimensions["threads"], 1024);
+  EXPECT_THAT(notes, testing::IsEmpty());
+}
+
+TEST(RegisterLimits, KnobsKeepNoMoreThreadsThanThereAreRegistersFor) {
+  Candidate made = with_sums(100);
+  Knob knob;
+  knob.name = "BLOCK";
+  knob.kind = KnobKind::block;
+  knob.values = {Value{std::int64_t{0}}, Value{std::int64_t{128}}, Value{std::int64_t{1024}}};
+  knob.default_value = *Expression::parse("0");
+  made.knobs = {knob};
+  made.text = "template <int BLOCK> " + made.text;
+  made.instance = "k<{BLOCK}>";
+  std::vector<std::string> notes;
+  ASSERT_TRUE(keep_buildable_values(made, "sm_90", notes).ok());
+  EXPECT_THAT(made.knobs[0].values, testing::ElementsAre(Value{std::int64_t{0}}, Value{std::int64_t{128}}));
+  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("BLOCK cannot be 1024")));
+  // Within bounds of its own each number is given what there is.
+  made.knobs = {knob};
+  made.text.replace(made.text.find("__global__ void"), 15,
+                    "__global__ void __launch_bounds__(BLOCK == 0 ? 256 : BLOCK)");
+  ASSERT_TRUE(keep_buildable_values(made, "sm_90", notes).ok());
+  EXPECT_EQ(made.knobs[0].values.size(), 3u);
+}
+
+} // namespace
+} // namespace lathe::refactor
