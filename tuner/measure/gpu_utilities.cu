@@ -150,8 +150,8 @@ extern "C" __global__ void lathe_check_input(const RefreshEntry* entry_at, u64 k
   }
 }
 
-// Sum of squares, number and largest (`worst`) of the elements that are finite, below the limit, and were written,
-// that is, are not `poison`.
+// Sum of squares, number and largest (`worst`) of the elements that are finite, below the limit, and were
+// written, that is, are not `poison`.
 extern "C" __global__ void lathe_magnitude(int dtype, const void* data, u64 poison, u64 count, double limit,
                                            Finding* finding) {
   double sum = 0, largest = 0;
