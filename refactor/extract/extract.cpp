@@ -1,9 +1,9 @@
 #include "refactor/extract/extract.h"
 
+#include "refactor/extract/composed_text.h"
 #include "refactor/extract/declaration_graph.h"
 #include "refactor/extract/device_linking.h"
 #include "refactor/extract/host_members.h"
-#include "refactor/extract/inclusions.h"
 #include "refactor/extract/lambda_annotations.h"
 #include "refactor/extract/newer_spellings.h"
 #include "refactor/extract/operator_classes.h"
@@ -18,8 +18,6 @@
 #include <clang/AST/Attr.h>
 #include <clang/AST/DeclCXX.h>
 #include <clang/AST/DeclTemplate.h>
-#include <clang/Lex/MacroInfo.h>
-#include <clang/Lex/Preprocessor.h>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -30,20 +28,6 @@ namespace lathe::refactor {
 using namespace clang;
 
 namespace {
-
-// A namespace or linkage block that has to be open around a piece of text.
-struct Scope {
-  std::string opening;
-  bool operator==(const Scope& other) const { return opening == other.opening; }
-};
-
-struct Piece {
-  SourceLocation location;
-  TextSpan span;
-  std::string text;
-  std::vector<Scope> scopes; // outermost first; empty for preprocessor lines
-  bool is_macro = false;
-};
 
 // static constexpr int threads = 128; in a class with methods that run on the host.
 bool is_constant_of_launcher(const NamedDecl& named) {
@@ -70,7 +54,7 @@ class Extractor {
 public:
   Extractor(ParsedSourceImpl& source, const KernelInfo& kernel)
       : source_(source), kernel_(kernel), context_(source.ast().getASTContext()),
-        sources_(context_.getSourceManager()) {}
+        sources_(context_.getSourceManager()), text_(source) {}
 
   Result<ExtractedKernel> run(const std::vector<std::string>& mentioned);
 
@@ -82,17 +66,7 @@ private:
   void follow(const Decl* user, const Decl* unit);
   bool need_operators(const std::set<const Decl*>& done);
   Status check_whole(const std::vector<const Decl*>& units);
-  void make_pieces(const std::vector<const Decl*>& units);
-  void add_macros();
-  bool add_macro(const std::string& name, const MacroInfo& macro);
-  void add_using_directives();
   void add_header(const std::string& path);
-  std::vector<Scope> scopes_of(const Decl* declaration);
-  std::string compose();
-  bool is_written_by_user(const Decl* declaration) {
-    const SourceLocation place = declaration->getLocation();
-    return source_.is_user_file(place) || source_.is_stand_in(place);
-  }
 
   ParsedSourceImpl& source_;
   const KernelInfo& kernel_;
@@ -107,11 +81,8 @@ private:
                    // declares
   std::map<SourceLocation, std::vector<const Decl*>> declared_by_macros_; // by the macro's call
   std::vector<const UsingDirectiveDecl*> directives_;
-  std::vector<Piece> pieces_;
-  std::set<std::string> headers_, stand_ins_, macros_, namespaces_, extra_lines_;
   std::set<std::string> thrust_names_; // of algorithms that a thread calls
-  std::string supplied_;               // text of Lathe's own, behind the headers
-  bool is_cxx20_ = false;
+  ComposedText text_;
 };
 
 // Everything at namespace level that belongs to something else: explicit specialisations, members defined
@@ -119,7 +90,7 @@ private:
 void Extractor::index(const DeclContext* context) {
   for (const Decl* declaration : context->decls()) {
     if (const auto* directive = dyn_cast<UsingDirectiveDecl>(declaration)) {
-      if (is_written_by_user(directive))
+      if (is_written_by_user(source_, directive))
         directives_.push_back(directive);
       continue;
     }
@@ -131,7 +102,7 @@ void Extractor::index(const DeclContext* context) {
       index(linkage);
       continue;
     }
-    if (declaration->isImplicit() || !is_written_by_user(declaration))
+    if (declaration->isImplicit() || !is_written_by_user(source_, declaration))
       continue;
     index_macro(declaration);
     const auto belongs_to = [&](const Decl* owner) {
@@ -143,7 +114,7 @@ void Extractor::index(const DeclContext* context) {
     // known by an instance of it alone.
     const auto specialises = [&](const Decl* primary) {
       belongs_to(primary);
-      if (const Decl* unit = primary ? unit_of(primary) : nullptr; unit && is_written_by_user(unit))
+      if (const Decl* unit = primary ? unit_of(primary) : nullptr; unit && is_written_by_user(source_, unit))
         companions_[declaration->getCanonicalDecl()].push_back(unit);
     };
     const Decl* plain = declaration;
@@ -198,12 +169,12 @@ void Extractor::index() {
 void Extractor::add_header(const std::string& path) {
   const std::string header = nvrtc_header(path);
   if (!header.empty())
-    headers_.insert(header);
+    text_.add_header(header);
 }
 
 void Extractor::need(const Decl* user, const NamedDecl* used) {
   if (const auto* space = dyn_cast<NamespaceDecl>(used)) {
-    namespaces_.insert(space->getQualifiedNameAsString());
+    text_.add_namespace(space->getQualifiedNameAsString());
     return;
   }
   if (used->isImplicit() && !isa<CXXRecordDecl>(used) && !isa<UsingShadowDecl>(used))
@@ -215,23 +186,23 @@ void Extractor::need(const Decl* user, const NamedDecl* used) {
     unit = alias->getCanonicalDecl();
   if (!unit || unit->getLocation().isInvalid())
     return;
-  if (!is_written_by_user(unit)) {
+  if (!is_written_by_user(source_, unit)) {
     if (is_sequential_thrust(*used)) {
       thrust_names_.insert(used->getNameAsString());
     } else if (!unit->isImplicit()) {
       const std::string path = sources_.getFilename(sources_.getExpansionLoc(unit->getLocation())).str();
       add_header(path);
       if (used->isInStdNamespace() && path.find("__clang_cuda") != std::string::npos)
-        headers_.insert("<cmath>");
+        text_.add_header("<cmath>");
       const std::string name = used->getNameAsString(); // not every name is an identifier
       if (name == "uint" || name == "ushort" || name == "ulong")
-        extra_lines_.insert(fmt::format("typedef unsigned {} {};",
-                                        name == "uint"     ? "int"
-                                        : name == "ushort" ? "short"
-                                                           : "long",
-                                        name));
+        text_.add_line(fmt::format("typedef unsigned {} {};",
+                                   name == "uint"     ? "int"
+                                   : name == "ushort" ? "short"
+                                                      : "long",
+                                   name));
       if (const auto* alias = dyn_cast<TypedefNameDecl>(used); alias && is_host_library(path))
-        extra_lines_.insert(fmt::format(
+        text_.add_line(fmt::format(
             "typedef {} {};",
             alias->getUnderlyingType().getCanonicalType().getAsString(PrintingPolicy(context_.getLangOpts())),
             name));
@@ -260,7 +231,7 @@ bool Extractor::need_operators(const std::set<const Decl*>& done) {
   const auto is_needed = [&](const std::pair<const Decl*, const NamedDecl*>& use) {
     return std::ranges::all_of(classes_of_operator(*use.second), [&](const NamedDecl* of) {
       const Decl* unit = unit_of(of);
-      return !unit || !is_written_by_user(unit) || done.contains(unit->getCanonicalDecl());
+      return !unit || !is_written_by_user(source_, unit) || done.contains(unit->getCanonicalDecl());
     });
   };
   const auto needed = std::stable_partition(operators_.begin(), operators_.end(),
@@ -296,7 +267,7 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
     if (const auto* function = named->getAsFunction(); function && function->hasAttr<CUDAGlobalAttr>())
       return;
     need(nullptr, named);
-    if (is_written_by_user(unit))
+    if (is_written_by_user(source_, unit))
       roots_.push_back(unit->getCanonicalDecl());
   };
   for_each_kernel_argument(context_, kernel_.declaration, argument);
@@ -351,26 +322,27 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
         fmt::format("it uses '{}', a {} the device that another translation unit defines",
                     missing->getNameAsString(), isa<VarDecl>(missing) ? "variable of" : "function for"),
         "put the file that defines it before this one with -- -include FILE, where no host code writes it"};
-  is_cxx20_ = context_.getLangOpts().CPlusPlus20 || std::ranges::any_of(units, leaves_typename_out);
-  make_pieces(units);
-  add_macros();
-  add_using_directives();
+  if (context_.getLangOpts().CPlusPlus20 || std::ranges::any_of(units, leaves_typename_out))
+    text_.demand_cxx20();
+  text_.add_declarations(units);
+  text_.add_macros();
+  text_.add_using_directives(directives_);
   for (const TemplateParameter& parameter : kernel_.template_parameters)
     if (parameter.type == "typename")
-      headers_.insert({"<cuda_bf16.h>", "<cuda_fp16.h>"});
-
+      for (const char* header : {"<cuda_bf16.h>", "<cuda_fp16.h>"})
+        text_.add_header(header);
   if (!thrust_names_.empty()) {
-    LATHE_TRY(supplied_, sequential_thrust_text(thrust_names_));
-    stand_ins_.insert(SEQUENTIAL_THRUST);
+    LATHE_TRY(std::string supplied, sequential_thrust_text(thrust_names_));
+    text_.supply(std::move(supplied), SEQUENTIAL_THRUST);
   }
 
   ExtractedKernel result;
-  result.text = without_lambda_annotations(compose());
+  result.text = without_lambda_annotations(text_.text());
   result.kernel = kernel_.qualified_name;
   for (std::size_t at; (at = result.kernel.find("(anonymous namespace)::")) != std::string::npos;)
     result.kernel.erase(at, std::string("(anonymous namespace)::").size());
-  result.includes.assign(headers_.begin(), headers_.end());
-  result.stand_ins.assign(stand_ins_.begin(), stand_ins_.end());
+  result.includes.assign(text_.headers().begin(), text_.headers().end());
+  result.stand_ins.assign(text_.stand_ins().begin(), text_.stand_ins().end());
   return result;
 }
 
@@ -398,228 +370,6 @@ Status Extractor::check_whole(const std::vector<const Decl*>& units) {
     }
   }
   return Done{};
-}
-
-std::vector<Scope> Extractor::scopes_of(const Decl* declaration) {
-  std::vector<Scope> scopes;
-  // A kernel becomes a template, which cannot have C linkage.
-  const FunctionDecl* function = declaration->getAsFunction();
-  const bool is_kernel = function && function->hasAttr<CUDAGlobalAttr>();
-  for (const DeclContext* context = declaration->getLexicalDeclContext();
-       context && !context->isTranslationUnit(); context = context->getLexicalParent()) {
-    if (const auto* space = dyn_cast<NamespaceDecl>(context)) {
-      std::string opening = space->isInline() ? "inline namespace" : "namespace";
-      if (!space->isAnonymousNamespace())
-        opening += fmt::format(" {}", space->getNameAsString());
-      scopes.insert(scopes.begin(), Scope{opening + " {"});
-    } else if (const auto* linkage = dyn_cast<LinkageSpecDecl>(context); linkage && !is_kernel) {
-      scopes.insert(
-          scopes.begin(),
-          Scope{linkage->getLanguage() == LinkageSpecLanguageIDs::C ? "extern \"C\" {" : "extern \"C++\" {"});
-    }
-  }
-  return scopes;
-}
-
-void Extractor::make_pieces(const std::vector<const Decl*>& units) {
-  for (const Decl* unit : units) {
-    const auto span = span_of(source_, unit);
-    if (!span)
-      continue;
-    Piece piece;
-    piece.location = sources_.getExpansionLoc(unit->getBeginLoc());
-    piece.span = *span;
-    piece.scopes = scopes_of(unit);
-    if (source_.is_stand_in(piece.location))
-      stand_ins_.insert(sources_.getFilename(piece.location).rsplit('/').second.str());
-    const auto same = std::find_if(pieces_.begin(), pieces_.end(),
-                                   [&](const Piece& other) { return other.span.overlaps(piece.span); });
-    if (same == pieces_.end()) {
-      pieces_.push_back(std::move(piece));
-    } else {
-      same->span.begin = std::min(same->span.begin, piece.span.begin);
-      same->span.end = std::max(same->span.end, piece.span.end);
-    }
-  }
-  // Widening may have made neighbours overlap.
-  for (std::size_t i = 0; i < pieces_.size(); ++i)
-    for (std::size_t j = pieces_.size(); j-- > i + 1;)
-      if (pieces_[i].span.overlaps(pieces_[j].span)) {
-        pieces_[i].span.begin = std::min(pieces_[i].span.begin, pieces_[j].span.begin);
-        pieces_[i].span.end = std::max(pieces_[i].span.end, pieces_[j].span.end);
-        pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(j));
-      }
-  std::vector<Replacement> replaced = inclusions_within(source_, units);
-  for (const Decl* unit : units)
-    for (const TextSpan& span : host_members(source_, unit)) // some units lie in others
-      if (std::none_of(replaced.begin(), replaced.end(),
-                       [&](const Replacement& other) { return other.span.overlaps(span); }))
-        replaced.push_back({span, ""});
-  std::sort(replaced.begin(), replaced.end(), [](const Replacement& a, const Replacement& b) {
-    return a.span.begin > b.span.begin; // from the back
-  });
-  for (Piece& piece : pieces_) {
-    piece.text = text_of(source_, piece.span);
-    for (const auto& [span, text] : replaced)
-      if (span.file == piece.span.file && span.begin >= piece.span.begin && span.end <= piece.span.end)
-        piece.text.replace(span.begin - piece.span.begin, span.end - span.begin, text);
-  }
-}
-
-bool Extractor::add_macro(const std::string& name, const MacroInfo& macro) {
-  if (macros_.contains(name))
-    return false;
-  const SourceLocation place = macro.getDefinitionLoc();
-  if (place.isInvalid())
-    return false;
-  macros_.insert(name);
-  if (!sources_.isWrittenInCommandLineFile(place) && !source_.is_user_file(place) &&
-      !source_.is_stand_in(place)) {
-    const std::string path = sources_.getFilename(place).str();
-    // The toolkit's version numbers are asked for in #if; their headers are not for devices.
-    if ((name == "CUDA_VERSION" || name == "CUDART_VERSION") && macro.getNumTokens() == 1)
-      extra_lines_.insert(macro_text(source_, name, macro));
-    else if (const std::string header = nvrtc_header(path); !header.empty())
-      headers_.insert(header);
-    // M_SQRT1_2 and the like, and constants that the toolkit's headers keep from NVRTC.
-    if (macro.isObjectLike() && macro.getNumTokens() > 0 &&
-        (!is_toolkit_file(path) || name.starts_with("CUDART_INF") || name.starts_with("CUDART_NAN")))
-      extra_lines_.insert(fmt::format("#ifndef {}\n{}\n#endif", name, macro_text(source_, name, macro)));
-    return false;
-  }
-  if (name.starts_with("__CUDA"))
-    return false;
-  Piece piece;
-  piece.location = place;
-  piece.text = macro_text(source_, name, macro);
-  piece.is_macro = true;
-  // NVRTC refuses __host__ on variables; it compiles everything for the device.
-  if (name == "C10_HOST_DEVICE" && source_.is_stand_in(place))
-    piece.text = "#define C10_HOST_DEVICE __device__";
-  if (piece.text.empty())
-    return false;
-  if (source_.is_stand_in(place))
-    stand_ins_.insert(sources_.getFilename(place).rsplit('/').second.str());
-  pieces_.push_back(std::move(piece));
-  // Macros that its body names, as far as they are known by the end of the file.
-  const Preprocessor& preprocessor = source_.ast().getPreprocessor();
-  for (const Token& token : macro.tokens())
-    if (const IdentifierInfo* identifier = token.getIdentifierInfo();
-        identifier && identifier->hasMacroDefinition())
-      if (const MacroInfo* inner = preprocessor.getMacroInfo(identifier))
-        add_macro(identifier->getName().str(), *inner);
-  return true;
-}
-
-void Extractor::add_macros() {
-  const std::vector<Piece> texts = pieces_;
-  for (const MacroUse& use : source_.record().macro_uses) {
-    if (!use.definition || macros_.contains(use.name))
-      continue;
-    const FileID file = sources_.getFileID(use.location);
-    const unsigned offset = sources_.getFileOffset(use.location);
-    // Of a piece something may have been left out.
-    if (std::any_of(texts.begin(), texts.end(), [&](const Piece& piece) {
-          return piece.span.contains(file, offset) && piece.text.find(use.name) != std::string::npos;
-        }))
-      add_macro(use.name, *use.definition);
-  }
-}
-
-void Extractor::add_using_directives() {
-  std::set<std::string> opened = namespaces_;
-  bool opens_unnamed = false;
-  for (const Piece& piece : pieces_) {
-    std::string name;
-    for (const Scope& scope : piece.scopes) {
-      opens_unnamed |= scope.opening.ends_with("namespace {");
-      const std::size_t space = scope.opening.find("namespace ");
-      if (space == std::string::npos || scope.opening.ends_with("namespace {"))
-        continue;
-      const std::string part = scope.opening.substr(space + 10, scope.opening.size() - space - 12);
-      name = name.empty() ? part : fmt::format("{}::{}", name, part);
-      opened.insert(name);
-    }
-  }
-  for (const UsingDirectiveDecl* directive : directives_) {
-    const std::string nominated = directive->getNominatedNamespace()->getQualifiedNameAsString();
-    const bool is_system = !is_written_by_user(directive->getNominatedNamespace());
-    if (!opened.contains(nominated) && (!is_system || headers_.empty()))
-      continue;
-    if (const auto* inside = dyn_cast<NamespaceDecl>(directive->getLexicalDeclContext());
-        inside && !opened.contains(inside->getQualifiedNameAsString()) &&
-        !(inside->isAnonymousNamespace() && opens_unnamed))
-      continue;
-    const auto span = span_of(source_, directive);
-    if (!span)
-      continue;
-    if (std::any_of(pieces_.begin(), pieces_.end(),
-                    [&](const Piece& piece) { return piece.span.overlaps(*span); }))
-      continue;
-    Piece piece;
-    piece.location = sources_.getExpansionLoc(directive->getBeginLoc());
-    piece.span = *span;
-    piece.text = text_of(source_, *span);
-    piece.scopes = scopes_of(directive);
-    pieces_.push_back(std::move(piece));
-    namespaces_.insert(nominated);
-  }
-}
-
-std::string Extractor::compose() {
-  std::stable_sort(pieces_.begin(), pieces_.end(), [&](const Piece& a, const Piece& b) {
-    return a.location != b.location && sources_.isBeforeInTranslationUnit(a.location, b.location);
-  });
-  std::string text;
-  for (const std::string& header : headers_)
-    text += fmt::format("#include {}\n", header);
-  if (is_cxx20_)
-    text += CXX20_DEMAND;
-  text += supplied_;
-  for (const std::string& line : extra_lines_)
-    text += line + "\n";
-  // A using-directive needs its namespace to have been seen.
-  for (const std::string& name : namespaces_) {
-    if (name.find('(') != std::string::npos || name == "std")
-      continue;
-    std::string opening, closing;
-    for (std::size_t at = 0; at != std::string::npos;) {
-      const std::size_t next = name.find("::", at);
-      opening +=
-          fmt::format("namespace {} {{ ", name.substr(at, next == std::string::npos ? next : next - at));
-      closing += "}";
-      at = next == std::string::npos ? next : next + 2;
-    }
-    const std::string outermost = name.substr(0, name.find("::"));
-    const bool system = std::any_of(headers_.begin(), headers_.end(), [&](const std::string& header) {
-      return header.find(outermost == "nvcuda" ? "mma" : outermost) != std::string::npos;
-    });
-    if (!system)
-      text += opening + closing + "\n";
-  }
-  std::vector<Scope> open;
-  const auto close_to = [&](std::size_t depth) {
-    while (open.size() > depth) {
-      text += "}\n";
-      open.pop_back();
-    }
-  };
-  for (const Piece& piece : pieces_) {
-    if (!piece.is_macro) {
-      std::size_t common = 0;
-      while (common < open.size() && common < piece.scopes.size() && open[common] == piece.scopes[common])
-        ++common;
-      close_to(common);
-      for (; common < piece.scopes.size(); ++common) {
-        text += fmt::format("\n{}\n", piece.scopes[common].opening);
-        open.push_back(piece.scopes[common]);
-      }
-      text += "\n";
-    }
-    text += piece.text + "\n";
-  }
-  close_to(0);
-  return text;
 }
 
 } // namespace

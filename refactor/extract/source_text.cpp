@@ -85,6 +85,11 @@ unsigned behind_next_semicolon(llvm::StringRef text, unsigned from, const LangOp
 
 } // namespace
 
+bool is_written_by_user(ParsedSourceImpl& source, const Decl* declaration) {
+  const SourceLocation place = declaration->getLocation();
+  return source.is_user_file(place) || source.is_stand_in(place);
+}
+
 std::optional<TextSpan> span_of(ParsedSourceImpl& source, const Decl* declaration) {
   ASTContext& context = source.ast().getASTContext();
   const SourceManager& sources = context.getSourceManager();

@@ -24,6 +24,10 @@ struct TextSpan {
   }
 };
 
+// By the user, or by Lathe for a header that is not there: what is extracted, unlike what a header of the
+// system or the toolkit has.
+bool is_written_by_user(ParsedSourceImpl& source, const clang::Decl* declaration);
+
 // The whole declaration: attributes, template head, the comment directly above it, up to its closing brace or
 // semicolon; the macro's use where a macro makes it; widened so that no #if is cut in two.
 std::optional<TextSpan> span_of(ParsedSourceImpl& source, const clang::Decl* declaration);

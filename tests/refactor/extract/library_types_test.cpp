@@ -1,0 +1,154 @@
+// Types and functions of libraries that NVRTC does not have, or has elsewhere.
+#include "tests/refactor/extract/extraction.h"
+#include "tests/refactor/extract/ptx.h"
+#include "tests/refactor/frontend/sources.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lathe::refactor {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+TEST(LibraryTypes, ATensAtomicsHaveAStandIn) {
+  const auto source = parse_text(R"(
+#include <ATen/cuda/Atomic.cuh>
+template <class T> __global__ void k(T* x, const T* y, int n) {
+  if (threadIdx.x < n) {
+    gpuAtomicMax(&x[0], y[threadIdx.x]);
+    gpuAtomicMin(&x[1], y[threadIdx.x]);
+    gpuAtomicMul(&x[2], y[threadIdx.x]);
+  }
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  for (const char* type : {"float", "double", "int", "__half"})
+    expect_compiles(text, fmt::format("k<{}>", type));
+}
+
+// NVRTC knows none of the libraries' headers; what stands below /usr/include is no part of the user's source.
+TEST(LibraryTypes, TypesOfTheToolkitsLibrariesAreWrittenOut) {
+  ParseOptions options;
+  options.flags = {"-isystem", "/usr/include/lathe_test/include"};
+  options.overlay["/usr/include/lathe_test/include/cufft.h"] =
+      "typedef float2 cufftPair;\ntypedef cufftPair cufftComplex;\n";
+  options.overlay["/lathe/k.cu"] = R"(
+#include <cufft.h>
+__global__ void k(cufftComplex* x, float by, int n) {
+  if (threadIdx.x < n) x[threadIdx.x].y *= by;
+}
+)";
+  const auto source = ParsedSource::parse("/lathe/k.cu", options);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  const std::string text = extract(source->get(), "k");
+  EXPECT_THAT(text, HasSubstr("typedef float2 cufftComplex;"));
+  expect_compiles(text, "k");
+}
+
+TEST(LibraryTypes, CopiesThroughAPipelineNeedItsHeader) {
+  const auto source = parse_text(R"(
+#include <cuda/pipeline>
+__global__ void k(float* x) {
+  __shared__ float tile[32];
+  auto pipe = cuda::make_pipeline();
+  pipe.producer_acquire();
+  cuda::memcpy_async(tile + threadIdx.x, x + threadIdx.x, cuda::aligned_size_t<4>(4), pipe);
+  pipe.producer_commit();
+  cuda::pipeline_consumer_wait_prior<0>(pipe);
+  __syncthreads();
+  x[threadIdx.x] = tile[31 - threadIdx.x];
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("#include <cuda/pipeline>"));
+  EXPECT_THAT(text, Not(HasSubstr("cuda/__")));
+  expect_compiles(text, "k");
+}
+
+TEST(LibraryTypes, TuplesOfTheStandardLibrary) {
+  auto source = parse_text(R"(
+#include <tuple>
+using Kinds = std::tuple<char, float>;
+__global__ void k(float* out) { out[threadIdx.x] = sizeof(std::tuple_element<1, Kinds>::type); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("#include <tuple>"));
+  expect_compiles(text, "k");
+}
+
+TEST(LibraryTypes, TuplesOfThrust) {
+  auto source = parse_text(R"(
+#include <thrust/tuple.h>
+__device__ thrust::tuple<float, float> both(float x) { return thrust::make_tuple(x, 2 * x); }
+__global__ void k(float* out) { out[threadIdx.x] = thrust::get<1>(both(out[threadIdx.x])); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("#include <thrust/tuple.h>"));
+  EXPECT_THAT(text, Not(HasSubstr("libcxx")));
+  expect_compiles(text, "k");
+}
+
+TEST(LibraryTypes, StandInTypesAreListedAndCompile) {
+  auto source = parse_text(R"(
+#include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
+template <class T> __global__ void scale(T* x, int n) {
+  using compute_t = at::opmath_type<T>;
+  if (threadIdx.x < n) x[threadIdx.x] = T(compute_t(x[threadIdx.x]) * compute_t(2));
+}
+)");
+  ASSERT_TRUE(source);
+  const auto kernel = find_kernel(*source, "scale");
+  ASSERT_TRUE(kernel.ok());
+  const auto extracted = extract_kernel(*source, *kernel);
+  ASSERT_TRUE(extracted.ok()) << extracted.error().sentence();
+  EXPECT_THAT(extracted->stand_ins, ElementsAre("lathe_c10_types.h"));
+  EXPECT_THAT(extracted->includes, Contains("<cuda_bf16.h>"));
+  expect_compiles(extracted->text, "scale<__nv_bfloat16>");
+  expect_compiles(extracted->text, "scale<c10::Half>");
+}
+
+// Kernels clamp every element by the limits of these types: computed anew each time they would cost more than
+// the rest.
+TEST(LibraryTypes, LimitsOfStandInTypesAreConstants) {
+  auto source = parse_text(R"(
+#include <c10/util/Float8_e4m3fn.h>
+#include <c10/util/Float8_e5m2.h>
+__global__ void clamp(float* x, float* y) {
+  x[threadIdx.x] = fminf(x[threadIdx.x], std::numeric_limits<c10::Float8_e4m3fn>::max());
+  y[threadIdx.x] = fminf(y[threadIdx.x], std::numeric_limits<c10::Float8_e5m2>::max());
+}
+)");
+  ASSERT_TRUE(source);
+  const std::string text = extract(source.get(), "clamp");
+  const auto compiled = ptx_by_nvrtc(text, "clamp");
+  ASSERT_TRUE(compiled.ok()) << compiled.error().sentence();
+  EXPECT_THAT(compiled->text, HasSubstr("0f43E00000")); // 448
+  EXPECT_THAT(compiled->text, HasSubstr("0f47600000")); // 57344
+  EXPECT_THAT(compiled->text, Not(HasSubstr("cvt.")));
+}
+
+TEST(LibraryTypes, ComplexNumbersOfPyTorchAreKept) {
+  const auto source = parse_text(R"(
+#include <c10/util/complex.h>
+using complex_t = c10::complex<float>;
+__global__ void k(complex_t* x, float by, int n) {
+  if (threadIdx.x >= n) return;
+  const complex_t y = by * x[threadIdx.x] / complex_t(2.f, 1.f);
+  x[threadIdx.x] += std::conj(y) * 2 - 1.f;
+  x[threadIdx.x].imag_ *= std::abs(y);
+}
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+  expect_compiles(extract(source.get(), "k"), "k");
+}
+
+} // namespace
+} // namespace lathe::refactor
