@@ -297,7 +297,7 @@ const std::array<std::uint32_t, 3>& KernelIr::threads() const {
 }
 
 bool KernelIr::is_divergent(const Instruction& instruction, Together together) {
-  if (together == Together{1}) // a thread goes where it goes
+  if (together == Together::thread) // a thread goes where it goes
     return false;
   const auto [known, is_new] = state_->divergent.try_emplace(together);
   if (is_new) {

@@ -10,9 +10,17 @@
 
 namespace lathe::refactor {
 
-// Threads that lie beside each other and begin at a multiple of their number: of a warp, or 1 to 16 lanes of
-// one, powers of two, by that number.
-enum class Together : unsigned { block = 0, warp = 32 };
+// Threads that lie beside each other and begin at a multiple of their number; but for a block's, the value is
+// their number.
+enum class Together : unsigned {
+  block = 0,
+  thread = 1,
+  two_lanes = 2,
+  four_lanes = 4,
+  eight_lanes = 8,
+  sixteen_lanes = 16,
+  warp = 32
+};
 
 // Of each basic block of the kernel, in order, whether its threads may leave it in different directions. By
 // LLVM's uniformity analysis, which on its own takes whatever is read from a register or from memory as
