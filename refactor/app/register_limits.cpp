@@ -1,5 +1,6 @@
 #include "refactor/app/register_limits.h"
 
+#include "refactor/app/usual_problems.h"
 #include "refactor/frontend/standard.h"
 #include "tuner/compile/compile.h"
 #include "tuner/device/device.h"
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
-#include <set>
 
 namespace lathe::refactor {
 namespace {
@@ -48,11 +48,11 @@ std::optional<std::int64_t> registers_of_thread(const Candidate& raw, const std:
 
 void fit_to_registers(const Candidate& raw, const std::string& architecture, std::vector<Problem>& problems,
                       std::vector<std::string>& notes) {
-  std::set<std::string> followed;
+  std::vector<std::string> followed;
   for (const Expression& side : raw.launch.block)
     for (const std::string& name : side.names())
       if (std::ranges::find(raw.dimensions, name) != raw.dimensions.end())
-        followed.insert(name);
+        followed.push_back(name);
   const auto device = known_device(architecture);
   if (followed.empty() || !device.ok())
     return;
@@ -62,18 +62,10 @@ void fit_to_registers(const Candidate& raw, const std::string& architecture, std
   const std::int64_t most = device->registers_per_block / *registers / device->warp_size * device->warp_size;
   bool is_smaller = false;
   for (Problem& problem : problems)
-    for (auto threads = threads_of_block(raw, *device, problem); threads && *threads > most;
-         threads = threads_of_block(raw, *device, problem)) {
-      std::int64_t* largest = nullptr;
-      for (const std::string& name : followed)
-        if (const auto found = problem.dimensions.find(name);
-            found != problem.dimensions.end() && (!largest || found->second > *largest))
-          largest = &found->second;
-      if (!largest || *largest == 1)
-        break;
-      *largest /= 2;
+    for (auto threads = threads_of_block(raw, *device, problem);
+         threads && *threads > most && halve_largest(problem, followed);
+         threads = threads_of_block(raw, *device, problem))
       is_smaller = true;
-    }
   if (is_smaller)
     notes.push_back(fmt::format("sizes at which a block asks for more registers than {} has are halved until "
                                 "it does not: a thread has {}",

@@ -38,6 +38,18 @@ bool says_any(const std::string& words, std::initializer_list<const char*> wante
 
 } // namespace
 
+bool halve_largest(Problem& problem, const std::vector<std::string>& names) {
+  std::int64_t* largest = nullptr;
+  for (const std::string& name : names)
+    if (const auto found = problem.dimensions.find(name);
+        found != problem.dimensions.end() && (!largest || found->second > *largest))
+      largest = &found->second;
+  if (!largest || *largest <= 1)
+    return false;
+  *largest /= 2;
+  return true;
+}
+
 // The first line that fits counts.
 std::optional<std::int64_t> usual_size(const std::string& name) {
   struct Usual {
@@ -209,17 +221,8 @@ bool fit_to_device(const Candidate& raw, const DeviceInfo& device, Problem& prob
   for (const Expression& size : raw.launch.block)
     followed.insert(followed.end(), size.names().begin(), size.names().end());
   bool is_smaller = false;
-  while (!block_fits(raw, device, problem)) {
-    std::int64_t* largest = nullptr;
-    for (const std::string& name : followed)
-      if (const auto found = problem.dimensions.find(name);
-          found != problem.dimensions.end() && (!largest || found->second > *largest))
-        largest = &found->second;
-    if (!largest || *largest == 1)
-      break;
-    *largest /= 2;
+  while (!block_fits(raw, device, problem) && halve_largest(problem, followed))
     is_smaller = true;
-  }
   return is_smaller;
 }
 
@@ -339,8 +342,9 @@ void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
   std::set<std::string> changes;
   for (Problem problem : problems) {
     const Problem guessed = problem;
-    for (;;) {
-      std::vector<std::string> followed;
+    std::vector<std::string> followed;
+    do {
+      followed.clear();
       for (const Argument& argument : raw.arguments) {
         const std::vector<std::string> names =
             argument.is_buffer && buffer_bytes(raw, problem) > MOST_BYTES ? argument.count.names()
@@ -348,15 +352,7 @@ void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
                                                                           : std::vector<std::string>();
         followed.insert(followed.end(), names.begin(), names.end());
       }
-      std::int64_t* largest = nullptr;
-      for (const std::string& name : followed)
-        if (const auto found = problem.dimensions.find(name);
-            found != problem.dimensions.end() && (!largest || found->second > *largest))
-          largest = &found->second;
-      if (!largest || *largest <= 1)
-        break;
-      *largest /= 2;
-    }
+    } while (halve_largest(problem, followed));
     for (const auto& [name, size] : problem.dimensions)
       if (size != guessed.dimensions.at(name))
         changes.insert(fmt::format("{} = {} in place of {}, at which the buffers are too large for a device "

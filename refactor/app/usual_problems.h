@@ -20,6 +20,9 @@ std::vector<Problem> usual_problems(const Candidate& raw,
                                     const std::map<std::string, std::int64_t>& own_sizes,
                                     const std::string& architecture, std::vector<std::string>& assumptions);
 
+// Halves the largest of the problem's sizes of these names. False where none is above 1.
+bool halve_largest(Problem& problem, const std::vector<std::string>& names);
+
 // Halves guessed sizes, the largest first, until the buffers are no more than any device holds (a matrix of n
 // by n is much larger than n says) and the integers that are passed no more than their types do. Each change
 // is said in `assumptions`.
