@@ -422,7 +422,7 @@ std::set<NarrowIndex> KernelIr::narrow_indices(llvm::Value* pointer) {
     if ((kept > 0 || isa<BinaryOperator>(current)) && current->getType()->isIntegerTy() &&
         current->getType()->getIntegerBitWidth() < WIDE) {
       NarrowIndex index{{}, kept > 0 ? kept : current->getType()->getIntegerBitWidth(), kept > 0};
-      const bool is_short = index.is_cut && index.bits <= SHORT;
+      const bool is_short = index.is_cut && index.bits == SHORT; // what is masked the optimiser keeps in 8
       collect_factors(current, index.factors, is_short);
       // One size alone or a block's number has its type's bits, unless it is cut to fewer than sizes have.
       if (index.factors.size() >= 2 || (is_short && !index.factors.empty()))

@@ -21,7 +21,7 @@ bool has_primitive(const std::map<std::string, int>& primitives, const std::stri
 }
 
 constexpr std::string_view SHUFFLE = "shfl.sync.", REDUCTION = "redux.sync.", ALL_LANES = " mask=0xffffffff",
-                           COMPUTED_MASK = " computed mask";
+                           COMPUTED_MASK = " computed mask", OF_TILES = " tiles of ";
 
 // Whether there is a shuffle, with that mask.
 bool has_shuffle(const std::map<std::string, int>& primitives, std::string_view mask) {
@@ -37,18 +37,29 @@ bool has_reduction(const std::map<std::string, int>& primitives, std::string_vie
   });
 }
 
-// Among the lanes of each one's own tile, where the raw kernel names the whole warp.
+// Whether the raw kernel has this primitive for lanes that it computes: a tile's, or others. That no named
+// lane is missing, runs see.
+bool has_computed_lanes(const std::map<std::string, int>& raw, const std::string& key) {
+  return std::ranges::any_of(raw, [&](const auto& entry) {
+    return primitive(entry.first) == primitive(key) &&
+           (entry.first.ends_with(COMPUTED_MASK) || entry.first.find(OF_TILES) != std::string::npos);
+  });
+}
+
+// Among the lanes of each one's own tile, where the raw kernel names the whole warp, or lanes by tiles of
+// another size or in another way.
 bool is_among_tiles(const std::map<std::string, int>& raw, const std::string& key) {
-  return key.find(" tiles of ") != std::string::npos && has_shuffle(raw, ALL_LANES);
+  const bool is_of_tiles = key.find(OF_TILES) != std::string::npos;
+  return (is_of_tiles && has_shuffle(raw, ALL_LANES)) ||
+         ((is_of_tiles || key.ends_with(COMPUTED_MASK)) && key.starts_with(SHUFFLE) &&
+          has_computed_lanes(raw, key));
 }
 
 // Among all lanes of warps that run together, where the raw kernel computes which lanes take part: groups as
-// wide as a warp are such. That no named lane is missing, runs see.
+// wide as a warp are such.
 bool is_of_whole_warps(const CodeFacts& raw, const CodeFacts& templated, const std::string& key) {
   return key.starts_with(SHUFFLE) && key.ends_with(ALL_LANES) && templated.divergent_warp_primitives == 0 &&
-         std::ranges::any_of(raw.warp_primitives, [&](const auto& entry) {
-           return primitive(entry.first) == primitive(key) && entry.first.ends_with(COMPUTED_MASK);
-         });
+         has_computed_lanes(raw.warp_primitives, key);
 }
 
 // "membar.cta", the narrowest of CUDA's fences.
