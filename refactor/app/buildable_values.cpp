@@ -1,4 +1,6 @@
 #include "refactor/app/buildable_values.h"
+
+#include "refactor/app/register_limits.h"
 #include "refactor/frontend/standard.h"
 
 #include "tuner/compile/compile.h"
@@ -67,11 +69,8 @@ private:
 // Whether a multiprocessor has the registers for a block of so many threads.
 bool has_registers(const CompileOutcome& compiled, const Value& threads, const DeviceInfo& device) {
   const auto* number = std::get_if<std::int64_t>(&threads);
-  if (!compiled.ok() || !number)
-    return true;
-  const std::int64_t each = (compiled.kernel.resources.registers + 7) / 8 * 8;
-  return each * ((*number + device.warp_size - 1) / device.warp_size * device.warp_size) <=
-         device.registers_per_block;
+  return !compiled.ok() || !number || compiled.kernel.resources.registers == 0 ||
+         *number <= most_threads_by_registers(compiled.kernel.resources.registers, device);
 }
 
 // Takes out of the knobs that are a block's threads what the registers do not allow. A number that is within

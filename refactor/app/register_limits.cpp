@@ -31,9 +31,8 @@ std::optional<std::int64_t> threads_of_block(const Candidate& raw, const DeviceI
   return threads;
 }
 
-// What an instance of the raw kernel has a thread, as it is given out.
+// What an instance of the raw kernel has a thread.
 std::optional<std::int64_t> registers_of_thread(const Candidate& raw, const std::string& architecture) {
-  constexpr std::int64_t GIVEN_OUT = 8;
   std::string instance = raw.instance;
   for (const TypeParameter& type : raw.types)
     for (std::size_t at; (at = instance.find("{" + type.name + "}")) != std::string::npos;)
@@ -41,10 +40,16 @@ std::optional<std::int64_t> registers_of_thread(const Candidate& raw, const std:
   const auto compiled = compile_kernel(raw.text, instance, {standard_option(raw.text)}, architecture);
   if (!compiled.ok())
     return std::nullopt;
-  return (compiled->resources.registers + GIVEN_OUT - 1) / GIVEN_OUT * GIVEN_OUT;
+  return compiled->resources.registers;
 }
 
 } // namespace
+
+std::int64_t most_threads_by_registers(std::int64_t registers_of_thread, const DeviceInfo& device) {
+  const std::int64_t unit = device.register_allocation_unit;
+  const std::int64_t of_warp = (registers_of_thread * device.warp_size + unit - 1) / unit * unit;
+  return device.registers_per_block / of_warp * device.warp_size;
+}
 
 void fit_to_registers(const Candidate& raw, const std::string& architecture, std::vector<Problem>& problems,
                       std::vector<std::string>& notes) {
@@ -59,7 +64,7 @@ void fit_to_registers(const Candidate& raw, const std::string& architecture, std
   const auto registers = registers_of_thread(raw, architecture);
   if (!registers || *registers == 0)
     return;
-  const std::int64_t most = device->registers_per_block / *registers / device->warp_size * device->warp_size;
+  const std::int64_t most = most_threads_by_registers(*registers, *device);
   bool is_smaller = false;
   for (Problem& problem : problems)
     for (auto threads = threads_of_block(raw, *device, problem);

@@ -2,11 +2,17 @@
 #pragma once
 
 #include "refactor/app/raw_candidate.h"
+#include "tuner/device/device.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace lathe::refactor {
+
+// The most threads, in whole warps, for which a block has registers when each thread has so many, above 0.
+// They are given out to a warp in units of the device's.
+std::int64_t most_threads_by_registers(std::int64_t registers_of_thread, const DeviceInfo& device);
 
 // Halves guessed sizes that the launch's block follows, the largest first, until a block's threads have no
 // more registers than the architecture's multiprocessors hold: at others the raw kernel cannot be launched.
