@@ -1,5 +1,6 @@
 #include "refactor/guard/large_sizes.h"
 
+#include "refactor/guard/matching_blocks.h"
 #include "refactor/guard/parallel.h"
 #include "refactor/guard/shapes.h"
 #include "refactor/guard/sparse_run.h"
@@ -52,10 +53,6 @@ std::uint64_t most_elements(const Workload& workload) {
   for (const Workload::Buffer& buffer : workload.buffers)
     most = std::max(most, buffer.count);
   return most;
-}
-
-std::uint64_t blocks_of(const Launch& launch) {
-  return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
 }
 
 // Whether every integer argument is a number of its parameter's type.
@@ -188,7 +185,7 @@ private:
     std::vector<SparseTrial> trials;
     for (const Size& size : sizes) {
       const std::uint64_t blocks = blocks_of(size.usual.raw_launch);
-      trials.push_back(raw_trial(size.usual, marked_blocks(marked_shares(*size.workload), blocks)));
+      trials.push_back(raw_trial(size.usual, blocks_at(marked_shares(*size.workload), blocks)));
       trials.push_back(raw_trial(size.usual, {blocks - 1}));
     }
     const std::vector<SparseResult> results = run_sparsely(trials);
@@ -239,57 +236,6 @@ private:
     return shares;
   }
 
-  // Two blocks at each share, and the last two.
-  static std::vector<std::uint64_t> marked_blocks(const std::vector<double>& shares, std::uint64_t blocks) {
-    std::vector<std::uint64_t> marked{blocks - 1, blocks > 1 ? blocks - 2 : 0};
-    for (const double share : shares)
-      for (const std::uint64_t next : {0, 1})
-        marked.push_back(
-            std::min(blocks - 1, static_cast<std::uint64_t>(share * static_cast<double>(blocks - 1)) + next));
-    std::ranges::sort(marked);
-    marked.erase(std::unique(marked.begin(), marked.end()), marked.end());
-    return marked;
-  }
-
-  // Of an axis of `raw` blocks those that lie where block `at` of `templated` does, and some on either side.
-  static std::vector<std::uint64_t> axis_around(std::uint64_t at, std::uint64_t templated,
-                                                std::uint64_t raw) {
-    constexpr double BESIDE = 2;
-    const double ratio = static_cast<double>(raw) / static_cast<double>(templated);
-    const double begin = std::floor(static_cast<double>(at) * ratio) - BESIDE,
-                 end = std::ceil(static_cast<double>(at + 1) * ratio) + BESIDE;
-    std::vector<std::uint64_t> around;
-    const auto last = std::min(static_cast<std::uint64_t>(end), raw);
-    for (auto each = static_cast<std::uint64_t>(std::max(begin, 0.0)); each < last; ++each)
-      around.push_back(each);
-    return around;
-  }
-
-  // The raw kernel's blocks that hold what these blocks of another grid do: each axis by itself, or all of
-  // them in a row where both grids have as many blocks.
-  static std::vector<std::uint64_t> blocks_around(const std::vector<std::uint64_t>& blocks,
-                                                  const Launch& templated, const Launch& raw) {
-    const std::uint64_t all = blocks_of(templated), row = templated.grid[0], plane = row * templated.grid[1];
-    const auto along = [&](std::size_t axis, std::uint64_t at) {
-      const std::uint32_t own = templated.grid[axis], raws = raw.grid[axis];
-      return own == raws ? std::vector<std::uint64_t>{at} : axis_around(at, own, raws);
-    };
-    std::vector<std::uint64_t> around;
-    for (const std::uint64_t block : blocks) {
-      if (blocks_of(raw) == all) {
-        std::ranges::copy(axis_around(block, all, all), std::back_inserter(around));
-        continue;
-      }
-      for (const std::uint64_t z : along(2, block / plane))
-        for (const std::uint64_t y : along(1, block % plane / row))
-          for (const std::uint64_t x : along(0, block % row))
-            around.push_back((z * raw.grid[1] + y) * raw.grid[0] + x);
-    }
-    std::ranges::sort(around);
-    around.erase(std::unique(around.begin(), around.end()), around.end());
-    return around;
-  }
-
   // One configuration at the sizes: the least, the one that is like the large one, and that.
   static constexpr std::size_t LEAST = 0, ALIKE = 1, LARGE = 2, SIZES = 3;
   struct Subject {
@@ -336,9 +282,11 @@ private:
     for (std::size_t i = 0; i < SIZES; ++i) {
       const Configuration& configuration = subject.at[i];
       const Launch& launch = configuration.template_launch;
-      const std::vector<std::uint64_t> marked = marked_blocks(shares, blocks_of(launch));
+      const std::vector<std::uint64_t> marked = blocks_at(shares, blocks_of(launch));
       std::vector<std::uint64_t> of_raw =
-          subject.is_one_geometry(i) ? marked : blocks_around(marked, launch, configuration.raw_launch);
+          subject.is_one_geometry(i)
+              ? marked
+              : blocks_around(marked, launch, configuration.raw_launch, Matching::likely);
       if (of_raw.size() > MOST_RAW_BLOCKS + marked.size())
         return false;
       subject.trials[i] = {SparseTrial{subject.kernel, &configuration.template_launch,
@@ -425,10 +373,25 @@ private:
       if (!difference(subject, ALIKE, agreement).empty())
         return; // its blocks hold something else
     }
+    const std::string found = difference(subject, LARGE, agreement);
     ++runs;
-    if (const std::string found = difference(subject, LARGE, agreement); !found.empty())
+    if (!found.empty() && (agreement == Agreement::same || is_beyond_all(subject)))
       problem =
           found + ", and no such thing at " + alike_->workload->key() + ", at " + subject.at[LARGE].text();
+  }
+
+  // Whether the template differs at the large size from all raw blocks too that may hold the same elements,
+  // so that it is not for want of one of them that it does.
+  bool is_beyond_all(const Subject& subject) const {
+    const auto& [templated, raw] = subject.trials[LARGE];
+    SparseTrial wide = raw_trial(subject.at[LARGE], blocks_around(templated.blocks, *templated.launch,
+                                                                  *raw.launch, Matching::possible));
+    wide.time_limit_s *= static_cast<double>(wide.blocks.size()) / static_cast<double>(raw.blocks.size());
+    const SparseResult result = run_sparsely({&wide, 1}).front();
+    return !result.clean ||
+           !compare_sparse(*subject.at[LARGE].workload, question_.seed, *subject.results[LARGE][0], result,
+                           Agreement::within, base_->unordered)
+                .empty();
   }
 
   const LargeSizes& question_;
