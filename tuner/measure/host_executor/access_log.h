@@ -56,7 +56,7 @@ public:
   void count_atomic(std::uintptr_t address);
 
   std::vector<BufferAccess> accesses() const;
-  std::uint64_t count() const { return count_; } // accesses of any kind so far
+  std::uint64_t count() const { return count_; } // accesses that were announced so far
 
 private:
   // From GUARD_BYTES before the buffer on.

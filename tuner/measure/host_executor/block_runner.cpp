@@ -27,6 +27,7 @@ BlockRunner::BlockRunner(Arena arena, BlockTask task)
   block.threads = threads_;
   block.shared_bytes = task_.launch.shared_bytes;
   block.runner = this;
+  block.own_accesses = 0;
 }
 
 void BlockRunner::rank_warps() {

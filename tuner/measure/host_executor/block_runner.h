@@ -92,6 +92,8 @@ public:
   std::uint64_t barriers() const { return barriers_done_; }
   // Calls of barriers and warp primitives, by all threads.
   std::uint64_t meetings() const { return meetings_; }
+  // Of checked kernels to the executor's own memory.
+  std::uint64_t own_accesses() const { return arena_.block().own_accesses; }
 
   static const Api& api();
   static BlockRunner* running() { return running_; } // on the calling OS thread, or null

@@ -169,6 +169,12 @@ public:
       sum += runner->meetings();
     return sum;
   }
+  std::uint64_t own_accesses() const {
+    std::uint64_t sum = 0;
+    for (const auto& runner : runners_)
+      sum += runner->own_accesses();
+    return sum;
+  }
   std::uint64_t barriers() const {
     std::uint64_t sum = 0;
     for (const auto& runner : runners_)
@@ -413,7 +419,7 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
     // A loop that touches no memory is nothing to count, but may go on for long.
     constexpr double STEP_S = 0.5, ACCESSES_PER_STEP = 5e6;
     const double steps = std::floor((processor_seconds() - computing_before) / STEP_S);
-    end.work = std::max(log->count() + ACCESSES_PER_MEETING * team.meetings(),
+    end.work = std::max(log->count() + team.own_accesses() + ACCESSES_PER_MEETING * team.meetings(),
                         static_cast<std::uint64_t>(steps * ACCESSES_PER_STEP));
   }
   if (races) {

@@ -7,7 +7,7 @@
 
 namespace lathe_host {
 
-constexpr unsigned ABI_VERSION = 5;
+constexpr unsigned ABI_VERSION = 6;
 constexpr unsigned MAX_THREADS = 1024; // of a block
 constexpr unsigned WARP = 32;
 constexpr size_t SLOT_BYTES = 256u << 10; // address space of one fiber's stack
@@ -45,6 +45,7 @@ struct Block {
   unsigned char* shared_window; // 32-bit shared addresses are relative to it
   unsigned char* dynamic_shared;
   void* runner;
+  uint64_t own_accesses; // of a checked kernel to the executor's memory: counted, and not announced
 };
 constexpr size_t THREAD_SLOTS_OFFSET = 4096;
 constexpr size_t FIRST_STACK_SLOT = 1; // slot 0 holds the block and the thread slots
