@@ -196,23 +196,22 @@ Status Explorer::walk() {
 Result<OfflineTree> Explorer::run() {
   tree_.kernel = options_.name;
   tree_.source = subject_.provenance.source_file;
-  // Macros that are numbers become constants first: it exposes nothing by itself.
-  LATHE_TRY(RewriteResult named, rewrite(subject_.raw, {"name-macros"}, parse_));
-  LATHE_TRY(tree_.facts, kernel_features(named.candidate, subject_.architecture));
-  LATHE_CHECK(buildable_.find(named.candidate, parse_, subject_.architecture));
+  LATHE_TRY(RewriteResult prepared, rewrite(subject_.raw, preparing_rules(), parse_));
+  LATHE_TRY(tree_.facts, kernel_features(prepared.candidate, subject_.architecture));
+  LATHE_CHECK(buildable_.find(prepared.candidate, parse_, subject_.architecture));
   const OutputPaths paths = OutputPaths::under(work_ / "raw", options_.name);
   std::vector<std::string> notes;
-  LATHE_TRY(const TuningSpec spec, write_template(subject_, named.candidate, options_.name, paths, notes));
+  LATHE_TRY(const TuningSpec spec, write_template(subject_, prepared.candidate, options_.name, paths, notes));
   for (const Problem& problem : spread_problems(spec, options_.problems, options_.most_bytes)) {
     tree_.problems.push_back(problem_text(problem));
     LATHE_TRY(Features facts, problem_facts(spec, problem));
     tree_.problem_facts.push_back(std::move(facts));
   }
   RecordedState root;
-  root.key = state_key(named.candidate);
+  root.key = state_key(prepared.candidate);
   by_key_[root.key] = 0;
   tree_.states.push_back(std::move(root));
-  candidates_.push_back(std::move(named.candidate));
+  candidates_.push_back(std::move(prepared.candidate));
   LATHE_CHECK(expand(0));
   for (std::size_t edge = 0; !options_.whole_rules && edge < tree_.states[0].edges.size(); ++edge)
     LATHE_CHECK(follow(0, edge));

@@ -37,9 +37,8 @@ Result<std::unique_ptr<Workshop>> Workshop::open(const Subject& subject, Worksho
                                                  Scorer scorer, Author author) {
   std::unique_ptr<Workshop> shop(
       new Workshop(subject, std::move(options), std::move(scorer), std::move(author)));
-  // Macros that are numbers become constants first: it exposes nothing by itself.
-  LATHE_TRY(RewriteResult named, rewrite(subject.raw, {"name-macros"}, shop->parse_));
-  shop->root_ = std::move(named.candidate);
+  LATHE_TRY(RewriteResult prepared, rewrite(subject.raw, preparing_rules(), shop->parse_));
+  shop->root_ = std::move(prepared.candidate);
   shop->root_key_ = state_key(shop->root_);
   LATHE_TRY(shop->facts_, kernel_features(shop->root_, subject.architecture));
   std::vector<std::string> notes;

@@ -13,11 +13,6 @@ namespace lathe::refactor {
 
 using namespace clang;
 
-std::map<std::string, SourceLocation> indices_; // atom -> where
-std::set<std::string> guarded_;
-// Stepped indices whose block has several rounds of its own in each step: what a round is, and how many.
-std::map<std::string, std::pair<Polynomial, std::int64_t>> shares_;
-
 // An element of a later round of the block's own: index + threads.
 bool ThreadAnalysis::within_share(const Polynomial& value) const {
   for (const auto& [atom, share] : shares_) {

@@ -185,10 +185,17 @@ std::variant<std::string, Candidate> apply(const Parsed& parsed, const Candidate
 
 } // namespace
 
+const std::vector<std::string>& preparing_rules() {
+  static const std::vector<std::string> names{std::string(make_name_macros()->name()),
+                                              std::string(make_declare_where_set()->name())};
+  return names;
+}
+
 const std::vector<std::unique_ptr<Rule>>& all_rules() {
   static const std::vector<std::unique_ptr<Rule>> rules = [] {
     std::vector<std::unique_ptr<Rule>> list;
     list.push_back(make_name_macros());
+    list.push_back(make_declare_where_set());
     list.push_back(make_adopt_template_parameter());
     list.push_back(make_expose_constant());
     list.push_back(make_adopt_tile());

@@ -61,6 +61,8 @@ public:
                                                   const Candidate& candidate) const = 0;
 };
 
+// The rules that expose nothing by themselves and let the others read the kernel, by name.
+const std::vector<std::string>& preparing_rules();
 // All rules, in the order in which they are tried.
 const std::vector<std::unique_ptr<Rule>>& all_rules();
 

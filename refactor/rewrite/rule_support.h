@@ -66,6 +66,7 @@ std::optional<std::string> value_of_parameter(const Candidate& candidate, const 
 std::optional<std::string> cannot_add_parameters(const KernelInfo& kernel);
 
 std::unique_ptr<Rule> make_name_macros();
+std::unique_ptr<Rule> make_declare_where_set();
 std::unique_ptr<Rule> make_adopt_template_parameter();
 std::unique_ptr<Rule> make_expose_constant();
 std::unique_ptr<Rule> make_adopt_tile();
