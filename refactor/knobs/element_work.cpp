@@ -32,6 +32,7 @@ public:
       visit_parts([&](const Stmt* statement) { look_for_unknown(statement); });
     if (!problem_.empty())
       return problem_;
+    keep_aligned_together();
     if (found_.empty())
       return "no access of " + place() + " moves neighbouring elements";
     return found_;
@@ -42,6 +43,7 @@ public:
       if (parameter->getType()->isPointerType())
         if (const auto found = accesses_of(view_, parameter); std::holds_alternative<Accesses>(found))
           take_all(parameter, std::get<Accesses>(found));
+    keep_aligned_together();
     return found_;
   }
 
@@ -200,6 +202,25 @@ private:
     if (writes && (!all || elements.size() > 1))
       return;
     found_.insert(found_.end(), elements.begin(), elements.end());
+  }
+
+  // Buffers begin at aligned addresses, so that vectors of in[i] and of in[i + 1] are never aligned both:
+  // what lies beside the element that is written, or that is read first, is read by itself.
+  void keep_aligned_together() {
+    constexpr std::int64_t MOST_ELEMENTS = 16; // of a vector
+    const auto offset = [](const ElementAccess& access) {
+      const auto constant = access.index.terms().find({});
+      return constant == access.index.terms().end() ? 0 : constant->second;
+    };
+    auto first = std::ranges::find_if(found_, &ElementAccess::writes);
+    if (first == found_.end())
+      first = found_.begin();
+    if (first == found_.end())
+      return;
+    const std::int64_t aligned = offset(*first);
+    std::erase_if(found_, [&](const ElementAccess& access) {
+      return !access.writes && (offset(access) - aligned) % MOST_ELEMENTS != 0;
+    });
   }
 
   bool take(const VarDecl* buffer, const BufferAccess& access, std::vector<ElementAccess>& elements) const {

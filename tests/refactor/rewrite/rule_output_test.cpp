@@ -26,6 +26,27 @@ TEST(VectorizeElement, WritesOutIndicesAndKeepsTheRawKernelAtTheDefault) {
   EXPECT_EQ(blocks(4, 1000), 1);
 }
 
+// Vectors of in[i] and of in[i + 1] are never aligned both: one of them moves, the other is read by itself.
+TEST(VectorizeElement, ReadsWhatLiesBesideAnElementByItself) {
+  const Outcome ranges =
+      apply_rule("vectorize-element",
+                 one_a_thread("  if (i >= n) return;\n", "  out[i] = in[i + 1] - in[i] + in[i + 16];"));
+  ASSERT_TRUE(ranges.report.applied) << ranges.report.detail;
+  EXPECT_TRUE(ranges.has("= in[i + 1] - lathe_in.element[lathe_lane] + lathe_in_2.element[lathe_lane];"))
+      << ranges.candidate.text;
+  // What is written decides, wherever the others begin.
+  const Outcome shifted = apply_rule(
+      "vectorize-element", one_a_thread("  if (i >= n) return;\n", "  out[i + 3] = in[i] * in[i + 3];"));
+  ASSERT_TRUE(shifted.report.applied) << shifted.report.detail;
+  EXPECT_TRUE(shifted.has("lathe_out.element[lathe_lane] = in[i] * lathe_in.element[lathe_lane];"))
+      << shifted.candidate.text;
+  const Outcome rounds = apply_rule(
+      "vectorize-loop", plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x)\n"
+                                     "    out[blockIdx.x * d + i] = in[blockIdx.x * d + i] + in[i + 1];")));
+  ASSERT_TRUE(rounds.report.applied) << rounds.report.detail;
+  EXPECT_TRUE(rounds.has("lathe_in.element[lathe_lane] + in[i + 1];")) << rounds.candidate.text;
+}
+
 TEST(BlockSize, HelpersTakeTheKnobAndReductionsTheirConditions) {
   Facts facts;
   facts.text = reduction;
