@@ -85,6 +85,11 @@ std::optional<BinaryParts> binary_parts(const Stmt* statement) {
   if (call && call->isInfixBinaryOp() && call->getNumArgs() == 2)
     return BinaryParts{call->getArg(0), call->getArg(1),
                        BinaryOperator::getOverloadedOpcode(call->getOperator())};
+  const auto* function = dyn_cast_or_null<CallExpr>(statement);
+  if (const FunctionDecl* callee = function ? function->getDirectCallee() : nullptr;
+      callee && callee->getIdentifier() && function->getNumArgs() == 2 &&
+      (callee->getName() == "__mul24" || callee->getName() == "__umul24"))
+    return BinaryParts{function->getArg(0), function->getArg(1), BO_Mul};
   return std::nullopt;
 }
 

@@ -21,7 +21,7 @@ struct TextRange {
 };
 
 // A binary operation. Where an operand depends on a template parameter, Clang writes it as a call of an
-// operator.
+// operator. A product of 24 bits (`__umul24`), of which older kernels make indices, is one.
 struct BinaryParts {
   const clang::Expr* left = nullptr;
   const clang::Expr* right = nullptr;

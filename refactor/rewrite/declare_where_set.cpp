@@ -103,19 +103,8 @@ private:
         kept += (kept.empty() ? "" : ", ") + written->texts[index];
       ++index;
     }
-    TextRange gone = written->whole;
-    if (kept.empty()) {
-      // With the line, where nothing else stands on it.
-      const std::string& text = view.file_text();
-      const std::size_t start = line_start(text, gone.begin), next = text.find_first_not_of(" \t", gone.end);
-      const bool is_alone = text.find_first_not_of(" \t", start) == gone.begin && next != std::string::npos &&
-                            text[next] == '\n';
-      if (is_alone)
-        gone = {start, next + 1};
-      edits.push_back(replace(gone, ""));
-    } else {
-      edits.push_back(replace(gone, written->head + kept + ";"));
-    }
+    edits.push_back(kept.empty() ? replace(with_line(view.file_text(), written->whole), "")
+                                 : replace(written->whole, written->head + kept + ";"));
     std::ranges::move(moved, std::back_inserter(edits));
     return true;
   }

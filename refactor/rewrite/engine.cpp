@@ -187,7 +187,8 @@ std::variant<std::string, Candidate> apply(const Parsed& parsed, const Candidate
 
 const std::vector<std::string>& preparing_rules() {
   static const std::vector<std::string> names{std::string(make_name_macros()->name()),
-                                              std::string(make_declare_where_set()->name())};
+                                              std::string(make_declare_where_set()->name()),
+                                              std::string(make_count_in_for()->name())};
   return names;
 }
 
@@ -196,6 +197,7 @@ const std::vector<std::unique_ptr<Rule>>& all_rules() {
     std::vector<std::unique_ptr<Rule>> list;
     list.push_back(make_name_macros());
     list.push_back(make_declare_where_set());
+    list.push_back(make_count_in_for());
     list.push_back(make_adopt_template_parameter());
     list.push_back(make_expose_constant());
     list.push_back(make_adopt_tile());

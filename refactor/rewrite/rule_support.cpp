@@ -111,6 +111,13 @@ std::optional<TextRange> whole_statement(const KernelView& view, const Stmt* sta
   return bytes;
 }
 
+TextRange with_line(const std::string& text, TextRange bytes) {
+  const std::size_t start = line_start(text, bytes.begin), next = text.find_first_not_of(" \t", bytes.end);
+  const bool is_alone =
+      text.find_first_not_of(" \t", start) == bytes.begin && next != std::string::npos && text[next] == '\n';
+  return is_alone ? TextRange{start, next + 1} : bytes;
+}
+
 std::size_t line_start(const std::string& text, std::size_t offset) {
   const std::size_t newline = offset == 0 ? std::string::npos : text.rfind('\n', offset - 1);
   return newline == std::string::npos ? 0 : newline + 1;

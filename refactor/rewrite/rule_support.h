@@ -36,6 +36,8 @@ std::size_t prelude_position(const std::string& text);
 bool has_helper(const std::string& text, const std::string& name);
 // A statement's bytes with the semicolon that ends it.
 std::optional<TextRange> whole_statement(const KernelView& view, const clang::Stmt* statement);
+// The bytes with their whole line, where nothing else stands on it.
+TextRange with_line(const std::string& text, TextRange bytes);
 // The start of the line that holds `offset`, and its indentation.
 std::size_t line_start(const std::string& text, std::size_t offset);
 std::string indentation(const std::string& text, std::size_t offset);
@@ -67,6 +69,7 @@ std::optional<std::string> cannot_add_parameters(const KernelInfo& kernel);
 
 std::unique_ptr<Rule> make_name_macros();
 std::unique_ptr<Rule> make_declare_where_set();
+std::unique_ptr<Rule> make_count_in_for();
 std::unique_ptr<Rule> make_adopt_template_parameter();
 std::unique_ptr<Rule> make_expose_constant();
 std::unique_ptr<Rule> make_adopt_tile();

@@ -1,4 +1,5 @@
-// declare-where-set: variables that are declared first and set later.
+// declare-where-set: variables that are declared first and set later. count-in-for: loops that count with
+// what is declared in front of them.
 #include "tests/refactor/rewrite/kernels_for_rules.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,18 @@ namespace {
 
 Outcome moved(const std::string& body, const std::string& before = "") {
   return apply_rule("declare-where-set", plain(kernel(body, before)));
+}
+
+void expect_counts(const std::string& body, const std::string& result) {
+  const Outcome outcome = apply_rule("count-in-for", plain(kernel(body)));
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_EQ(outcome.candidate.text, kernel(result));
+  EXPECT_EQ(machine_code(kernel(body), "k"), machine_code(outcome.candidate.text, "k"));
+}
+
+void expect_no_count(const std::string& body) {
+  const Outcome outcome = apply_rule("count-in-for", plain(kernel(body)));
+  EXPECT_FALSE(outcome.report.applied) << outcome.candidate.text;
 }
 
 void expect_moved(const std::string& body, const std::string& result) {
@@ -104,6 +117,55 @@ TEST(DeclareWhereSet, RefusesWhatIsSetToItself) {
   expect_stays("  int i;\n  i = i + 1;\n  out[i] = 0;");
   expect_stays("  int i, j;\n  i = j = 1;\n  out[i + j] = 0;\n  if (n) { int* p = &i; out[*p] = 1; }");
   expect_stays("  volatile int i;\n  i = 1;\n  out[i] = 0;");
+}
+
+TEST(CountInFor, WhileLoopsOverElements) {
+  expect_counts(
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  while (i < n) {\n    out[i] = in[i];\n"
+      "    i += blockDim.x * gridDim.x;\n  }",
+      "  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {\n"
+      "    out[i] = in[i];\n  }");
+  // Behind other statements, which cannot change where it starts.
+  expect_counts(
+      "  int i = threadIdx.x;\n  float sum = 0;\n  while (i < d) {\n    sum += in[i];\n    i = i + 32;\n"
+      "  }\n  out[threadIdx.x] = sum;",
+      "  float sum = 0;\n  for (int i = threadIdx.x; i < d; i = i + 32) {\n    sum += in[i];\n  }\n"
+      "  out[threadIdx.x] = sum;");
+}
+
+TEST(CountInFor, ForLoopsWithoutAStart) {
+  expect_counts("  int i = threadIdx.x;\n  for (; i < n; i += blockDim.x)\n    out[i] = in[i];",
+                "  for (int i = threadIdx.x; i < n; i += blockDim.x)\n    out[i] = in[i];");
+}
+
+TEST(CountInFor, RefusesWhatIsNoCount) {
+  // Read behind the loop.
+  expect_no_count(
+      "  int i = 0;\n  while (i < n && in[i] > 0) {\n    out[i] = 1;\n    ++i;\n  }\n  out[i] = 0;");
+  // Stepped elsewhere, too.
+  expect_no_count("  int i = 0;\n  while (i < n) {\n    if (in[i] > 0) ++i;\n    out[i] = 1;\n    ++i;\n  }");
+  // A round that leaves the step out.
+  expect_no_count(
+      "  int i = 0;\n  while (i < n) {\n    if (in[0] > i) continue;\n    out[i] = 1;\n    ++i;\n  }");
+  // A step that the body declares.
+  expect_no_count("  int i = 0;\n  while (i < n) {\n    int s = in[i];\n    out[i] = 1;\n    i += s;\n  }");
+  // Where it starts may have changed.
+  expect_no_count(
+      "  int m = n, i = 3;\n  int j = m;\n  m = 0;\n  while (j < d) {\n    out[j] = m + i;\n    ++j;\n  }");
+  expect_no_count("  int i = in[0];\n  out[0] = 3;\n  while (i < n) {\n    out[i] = 1;\n    ++i;\n  }");
+  // Whose address somebody has.
+  expect_no_count("  int i = 0;\n  while (i < n) {\n    int* p = &i;\n    out[*p] = 1;\n    ++i;\n  }");
+}
+
+TEST(CountInFor, OtherRulesTakeTheLoop) {
+  const Facts facts =
+      plain(kernel("  int i = threadIdx.x;\n  while (i < d) {\n"
+                   "    out[blockIdx.x * d + i] = in[blockIdx.x * d + i];\n    i += blockDim.x;\n  }"));
+  EXPECT_FALSE(apply_rule("vectorize-loop", facts).report.applied);
+  const auto both = rewrite(make_candidate(facts), {"count-in-for", "vectorize-loop", "expose-unroll"}, {});
+  ASSERT_TRUE(both.ok()) << both.error().sentence();
+  EXPECT_TRUE(both->reports[1].applied) << both->reports[1].detail;
+  EXPECT_TRUE(both->reports[2].applied) << both->reports[2].detail;
 }
 
 } // namespace

@@ -335,6 +335,16 @@ INSTANTIATE_TEST_SUITE_P(
             one_a_thread(leaves, "  const int at = static_cast<int>(in[i]) + i;\n  out[at] = 1;"), "VEC", ""},
         Row{"ElementBackwards", "vectorize-element", one_a_thread("  if (n > i) {", " out[i] = in[i]; }"),
             "VEC", ""},
+        Row{"ElementNumberedInOldProducts", "vectorize-element",
+            plain(kernel("  const unsigned i = __umul24(blockIdx.x, blockDim.x) + threadIdx.x;\n"
+                         "  if (i >= n) return;\n  out[i] = in[i];"),
+                  {"256"}, {"(n + 255) / 256"}),
+            "VEC", ""},
+        Row{"BlockOfOldProducts", "expose-block-size",
+            plain(kernel("  const unsigned i = __umul24(blockIdx.x, blockDim.x) + threadIdx.x;\n"
+                         "  if (i >= n) return;\n  out[i] = in[i];"),
+                  {"256"}, {"(n + 255) / 256"}),
+            "BLOCK", ""},
         Row{"ElementOfDependentRow", "vectorize-element",
             one_a_thread(inside, "out[i] = in[i] * in[row];", "  const int row = i / d;\n"), "VEC", ""},
         Row{"ElementNotSecondTime", "vectorize-element", one_a_thread(inside, "out[2 * i] = in[2 * i];"), "",
