@@ -54,9 +54,14 @@ public:
       if (mentions_element(declaration) && !declares(view_, declaration, found_.number))
         found_.dependent.push_back(declaration);
     for (const Expr* condition : found_.conditions)
-      if (mentions_element(condition, true) || !only_computes(condition))
-        return "the guard at " + view_.at_line(found_.guard->getBeginLoc()) + " asks more of the element";
-    if (mentions_element(found_.bound, true))
+      if (mentions_thread(condition) || !only_computes(condition))
+        return "the guard at " + view_.at_line(found_.guard->getBeginLoc()) +
+               " asks more than of the element";
+    const auto others = std::stable_partition(found_.conditions.begin(), found_.conditions.end(),
+                                              [&](const Expr* asked) { return !mentions_element(asked); });
+    found_.of_element.assign(others, found_.conditions.end());
+    found_.conditions.erase(others, found_.conditions.end());
+    if (mentions_element(found_.bound) || mentions_thread(found_.bound))
       return "the bound at " + view_.at_line(found_.bound->getBeginLoc()) + " depends on the element";
 
     ElementWork work{found_.number, found_.work, found_.guard, false};
@@ -143,13 +148,19 @@ private:
     return reference && reference->getDecl() == found_.number;
   }
 
-  // Itself or by way of what is declared before. `or_thread`: or what else is the thread's own along x.
-  bool mentions_element(const Stmt* statement, bool or_thread = false) const {
+  // Itself or by way of what is declared before.
+  bool mentions_element(const Stmt* statement) const {
     return comes_from(view_, statement, found_.number, [&](const Stmt* part) {
       const auto* reference = dyn_cast<DeclRefExpr>(part);
+      return reference && reference->getDecl() == found_.number;
+    });
+  }
+
+  // Likewise what else is the thread's own along x.
+  bool mentions_thread(const Stmt* statement) const {
+    return comes_from(view_, statement, found_.number, [](const Stmt* part) {
       const auto* expression = dyn_cast<Expr>(part);
-      return (reference && reference->getDecl() == found_.number) ||
-             (or_thread && expression && is_of_thread_along_x(KernelView::builtin_name(expression)));
+      return expression && is_of_thread_along_x(KernelView::builtin_name(expression));
     });
   }
 };

@@ -70,12 +70,13 @@ private:
     }
     together += " && " + code.aligned(code.first());
 
-    std::string one = deep + code.own_number() + "\n", several = one;
+    std::string one = deep + code.own_number() + "\n", several = one, asked_of_each = one;
     for (const DeclStmt* declaration : element.dependent) {
       const auto bytes = whole_statement(view, declaration);
       if (!bytes)
         return std::nullopt;
       one += deep + view.text(*bytes) + "\n";
+      asked_of_each += deep + view.text(*bytes) + "\n";
       several += deep + code.work(*bytes) + "\n";
     }
     one += deep + "if (" + (element.leaves ? "!(" + view.text(*condition) + ")" : view.text(*condition)) +
@@ -91,11 +92,26 @@ private:
 
     const std::string lanes = in + "    for (int " + code.lane() + " = 0; " + code.lane() + " < " + knob +
                               "; ++" + code.lane() + ") {\n";
+    // What the guard asks of the element is asked of each.
+    std::string whole;
+    if (!element.of_element.empty()) {
+      const std::string is_whole = free_name(view.file_text(), "lathe_whole");
+      asked_of_each += deep + is_whole + " = " + is_whole;
+      for (const Expr* asked : element.of_element) {
+        const std::string text = view.text(asked);
+        if (text.empty())
+          return std::nullopt;
+        asked_of_each += (element.leaves ? " && !(" : " && (") + text + ")";
+      }
+      whole = in + "  bool " + is_whole + " = " + together + ";\n" + in + "  if (" + is_whole + ") {\n" +
+              "#pragma unroll\n" + lanes + asked_of_each + ";\n" + in + "    }\n" + in + "  }\n";
+      together = is_whole;
+    }
     return in + "if constexpr (" + knob + " > 1) {\n" + in + "  const " + type + " " + code.first() + " = " +
            number + " * " + knob + ", " + code.done() + " = (" + bound + ") / " + knob + " * " + knob +
-           ";\n" + in + "  if (" + together + ") {\n" + code.loads(in + "    ") + "#pragma unroll\n" + lanes +
-           several + in + "    }\n" + code.stores(in + "    ") + in + "  } else {\n" + lanes + one + in +
-           "    }\n" + in + "  }\n" + in + "  return;\n" + in + "}\n";
+           ";\n" + whole + in + "  if (" + together + ") {\n" + code.loads(in + "    ") + "#pragma unroll\n" +
+           lanes + several + in + "    }\n" + code.stores(in + "    ") + in + "  } else {\n" + lanes + one +
+           in + "    }\n" + in + "  }\n" + in + "  return;\n" + in + "}\n";
   }
 };
 

@@ -47,6 +47,17 @@ TEST(VectorizeElement, ReadsWhatLiesBesideAnElementByItself) {
   EXPECT_TRUE(rounds.has("lathe_in.element[lathe_lane] + in[i + 1];")) << rounds.candidate.text;
 }
 
+TEST(VectorizeElement, AsksOfEachNeighbourWhatTheGuardAsks) {
+  const Facts facts = one_a_thread("  if (i >= n - 1 || i <= 0) return;\n", "  out[i] = in[i];");
+  const Outcome outcome = apply_rule("vectorize-element", facts);
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_TRUE(outcome.has("lathe_whole = lathe_whole && !(i <= 0);")) << outcome.candidate.text;
+  EXPECT_TRUE(outcome.has("  if (lathe_whole) {\n      lathe_elements<float, VEC> lathe_out;"))
+      << outcome.candidate.text;
+  EXPECT_TRUE(machine_code(facts.text, "k") == machine_code(outcome.candidate.text, "k<1>"));
+  EXPECT_NE(machine_code(outcome.candidate.text, "k<4>").rfind("error", 0), 0u);
+}
+
 TEST(BlockSize, HelpersTakeTheKnobAndReductionsTheirConditions) {
   Facts facts;
   facts.text = reduction;
