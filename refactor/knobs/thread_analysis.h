@@ -73,6 +73,8 @@ private:
   void refuse(clang::SourceLocation location, const std::string& what);
   void note_evidence(clang::SourceLocation location);
   void check_expressions();
+  // Of a function of one expression that is read in place of each of its calls.
+  bool is_returned(const clang::Stmt* leaf) const;
   // A whole number that comes from memory or from a function, not from the thread's own number.
   bool names_data(const clang::DeclRefExpr* reference) const;
   bool is_data(const clang::Expr* value) const;

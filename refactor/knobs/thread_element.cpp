@@ -103,9 +103,15 @@ private:
       const auto parts = binary_parts(part);
       pure &= !(unary && unary->isIncrementDecrementOp()) &&
               !(parts && BinaryOperator::isAssignmentOp(parts->operation)) && !isa<LambdaExpr>(part) &&
-              (!call || parts || known.contains(callee_name(view_, call)));
+              (!call || parts || known.contains(callee_name(view_, call)) || is_only_a_value(call));
     });
     return pure;
+  }
+
+  // Of a function that is one expression, which only computes.
+  bool is_only_a_value(const CallExpr* call) const {
+    const Expr* value = view_.returned_expression(call);
+    return value && only_computes(value);
   }
 
   // Where the declaration is of the thread's number in the grid.

@@ -50,10 +50,15 @@ void ThreadAnalysis::check_expressions() {
       return;
     const std::string builtin = isa<PseudoObjectExpr>(leaf) ? KernelView::builtin_name(leaf) : std::string();
     const auto* reference = dyn_cast<DeclRefExpr>(leaf);
-    if (builtin.empty() && (!reference || isa<FunctionDecl>(reference->getDecl())))
+    const auto* call = dyn_cast<CallExpr>(leaf);
+    const bool is_value = call && !binary_parts(call) && view_.returned_expression(call);
+    if (builtin.empty() && !is_value && (!reference || isa<FunctionDecl>(reference->getDecl())))
       return;
     if (builtin == count_ || (reference && view_.atom_of(reference->getDecl()) == count_))
       model_.count_uses.push_back(leaf);
+    // What a function only returns is looked at where it is called.
+    if (is_returned(leaf))
+      return;
     // Data: what a load's address is made of is looked at there.
     if (reference && (reference->getType()->isRealFloatingType() || names_data(reference)))
       return;
@@ -64,6 +69,22 @@ void ThreadAnalysis::check_expressions() {
       return;
     check(top, view_.evaluate(top));
   });
+}
+
+bool ThreadAnalysis::is_returned(const Stmt* leaf) const {
+  const FunctionDecl* function = view_.enclosing_function(leaf);
+  if (function == view_.kernel())
+    return false;
+  if (function->isTemplated() || function->isTemplateInstantiation())
+    return false;
+  std::size_t read = 0;
+  view_.visit([&](const Stmt* statement) {
+    const auto* call = dyn_cast<CallExpr>(statement);
+    const FunctionDecl* called = call ? call->getDirectCallee() : nullptr;
+    read += called && called->getCanonicalDecl() == function->getCanonicalDecl() &&
+            view_.returned_expression(call);
+  });
+  return read > 0 && view_.uses(function).size() == read;
 }
 
 bool ThreadAnalysis::names_data(const DeclRefExpr* reference) const {

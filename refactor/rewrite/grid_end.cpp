@@ -12,21 +12,26 @@ using namespace clang;
 
 namespace {
 
-// Declarations of index arithmetic only: nothing is read or written.
-bool is_arithmetic(const KernelView& view, const Stmt* statement) {
-  if (const auto* assembly = dyn_cast<AsmStmt>(statement))
-    return is_dependency_control(assembly);
-  if (!isa<DeclStmt>(statement) && !isa<NullStmt>(statement))
-    return false;
+// Index arithmetic only: nothing is read or written, in the functions that it is made of neither.
+bool only_computes(const KernelView& view, const Stmt* root) {
   bool pure = true;
-  view.visit(statement, [&](const Stmt* part) {
+  view.visit(root, [&](const Stmt* part) {
     const auto* unary = dyn_cast<UnaryOperator>(part);
     const auto* binary = dyn_cast<BinaryOperator>(part);
-    pure &= !isa<ArraySubscriptExpr>(part) && !(isa<CallExpr>(part) && !binary_parts(part)) &&
+    const auto* call = dyn_cast<CallExpr>(part);
+    const Expr* value = call ? view.returned_expression(call) : nullptr;
+    pure &= !isa<ArraySubscriptExpr>(part) &&
+            (!call || binary_parts(part) || (value && only_computes(view, value))) &&
             !(unary && (unary->getOpcode() == UO_Deref || unary->isIncrementDecrementOp())) &&
             !(binary && binary->isAssignmentOp());
   });
   return pure;
+}
+
+bool is_arithmetic(const KernelView& view, const Stmt* statement) {
+  if (const auto* assembly = dyn_cast<AsmStmt>(statement))
+    return is_dependency_control(assembly);
+  return isa<NullStmt>(statement) || (isa<DeclStmt>(statement) && only_computes(view, statement));
 }
 
 std::string bound_of(const KernelView& view, const Expr* condition, bool leaves, const KernelInfo& kernel,
