@@ -246,6 +246,11 @@ std::vector<std::pair<std::size_t, std::size_t>> shareable_buffers(const Workloa
   return pairs;
 }
 
+bool TrialSettings::has_usual_arguments() const {
+  return !other_switches && real_scalars == RealScalars::usual && integer_scalars.empty() &&
+         null_parameters.empty() && switched.empty() && real_scalars_of.empty() && real_numbers.empty();
+}
+
 bool is_real_scalar(const Workload::Parameter& parameter) {
   const auto dtype = parameter.is_buffer ? std::nullopt : element_type(parameter.dtype);
   return dtype && element::is_real(*dtype);

@@ -86,6 +86,8 @@ struct TrialSettings {
   std::vector<double> numbers;                // above zero, that coarse data hold too, twice and half of them
   double time_limit_s = 20;
 
+  // Whether every argument beside the data is the specification's.
+  bool has_usual_arguments() const;
   bool operator==(const TrialSettings&) const = default;
 };
 
