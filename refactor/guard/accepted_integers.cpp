@@ -171,7 +171,7 @@ std::string describe(const Workload& workload, const std::vector<AcceptedInteger
     for (const std::string& end : one.ends)
       add(end + " itself");
     if (one.sorted_ends)
-      add("sorted numbers from the least to the largest");
+      add("sorted numbers up to the largest");
     sentence += (sentence.empty() ? "the raw kernel also takes " : "; ") + what + " in '" +
                 workload.buffers[i].name + "'";
   }

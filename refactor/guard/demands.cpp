@@ -283,7 +283,7 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     if (accepted.integers[i].sorted_ends)
       sorted[i] = {IntegerFill::Kind::sorted_ends};
   if (!sorted.empty())
-    own(" on sorted integers from the least of their type to the largest").integers = std::move(sorted);
+    own(" on sorted integers of which the last are the largest of their type").integers = std::move(sorted);
   if (const TrialSettings together = several_arguments(shape, accepted, usual, draw); together != usual) {
     TrialSettings& settings =
         own(" with several arguments changed together, each of which the raw kernel takes alone");

@@ -11,10 +11,10 @@ std::uint64_t back_in_stretch(std::uint64_t place, std::uint64_t seed) {
   return place % LENGTHS[element::mix(seed ^ element::mix(place / LONGEST)) % 4];
 }
 
-// At how many places from either end of `count` sorted numbers the least or the largest of the type stands.
-element::u64 ends_of_sorted(element::u64 count, std::uint64_t seed) {
-  constexpr element::u64 MOST = 9, LEAST_BETWEEN = 3; // a third of them stays at least
-  return std::min(1 + element::mix(seed) % MOST, count / LEAST_BETWEEN);
+// At how many places at the end of `count` sorted numbers the largest of the type stands.
+element::u64 largest_of_sorted(element::u64 count, std::uint64_t seed) {
+  constexpr element::u64 MOST = 9;
+  return std::min(1 + element::mix(seed) % MOST, (count + 1) / 2);
 }
 
 constexpr std::uint64_t ONE_NEGATIVE_IN = 4, ONE_MARKED_IN = 3, ONE_LARGEST_IN = 8;
@@ -67,14 +67,10 @@ void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t 
       if (hash % ONE_MARKED_IN == 0 || i == seed % count)
         put(fill.bound);
       break;
-    case IntegerFill::Kind::sorted_ends: {
-      const element::u64 ends = ends_of_sorted(count, seed);
-      if (i < ends)
-        put(is_signed ? 1ull << (bits - 1) : 0);
-      else if (count - i <= ends)
+    case IntegerFill::Kind::sorted_ends:
+      if (count - i <= largest_of_sorted(count, seed))
         put(most_of(bits - (is_signed ? 1 : 0)));
       break;
-    }
     case IntegerFill::Kind::below:
       put(hash % fill.bound);
       break;

@@ -48,7 +48,7 @@ TEST(IntegerData, StretchesAreOfTheUsualNumbers) {
   EXPECT_NE(filled, in_stretches(usual, 4));
 }
 
-TEST(IntegerData, SortedEndsReachBothEndsOfTheType) {
+TEST(IntegerData, SortedEndsReachTheLargestOfTheType) {
   for (const std::size_t count : {3u, 10u, 500u})
     for (std::uint64_t seed = 1; seed < 20; ++seed) {
       std::vector<std::int32_t> usual;
@@ -56,9 +56,9 @@ TEST(IntegerData, SortedEndsReachBothEndsOfTheType) {
         usual.push_back(static_cast<std::int32_t>(i / 2));
       const std::vector<std::int32_t> filled = filled_as(IntegerFill::Kind::sorted_ends, usual, seed);
       EXPECT_TRUE(std::ranges::is_sorted(filled));
-      EXPECT_EQ(filled.front(), std::numeric_limits<std::int32_t>::min());
       EXPECT_EQ(filled.back(), std::numeric_limits<std::int32_t>::max());
-      EXPECT_EQ(filled[count / 2], usual[count / 2]);
+      EXPECT_TRUE(
+          std::equal(usual.begin(), usual.begin() + static_cast<std::ptrdiff_t>(count / 2), filled.begin()));
     }
 }
 
