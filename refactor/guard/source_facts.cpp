@@ -101,8 +101,9 @@ public:
       const bool shared = variable->hasAttr<CUDASharedAttr>();
       const bool constant = variable->isConstexpr() || variable->hasAttr<CUDAConstantAttr>() ||
                             variable->getType().isConstQualified() || !in_users_text(variable->getLocation());
-      if (constant && !variable->isLocalVarDecl() && in_users_text(variable->getLocation()))
-        note_numbers(variable);
+      if (constant && !variable->isLocalVarDecl() && in_users_text(variable->getLocation()) &&
+          constants_.insert(variable).second)
+        note_numbers(variable->getAnyInitializer());
       if (!shared)
         (constant ? facts_.constants : facts_.globals).insert(variable->getQualifiedNameAsString());
     }
@@ -198,16 +199,13 @@ private:
   }
 
   // The real numbers of a constant of the file, such as a table.
-  void note_numbers(const VarDecl* variable) {
-    if (const Expr* value = variable->getAnyInitializer(); value && constants_.insert(variable).second)
-      note_numbers(value);
-  }
   void note_numbers(const Stmt* part) {
+    if (!part)
+      return;
     if (const auto* real = dyn_cast<FloatingLiteral>(part))
       ++facts_.real_literals[text_of(*real)];
     for (const Stmt* inside : part->children())
-      if (inside)
-        note_numbers(inside);
+      note_numbers(inside);
   }
 
   void note_operand(const Expr* side) {
