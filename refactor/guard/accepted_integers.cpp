@@ -11,12 +11,11 @@
 namespace lathe::refactor {
 namespace {
 
-// Of the integers a buffer holds, whether they are the specification's to choose: neither offsets, which hang
-// together, nor truth values.
+// Whether a buffer holds integers that may be others: no truth values.
 bool is_open(const Workload::Buffer& buffer) {
   const auto dtype = element_type(buffer.dtype);
   return buffer.direction != Direction::out && buffer.count > 0 && dtype && !element::is_real(*dtype) &&
-         *dtype != element::boolean && buffer.fill.kind != Fill::Kind::offsets;
+         *dtype != element::boolean;
 }
 
 bool is_one_number(const Workload::Buffer& buffer) {
@@ -74,6 +73,11 @@ AcceptedIntegers ask(const BufferQuestion& question, const Workload& workload, s
   const Workload::Buffer& description = workload.buffers[buffer];
   const element::DType dtype = *element_type(description.dtype);
   AcceptedIntegers accepted;
+  // Offsets hang together.
+  if (description.fill.kind == Fill::Kind::offsets) {
+    accepted.sorted_ends = question.accepts(IntegerFill{IntegerFill::Kind::sorted_ends});
+    return accepted;
+  }
   accepted.bits = accepted_bits(question, dtype);
   if (element::is_signed_integer(dtype))
     for (const auto kind : {IntegerFill::Kind::negative, IntegerFill::Kind::minus_one})
@@ -166,6 +170,8 @@ std::string describe(const Workload& workload, const std::vector<AcceptedInteger
       add(std::to_string(mark));
     for (const std::string& end : one.ends)
       add(end + " itself");
+    if (one.sorted_ends)
+      add("sorted numbers up to the largest");
     sentence += (sentence.empty() ? "the raw kernel also takes " : "; ") + what + " in '" +
                 workload.buffers[i].name + "'";
   }

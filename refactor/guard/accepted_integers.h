@@ -25,8 +25,12 @@ struct AcceptedIntegers {
   // Numbers that the raw kernel compares something with, and dimensions whose size stands for no index.
   std::vector<std::int64_t> marks;
   std::vector<std::string> ends;
+  // Where the specification has offsets: that they are no places, but sorted numbers of any size.
+  bool sorted_ends = false;
 
-  bool any() const { return bits > 0 || below_zero || index || !marks.empty() || !ends.empty(); }
+  bool any() const {
+    return bits > 0 || below_zero || index || !marks.empty() || !ends.empty() || sorted_ends;
+  }
   // What to fill the buffer with, at a problem; nothing where that is the specification's own.
   std::optional<IntegerFill> data(IntegerFill::Kind kind) const;
   std::optional<IntegerFill> indices(const Workload& workload, std::size_t buffer) const;

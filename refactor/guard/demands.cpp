@@ -278,6 +278,12 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
       marked[i] = fills[draw(fills.size())];
   if (!marked.empty())
     own(" on integers that the raw kernel compares with").integers = std::move(marked);
+  std::map<std::size_t, IntegerFill> sorted;
+  for (std::size_t i = 0; i < accepted.integers.size(); ++i)
+    if (accepted.integers[i].sorted_ends)
+      sorted[i] = {IntegerFill::Kind::sorted_ends};
+  if (!sorted.empty())
+    own(" on sorted integers of which the last are the largest of their type").integers = std::move(sorted);
   if (const TrialSettings together = several_arguments(shape, accepted, usual, draw); together != usual) {
     TrialSettings& settings =
         own(" with several arguments changed together, each of which the raw kernel takes alone");

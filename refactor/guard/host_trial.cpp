@@ -136,8 +136,10 @@ TrialResult look_at(const Trial& trial, const Prepared& prepared, HostRunResult&
   result.work = run.work;
   for (const double seconds : run.seconds)
     result.seconds += seconds;
-  for (const HostBuffer& buffer : prepared.buffers)
-    result.contents.emplace_back(buffer.bytes().begin(), buffer.bytes().end());
+  result.contents.resize(prepared.buffers.size());
+  for (std::size_t i = 0; i < prepared.buffers.size(); ++i)
+    if (workload.buffers[i].direction != Direction::in)
+      result.contents[i].assign(prepared.buffers[i].bytes().begin(), prepared.buffers[i].bytes().end());
   if (run.outcome != Outcome::ok) {
     result.out_of_time = run.outcome == Outcome::timeout;
     result.problem = std::string(to_string(run.outcome)) + ": " + run.reason;
@@ -153,8 +155,8 @@ TrialResult look_at(const Trial& trial, const Prepared& prepared, HostRunResult&
     const Direction direction = workload.buffers[i].direction;
     const auto is_written = [&](std::byte byte) { return byte != POISONS[trial.settings.poison]; };
     const bool is_changed = direction == Direction::out
-                                ? std::ranges::any_of(result.contents[i], is_written)
-                                : fills.of(workload, i, trial.settings) != result.contents[i];
+                                ? std::ranges::any_of(buffer.bytes(), is_written)
+                                : !std::ranges::equal(fills.of(workload, i, trial.settings), buffer.bytes());
     result.wrote |= is_changed && direction != Direction::in;
     if (is_changed && direction == Direction::in) {
       result.problem = "changed the input '" + workload.buffers[i].name + "'";
@@ -244,6 +246,11 @@ std::vector<std::pair<std::size_t, std::size_t>> shareable_buffers(const Workloa
         pairs.emplace_back(out, in);
     }
   return pairs;
+}
+
+bool TrialSettings::has_usual_arguments() const {
+  return !other_switches && real_scalars == RealScalars::usual && integer_scalars.empty() &&
+         null_parameters.empty() && switched.empty() && real_scalars_of.empty() && real_numbers.empty();
 }
 
 bool is_real_scalar(const Workload::Parameter& parameter) {

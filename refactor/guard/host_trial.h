@@ -86,6 +86,8 @@ struct TrialSettings {
   std::vector<double> numbers;                // above zero, that coarse data hold too, twice and half of them
   double time_limit_s = 20;
 
+  // Whether every argument beside the data is the specification's.
+  bool has_usual_arguments() const;
   bool operator==(const TrialSettings&) const = default;
 };
 
@@ -93,11 +95,12 @@ struct TrialResult {
   bool clean = false;  // ran to its end, stayed inside its buffers, changed no input
   std::string problem; // when not
   bool out_of_time = false;
-  bool wrote = false;                           // something else than was there, into an output
-  std::vector<std::vector<std::byte>> contents; // of each buffer of the workload, afterwards
-  std::vector<BufferAccess> accesses;           // by buffer argument, where they were recorded
-  std::vector<HostRace> races;                  // where they were looked for
-  std::uint64_t fences = 0;                     // there too, as HostRunResult has them
+  bool wrote = false; // something else than was there, into an output
+  std::vector<std::vector<std::byte>>
+      contents;                       // of each output of the workload, afterwards; of an input nothing
+  std::vector<BufferAccess> accesses; // by buffer argument, where they were recorded
+  std::vector<HostRace> races;        // where they were looked for
+  std::uint64_t fences = 0;           // there too, as HostRunResult has them
   std::string unfenced;
   std::vector<HostLoop> loops; // there, too
   std::vector<bool> reached;   // HostKernel::places() that have run

@@ -1,5 +1,7 @@
 #include "refactor/guard/integer_data.h"
 
+#include <algorithm>
+
 namespace lathe::refactor {
 namespace {
 
@@ -9,12 +11,22 @@ std::uint64_t back_in_stretch(std::uint64_t place, std::uint64_t seed) {
   return place % LENGTHS[element::mix(seed ^ element::mix(place / LONGEST)) % 4];
 }
 
+// At how many places at the end of `count` sorted numbers the largest of the type stands.
+element::u64 largest_of_sorted(element::u64 count, std::uint64_t seed) {
+  constexpr element::u64 MOST = 9;
+  return std::min(1 + element::mix(seed) % MOST, (count + 1) / 2);
+}
+
 constexpr std::uint64_t ONE_NEGATIVE_IN = 4, ONE_MARKED_IN = 3, ONE_LARGEST_IN = 8;
+
+element::u64 most_of(int bits) {
+  return bits >= 64 ? ~0ull : (1ull << bits) - 1;
+}
 
 // Of at most `bits` bits without the sign, the highest of them mostly set; now and then the largest, which
 // code may take for none.
 element::u64 large_number(std::uint64_t hash, int bits, bool is_negative) {
-  const std::uint64_t most = bits >= 64 ? ~0ull : (1ull << bits) - 1;
+  const std::uint64_t most = most_of(bits);
   const bool is_largest = element::mix(hash) % ONE_LARGEST_IN == 0;
   const std::uint64_t number = is_largest ? most : most - (hash & (most >> 2));
   return is_negative ? ~number + 1 : number;
@@ -25,11 +37,12 @@ element::u64 large_number(std::uint64_t hash, int bits, bool is_negative) {
 void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t seed,
                    std::span<std::byte> bytes) {
   const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
+  const int bits = 8 * element::size_of(dtype);
   const bool is_signed = element::is_signed_integer(dtype);
   const std::uint64_t sign = seed % 3; // above zero, below, both
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t hash = element::mix(seed ^ element::mix(i + 0x71b3));
-    const auto put = [&](element::u64 bits) { element::store(dtype, bytes.data(), i, bits); };
+    const auto put = [&](element::u64 number) { element::store(dtype, bytes.data(), i, number); };
     switch (fill.kind) {
     case IntegerFill::Kind::usual:
       return;
@@ -53,6 +66,10 @@ void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t 
     case IntegerFill::Kind::marked:
       if (hash % ONE_MARKED_IN == 0 || i == seed % count)
         put(fill.bound);
+      break;
+    case IntegerFill::Kind::sorted_ends:
+      if (count - i <= largest_of_sorted(count, seed))
+        put(most_of(bits - (is_signed ? 1 : 0)));
       break;
     case IntegerFill::Kind::below:
       put(hash % fill.bound);

@@ -28,6 +28,9 @@ struct IntegerFill {
     stretches,
     // The specification's, with `bound` (its bits) among them: a number that marks what is left out.
     marked,
+    // The specification's, which never fall, some of the last as the largest number of the type: sorted keys,
+    // not places.
+    sorted_ends,
   } kind = Kind::usual;
   int bits = 0;
   std::uint64_t bound = 0;

@@ -54,4 +54,9 @@ std::string operations_of(std::string_view assembly) {
   return text;
 }
 
+bool work_on_bits_alone(const std::string& operations) {
+  static const std::regex alone(R"(((bfind|shf|bfe|bfi|lop3|fns)\.[^;]*|mov[^;]*)(; |$))");
+  return !operations.empty() && std::regex_replace(operations, alone, "").empty();
+}
+
 } // namespace lathe::refactor

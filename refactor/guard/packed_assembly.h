@@ -13,4 +13,9 @@ namespace lathe::refactor {
 // Empty where nothing but moves is left.
 std::string operations_of(std::string_view assembly);
 
+// Whether operations_of() some assembly are such on an integer's bits alone (PTX ISA, "Integer Arithmetic
+// Instructions", "Logic and Shift Instructions"): where its highest bit is, as __ffs() asks, a shift of two
+// words as one, bits taken out or put in. Nothing is rounded there.
+bool work_on_bits_alone(const std::string& operations);
+
 } // namespace lathe::refactor

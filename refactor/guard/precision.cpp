@@ -84,11 +84,6 @@ std::string width(std::pair<char, int> type) {
   return std::to_string(type.second) + (type.first == 'f' ? "-bit floating point" : "-bit integer");
 }
 
-// Where an integer's highest bit is, as the toolkit's __ffs() asks: nothing of a real number is in it.
-bool is_place_of_bit(std::string_view assembly) {
-  return assembly.starts_with("bfind.") && std::ranges::count(assembly, ';') == 1;
-}
-
 } // namespace
 
 CheckResult check_precision(const JudgedPair& subject) {
@@ -203,7 +198,7 @@ CheckResult check_precision(const JudgedPair& subject) {
       const std::string operations = operations_of(text);
       // Where cooperative groups keep what they know of themselves.
       const bool moves = operations.empty() || text.find("%reserved_smem_offset") != std::string::npos;
-      if (!moves && !is_place_of_bit(text) && !raw_operations.contains(operations))
+      if (!moves && !work_on_bits_alone(operations) && !raw_operations.contains(operations))
         find(std::string(operations.starts_with("cvt") ? "the template converts" : "the template computes") +
              " by '" + text + "'");
     }

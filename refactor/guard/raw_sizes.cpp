@@ -40,7 +40,7 @@ RawSizes::RawSizes(const JudgedPair& subject, const HostKernels& raw, int jobs, 
     for (const int parameter : facts.compared)
       compared_.insert(static_cast<std::size_t>(parameter));
   }
-  parameters_.strides = strides_of(subject.raw);
+  parameters_.strides = strides_of(subject.raw, subject.spec);
   std::vector<bool>& is_restrict = parameters_.is_restrict;
   for (const auto& [instance, facts] : subject.raw.source_facts) {
     parameters_.has_globals |= !facts.globals.empty();

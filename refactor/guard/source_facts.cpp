@@ -101,6 +101,9 @@ public:
       const bool shared = variable->hasAttr<CUDASharedAttr>();
       const bool constant = variable->isConstexpr() || variable->hasAttr<CUDAConstantAttr>() ||
                             variable->getType().isConstQualified() || !in_users_text(variable->getLocation());
+      if (constant && !variable->isLocalVarDecl() && in_users_text(variable->getLocation()) &&
+          constants_.insert(variable).second)
+        note_numbers(variable->getAnyInitializer());
       if (!shared)
         (constant ? facts_.constants : facts_.globals).insert(variable->getQualifiedNameAsString());
     }
@@ -195,6 +198,16 @@ private:
     return std::string(text.str());
   }
 
+  // The real numbers of a constant of the file, such as a table.
+  void note_numbers(const Stmt* part) {
+    if (!part)
+      return;
+    if (const auto* real = dyn_cast<FloatingLiteral>(part))
+      ++facts_.real_literals[text_of(*real)];
+    for (const Stmt* inside : part->children())
+      note_numbers(inside);
+  }
+
   void note_operand(const Expr* side) {
     if (const auto* integer = dyn_cast<IntegerLiteral>(side))
       facts_.integer_operands.insert(static_cast<double>(integer->getValue().getLimitedValue()));
@@ -204,9 +217,9 @@ private:
 
   // Whether the type has room for all that the text may compute.
   bool holds(const CastExpr* cast) const {
-    const QualType type = cast->getType();
-    const auto most = most_of(cast->getSubExpr(), context_);
-    return most && *most >> (context_.getTypeSize(type) - (type->isSignedIntegerType() ? 1 : 0)) == 0;
+    const auto room = range_of_type(cast->getType(), context_),
+               needed = range_of(cast->getSubExpr(), context_);
+    return room && needed && needed->least >= room->least && needed->most <= room->most;
   }
 
   static void note_width(SourceFacts::Widths& widths, const std::pair<std::string, std::string>& place,
@@ -324,8 +337,9 @@ private:
   ASTContext& context_;
   SourceFacts& facts_;
   std::set<const FunctionDecl*> visited_, stack_;
-  std::set<const VarDecl*> counters_; // of loops with few steps
-  std::string function_;              // that is being traversed
+  std::set<const VarDecl*> counters_;  // of loops with few steps
+  std::set<const VarDecl*> constants_; // of the file, whose numbers are known
+  std::string function_;               // that is being traversed
 };
 
 std::string mangled_name(ASTContext& context, const FunctionDecl* function) {

@@ -7,7 +7,23 @@
 
 namespace lathe::refactor {
 
-Strides strides_of(const ParsedSide& raw) {
+namespace {
+
+// Whether a parameter is one dimension, by which the raw kernel's grid goes.
+bool is_count(const TuningSpec& spec, int parameter) {
+  const auto index = static_cast<std::size_t>(parameter);
+  if (index >= spec.arguments.size())
+    return false;
+  const Expression& value = spec.arguments[index].value;
+  return value.names() == std::vector{value.text()} &&
+         std::ranges::any_of(spec.reference.launch.grid, [&](const Expression& side) {
+           return std::ranges::find(side.names(), value.text()) != side.names().end();
+         });
+}
+
+} // namespace
+
+Strides strides_of(const ParsedSide& raw, const TuningSpec& spec) {
   Strides strides;
   bool first = true;
   for (const auto& [key, facts] : raw.code_facts) {
@@ -23,6 +39,7 @@ Strides strides_of(const ParsedSide& raw) {
         strides.of_pointers[std::stoi(root)].insert(use.address_parameters.begin(),
                                                     use.address_parameters.end());
   }
+  std::erase_if(strides.parameters, [&](int parameter) { return is_count(spec, parameter); });
   return strides;
 }
 

@@ -12,12 +12,14 @@
 namespace lathe::refactor {
 
 struct Strides {
-  std::set<int> parameters;                 // that do nothing but scale addresses, at every instance
+  // That do nothing but scale addresses, at every instance, and are no counts: a dimension by which the raw
+  // kernel's grid goes need not be asked for there, and must be where blocks do several of what it counts.
+  std::set<int> parameters;
   std::set<int> odd;                        // of these, those that are odd at some size: see odd_strides()
   std::set<int> divisors;                   // that also divide, and do nothing else
   std::map<int, std::set<int>> of_pointers; // pointer parameter: those that its addresses are computed from
 };
-Strides strides_of(const ParsedSide& raw);
+Strides strides_of(const ParsedSide& raw, const TuningSpec& spec);
 
 // The workload with every such parameter another multiple of its value, so that whatever divides it still
 // does, and its buffers as much larger; outer strides, which are larger, grow more than inner ones, so that

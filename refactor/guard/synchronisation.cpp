@@ -20,8 +20,15 @@ bool has_primitive(const std::map<std::string, int>& primitives, const std::stri
                      [&](const auto& entry) { return primitive(entry.first) == name; });
 }
 
-constexpr std::string_view SHUFFLE = "shfl.sync.", REDUCTION = "redux.sync.", ALL_LANES = " mask=0xffffffff",
+constexpr std::string_view SHUFFLE = "shfl.sync.", ALL_LANES = " mask=0xffffffff",
                            COMPUTED_MASK = " computed mask", OF_TILES = " tiles of ";
+
+// Whether a primitive hands values round among lanes, and does nothing else: shuffles, sums of lanes, votes
+// and matches.
+bool is_exchange(std::string_view key) {
+  constexpr std::string_view EXCHANGES[] = {SHUFFLE, "redux.sync.", "vote.", "match."};
+  return std::ranges::any_of(EXCHANGES, [&](std::string_view name) { return key.starts_with(name); });
+}
 
 // Whether there is a shuffle, with that mask.
 bool has_shuffle(const std::map<std::string, int>& primitives, std::string_view mask) {
@@ -30,11 +37,10 @@ bool has_shuffle(const std::map<std::string, int>& primitives, std::string_view 
   });
 }
 
-// Whether a sum, or the like, over the lanes of that mask takes the place of exchanges.
-bool has_reduction(const std::map<std::string, int>& primitives, std::string_view mask) {
-  return std::ranges::any_of(primitives, [&](const auto& entry) {
-    return entry.first.starts_with(REDUCTION) && entry.first.ends_with(mask);
-  });
+// Whether values are handed round among the lanes of that mask.
+bool has_exchange(const std::map<std::string, int>& primitives, std::string_view mask) {
+  return std::ranges::any_of(
+      primitives, [&](const auto& entry) { return is_exchange(entry.first) && entry.first.ends_with(mask); });
 }
 
 // Whether the raw kernel has this primitive for lanes that it computes: a tile's, or others. That no named
@@ -122,11 +128,9 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
     for (const auto& [key, count] : at_size.warp_primitives) {
       if (has_primitive(templated.warp_primitives, primitive(key)))
         continue;
-      // A shuffle hands values round, which runs see, and orders nothing: another for the same lanes may do,
-      // and so may a sum over them.
+      // What is handed round runs see, and it orders nothing: another exchange among the same lanes may do.
       const std::string_view mask = std::string_view(key).substr(primitive(key).size());
-      const bool is_replaced = key.starts_with(SHUFFLE) && (has_shuffle(templated.warp_primitives, mask) ||
-                                                            has_reduction(templated.warp_primitives, mask));
+      const bool is_replaced = is_exchange(key) && has_exchange(templated.warp_primitives, mask);
       if (is_default && !is_replaced)
         findings.fail("the template lost " + key + where);
       else

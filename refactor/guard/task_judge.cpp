@@ -18,7 +18,8 @@ constexpr std::size_t FORERUNS = 3; // trials of a demand with one, before the t
 // in many.
 constexpr double MOST_ROUNDED_ANEW = 0.04;
 constexpr std::uint64_t FEWEST_ROUNDED = 64; // elements from which on a share says something
-constexpr double MORE_THAN_ITS_OWN = 8;      // a sum in another order rounds each partial sum, not each term
+constexpr double MOST_TERMS = 0x1p20;
+constexpr double MORE_THAN_ITS_OWN = 8; // a sum in another order rounds each partial sum, not each term
 
 constexpr const char* ROUNDS_ANOTHER_WAY = "rounds another way: ";
 
@@ -252,7 +253,12 @@ bool TaskJudge::raw_depends_on_last_bits(const Task& task, const Demand& demand,
     settings.record_accesses = settings.find_races = false;
     trials.push_back({raw, &task.configuration.raw_launch, &workload, settings});
   }
-  return lies_no_further(task, demand, reference, result, errors_of_raw(task, demand, reference, trials));
+  // A neighbour changes a term by its last bit; another order rounds each of the partial sums, which are
+  // larger by up to the root of the number of terms.
+  const double times =
+      std::max(MORE_THAN_ITS_OWN, std::sqrt(std::min(terms_of(workload, reference), MOST_TERMS)));
+  return lies_no_further(task, demand, reference, result, errors_of_raw(task, demand, reference, trials),
+                         times);
 }
 
 // Whether the raw kernel's own sums lie as far apart in other orders of its threads as the template's do in
@@ -293,7 +299,7 @@ bool TaskJudge::raw_rounds_by_order(const Task& task, const Demand& demand, cons
       for (double& error : errors)
         error = std::max(error, share);
     }
-  return lies_no_further(task, demand, reference, result, std::move(own));
+  return lies_no_further(task, demand, reference, result, std::move(own), MORE_THAN_ITS_OWN);
 }
 
 // How far the raw kernel's own trials lie from the reference at most, by buffer and element.
@@ -315,15 +321,16 @@ std::vector<std::vector<double>> TaskJudge::errors_of_raw(const Task& task, cons
   return own;
 }
 
-// Whether no element of the result lies further from the reference than a few times that.
+// Whether no element of the result lies further from the reference than `times` that.
 bool TaskJudge::lies_no_further(const Task& task, const Demand& demand, const TrialResult& reference,
-                                const TrialResult& result, std::vector<std::vector<double>> own) const {
+                                const TrialResult& result, std::vector<std::vector<double>> own,
+                                double times) const {
   const Workload& workload = task.shape->workload_of(demand.settings);
   const auto errors = element_errors(workload, result, reference, demand.settings, task.shape->unordered);
   for (std::size_t i = 0; i < errors.size(); ++i) {
     own[i].resize(errors[i].size(), 0);
     for (std::size_t k = 0; k < errors[i].size(); ++k)
-      if (errors[i][k] > 1 && errors[i][k] > MORE_THAN_ITS_OWN * own[i][k])
+      if (errors[i][k] > 1 && errors[i][k] > times * own[i][k])
         return false;
   }
   return true;

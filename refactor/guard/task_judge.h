@@ -50,7 +50,7 @@ private:
                                                  const TrialResult& reference,
                                                  const std::vector<Trial>& trials) const;
   bool lies_no_further(const Task& task, const Demand& demand, const TrialResult& reference,
-                       const TrialResult& result, std::vector<std::vector<double>> own) const;
+                       const TrialResult& result, std::vector<std::vector<double>> own, double times) const;
   std::string new_race(const ReferenceRuns& shape, const TrialResult& result,
                        const TrialSettings& settings) const;
   void note(std::string sentence);

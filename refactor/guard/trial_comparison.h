@@ -9,6 +9,9 @@
 
 namespace lathe::refactor {
 
+// Operations that each output of the raw kernel comes from, about.
+double terms_of(const Workload& workload, const TrialResult& raw);
+
 // Compares two trials of the same data and poison. `ignore_order`: buffers (by index) whose elements are
 // compared as a multiset. Returns nothing when they agree; `error`: the worst, in units of what is allowed.
 struct TrialComparison {

@@ -13,9 +13,12 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include <map>
 #include <memory>
+#include <set>
 
 namespace lathe::refactor {
 namespace {
@@ -195,6 +198,43 @@ void compute_at_joins(Function& kernel) {
     }
 }
 
+// The predecessors of a block, together where they bring the same values for all that is joined there. Empty
+// where one of them comes in by several edges.
+std::vector<SmallVector<BasicBlock*>> predecessors_by_values(BasicBlock& block) {
+  std::map<std::vector<llvm::Value*>, SmallVector<BasicBlock*>> by_values;
+  std::set<BasicBlock*> seen;
+  for (BasicBlock* before : predecessors(&block)) {
+    if (!seen.insert(before).second)
+      return {};
+    std::vector<llvm::Value*> values;
+    for (PHINode& joined : block.phis())
+      values.push_back(joined.getIncomingValueForBlock(before));
+    by_values[values].push_back(before);
+  }
+  std::vector<SmallVector<BasicBlock*>> groups;
+  for (const auto& [values, group] : by_values)
+    groups.push_back(group);
+  return groups;
+}
+
+// Ways that bring the same values to where more ways meet (`continue` behind what one thread stores, in a
+// loop that the optimiser unrolled) meet each other first. The function computes the same; and how threads
+// came to that place no longer counts as what they bring.
+void join_equals_first(Function& kernel) {
+  std::vector<BasicBlock*> joins;
+  for (BasicBlock& block : kernel)
+    if (!block.phis().empty() && !block.isEHPad())
+      joins.push_back(&block);
+  for (BasicBlock* block : joins) {
+    const std::vector<SmallVector<BasicBlock*>> groups = predecessors_by_values(*block);
+    for (const SmallVector<BasicBlock*>& group : groups)
+      if (groups.size() > 1 && group.size() > 1 && all_of(group, [](BasicBlock* before) {
+            return isa<BranchInst, SwitchInst>(before->getTerminator());
+          }))
+        SplitBlockPredecessors(block, group, ".equal");
+  }
+}
+
 } // namespace
 
 std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysisManager& analyses,
@@ -202,6 +242,10 @@ std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysis
   ValueToValueMapTy copies;
   const std::unique_ptr<Module> module = CloneModule(*kernel.getParent(), copies);
   auto* copy = cast<Function>(copies[&kernel]);
+  std::vector<const BasicBlock*> blocks; // the kernel's own
+  for (const BasicBlock& basic_block : *copy)
+    blocks.push_back(&basic_block);
+  join_equals_first(*copy);
   compute_at_joins(*copy);
   std::vector<Instruction*> same;
   std::vector<CallBase*> calls;
@@ -260,8 +304,8 @@ std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysis
   }
   auto& uniformity = analyses.getResult<UniformityInfoAnalysis>(*copy);
   std::vector<bool> divergent;
-  for (const BasicBlock& basic_block : *copy)
-    divergent.push_back(uniformity.hasDivergentTerminator(basic_block));
+  for (const BasicBlock* basic_block : blocks)
+    divergent.push_back(uniformity.hasDivergentTerminator(*basic_block));
   analyses.clear(*copy, copy->getName());
   return divergent;
 }

@@ -6,18 +6,24 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace lathe::refactor {
 namespace {
 
-std::vector<std::int32_t> in_stretches(const std::vector<std::int32_t>& usual, std::uint64_t seed) {
+std::vector<std::int32_t> filled_as(IntegerFill::Kind kind, const std::vector<std::int32_t>& usual,
+                                    std::uint64_t seed) {
   std::vector<std::byte> bytes(usual.size() * sizeof(std::int32_t));
   std::memcpy(bytes.data(), usual.data(), bytes.size());
-  fill_integers({IntegerFill::Kind::stretches}, element::s32, seed, bytes);
+  fill_integers({kind}, element::s32, seed, bytes);
   std::vector<std::int32_t> filled(usual.size());
   std::memcpy(filled.data(), bytes.data(), bytes.size());
   return filled;
+}
+
+std::vector<std::int32_t> in_stretches(const std::vector<std::int32_t>& usual, std::uint64_t seed) {
+  return filled_as(IntegerFill::Kind::stretches, usual, seed);
 }
 
 TEST(IntegerData, StretchesAreOfTheUsualNumbers) {
@@ -40,6 +46,20 @@ TEST(IntegerData, StretchesAreOfTheUsualNumbers) {
   EXPECT_LT(equal, 800u); // and some stand alone
   EXPECT_EQ(filled, in_stretches(usual, 3));
   EXPECT_NE(filled, in_stretches(usual, 4));
+}
+
+TEST(IntegerData, SortedEndsReachTheLargestOfTheType) {
+  for (const std::size_t count : {3u, 10u, 500u})
+    for (std::uint64_t seed = 1; seed < 20; ++seed) {
+      std::vector<std::int32_t> usual;
+      for (std::size_t i = 0; i < count; ++i)
+        usual.push_back(static_cast<std::int32_t>(i / 2));
+      const std::vector<std::int32_t> filled = filled_as(IntegerFill::Kind::sorted_ends, usual, seed);
+      EXPECT_TRUE(std::ranges::is_sorted(filled));
+      EXPECT_EQ(filled.back(), std::numeric_limits<std::int32_t>::max());
+      EXPECT_TRUE(
+          std::equal(usual.begin(), usual.begin() + static_cast<std::ptrdiff_t>(count / 2), filled.begin()));
+    }
 }
 
 } // namespace

@@ -28,5 +28,14 @@ TEST(OperationsOf, LeavesOutMoves) {
   EXPECT_EQ(operations_of("prmt.b32 $0, $1, $2, 0x7632;"), "");
 }
 
+TEST(OperationsOf, OfBitsAloneAreToldApart) {
+  EXPECT_TRUE(work_on_bits_alone(operations_of("shf.r.wrap.b32 $0, $1, $2, $3;")));
+  EXPECT_TRUE(
+      work_on_bits_alone(operations_of("{.reg .u32 a; bfind.u32 a, $1; shf.l.clamp.b32 $0, a, a, 3;}")));
+  EXPECT_FALSE(work_on_bits_alone(operations_of("shf.r.wrap.b32 $0, $1, $2, $3; add.f16 $0, $1, $2;")));
+  EXPECT_FALSE(work_on_bits_alone(operations_of("cvt.rz.f16.f32 $0, $1;")));
+  EXPECT_FALSE(work_on_bits_alone(operations_of("mov.b16 $0, 0x7fffU;")));
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -147,6 +147,22 @@ TEST(Uniformity, OneLanesNumberHandedRoundIsTheSame) {
   EXPECT_TRUE(crosswise.diverges(Together::warp));
 }
 
+TEST(Uniformity, WaysThatBringTheSameAreOne) {
+  const auto by_two_ways = [](const char* told) {
+    return std::string("%is_first = icmp eq i32 %x, 0\n %none = icmp eq i32 %n, 0\n"
+                       "br i1 %none, label %early, label %long\n"
+                       "early:\n %one = atomicrmw add ptr %numbers, i32 1 monotonic\n"
+                       "br i1 %is_first, label %told, label %met\n"
+                       "told:\n %two = atomicrmw add ptr %numbers, i32 2 monotonic\n br label %met\n"
+                       "long:\n %three = atomicrmw add ptr %numbers, i32 3 monotonic\n br label %met\n"
+                       "met:\n %way = phi i32 [ 4, %early ], [ ") +
+           told + ", %told ], [ %n, %long ]\n %goes = icmp eq i32 %way, 4";
+  };
+  EXPECT_FALSE(Kernel(by_two_ways("4")).diverges(Together::block));
+  EXPECT_TRUE(Kernel(by_two_ways("5")).diverges(Together::block));
+  EXPECT_TRUE(Kernel(by_two_ways("%x")).diverges(Together::block));
+}
+
 TEST(WarpMasks, AnExchangeAmongTheLanesOfATileReachesNoOther) {
   const auto crosswise = [](const char* distance, const char* segments) {
     return "%begin = and i32 %x, 24\n %mask = shl i32 255, %begin\n %other = call i32 "
