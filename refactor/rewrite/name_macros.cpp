@@ -1,5 +1,7 @@
 // name-macros: #define TILE 32 becomes a constant of that name, which the rules for constants can take, and
-// what stands for a thread's number or a loop is written out, where the other rules can change it.
+// what stands for a thread's number or a loop is written out, where the other rules can change it. A thread's
+// number that is declared first and set later is declared where it is set.
+#include "refactor/rewrite/joined_declarations.h"
 #include "refactor/rewrite/rule_support.h"
 #include "refactor/rewrite/spelled_macros.h"
 
@@ -35,7 +37,7 @@ public:
   std::string_view name() const override { return "name-macros"; }
   std::string_view summary() const override {
     return "turns macros that are whole numbers into constants, which other rules can take as knobs, and "
-           "writes out macros for a thread's number or a loop";
+           "writes out macros for a thread's number or a loop; declares a thread's number where it is set";
   }
 
   Outcome propose(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate) const override {
@@ -83,16 +85,21 @@ public:
       constants.insert(macro);
     }
     std::vector<std::string> spelled;
-    const std::vector<Edit> written_out =
-        spell_out_macros(source, view_of(source, kernel, candidate), constants, spelled);
+    const KernelView view = view_of(source, kernel, candidate);
+    const std::vector<Edit> written_out = spell_out_macros(source, view, constants, spelled);
     proposal.edits.insert(proposal.edits.end(), written_out.begin(), written_out.end());
     remove_definitions(lines, spelled, definitions, written_out, proposal.edits);
+    std::vector<std::string> joined;
+    const std::vector<Edit> declared = join_declarations(view, joined);
+    proposal.edits.insert(proposal.edits.end(), declared.begin(), declared.end());
     if (proposal.edits.empty())
       return Refusal{reasons.empty() ? "no macro is a whole number" : reasons};
     if (!named.empty())
       proposal.detail = named + " named as constants";
     for (const std::string& name : spelled)
       proposal.detail += (proposal.detail.empty() ? "" : ", ") + name + " written out";
+    for (const std::string& name : joined)
+      proposal.detail += (proposal.detail.empty() ? "" : ", ") + name + " declared where it is set";
     return proposal;
   }
 

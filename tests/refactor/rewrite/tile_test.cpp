@@ -122,6 +122,39 @@ TEST(Tile, MacrosOfATransposition) {
   EXPECT_TRUE(whole_steps);
 }
 
+TEST(Declarations, AThreadsNumberIsDeclaredWhereItIsSet) {
+  const std::string raw = kernel(R"(  register int i, j;
+  float sum;
+  i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  sum = 0;
+  for (j = 0; j < 4; j++) sum += in[i] * j;
+  out[i] = sum;)");
+  const Outcome outcome = apply_rule("name-macros", plain(raw, {"64"}));
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_TRUE(outcome.has("int j;")) << outcome.candidate.text;
+  EXPECT_TRUE(outcome.has("int i = blockIdx.x * blockDim.x + threadIdx.x;")) << outcome.candidate.text;
+  EXPECT_TRUE(outcome.has("float sum;")) << outcome.candidate.text;
+  EXPECT_EQ(machine_code(raw, "k"), machine_code(outcome.candidate.text, "k"));
+  // The rules see an index then.
+  const auto both =
+      rewrite(make_candidate(plain(raw, {"64"})), {"name-macros", "expose-block-size"}, ParseOptions{});
+  ASSERT_TRUE(both.ok());
+  EXPECT_TRUE(both->reports[1].applied) << both->reports[1].detail;
+}
+
+TEST(Declarations, AVariableThatIsSetTwiceOrElsewhereStays) {
+  const auto is_applied = [](const std::string& body) {
+    return apply_rule("name-macros", plain(kernel(body))).report.applied;
+  };
+  EXPECT_FALSE(is_applied("  int i;\n  i = threadIdx.x;\n  i = i + 1;\n  out[i] = 1;"));
+  EXPECT_FALSE(is_applied("  int i;\n  i = threadIdx.x;\n  int* p = &i;\n  out[*p] = 1;"));
+  EXPECT_FALSE(is_applied("  int i;\n  if (n > 1) i = threadIdx.x;\n  else i = 0;\n  out[i] = 1;"));
+  EXPECT_FALSE(is_applied("  int i;\n  if (n > 1) { i = threadIdx.x; }\n  out[i] = 1;"));
+  EXPECT_FALSE(is_applied("  int i;\nagain:\n  i = threadIdx.x;\n  out[i] = 1;\n  if (n > 4) goto again;"));
+  EXPECT_FALSE(is_applied("  int i;\n  i = n;\n  out[i] = 1;"));
+}
+
 TEST(Macros, NumbersBecomeConstantsInPlace) {
   const Outcome outcome = apply_rule("name-macros", plain(transpose));
   ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
