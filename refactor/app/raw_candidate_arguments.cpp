@@ -1,4 +1,5 @@
 #include "refactor/app/raw_candidate_builder.h"
+#include "tuner/base/text.h"
 
 #include <algorithm>
 #include <fmt/format.h>
