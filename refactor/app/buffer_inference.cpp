@@ -182,6 +182,29 @@ Result<Growth> trace_without_zeros(Candidate& raw, const Dimensions& base, Trace
   return Error{};
 }
 
+bool reaches_left(const Growth& growth) {
+  return std::ranges::any_of(growth.runs,
+                             [](const auto& run) { return std::ranges::any_of(run, &Extent::is_left); });
+}
+
+// Integers that count from one (pivots, one-based indices) lead in front of a buffer where they are zero:
+// traces with ones in one of the integer inputs, or in all of them, and has the specification fill them so.
+// Fails where that does not help.
+Result<Growth> trace_from_one(Candidate& raw, const Dimensions& base, TracedKernel& kernel,
+                              std::vector<std::string>& notes) {
+  for (const std::set<std::size_t>& choice : integer_choices(raw)) {
+    kernel.set_integers(all_as(choice, 1));
+    auto traced = trace_growth(raw, base, kernel);
+    if (!traced.ok() || reaches_left(*traced))
+      continue;
+    LATHE_CHECK(
+        fill_with(raw, choice, 1, 1, "as with zeros the raw kernel reaches in front of a buffer", notes));
+    return traced;
+  }
+  kernel.set_integers({});
+  return Error{};
+}
+
 } // namespace
 
 Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<std::string>& fixed_directions,
@@ -200,6 +223,9 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
   }
   if (fails_with(DID_NOT_END))
     traced = trace_growth(raw, base, kernel);
+  if (traced.ok() && reaches_left(*traced))
+    if (auto from_one = trace_from_one(raw, base, kernel, notes); from_one.ok())
+      traced = std::move(from_one);
   if (traced.ok() && is_silent(raw, traced->runs)) {
     auto louder = trace_with_counts(raw, base, kernel, *traced, notes);
     if (!louder.ok())

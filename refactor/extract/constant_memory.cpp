@@ -102,6 +102,10 @@ std::vector<Replacement> constant_memory_values(ParsedSourceImpl& source,
     if (behind.isInvalid())
       continue;
     const unsigned offset = sources.getFileOffset(behind);
+    if (std::ranges::any_of(found, [&](const Replacement& other) { // a unit may be there twice
+          return other.span.file == sources.getFileID(behind) && other.span.begin == offset;
+        }))
+      continue;
     found.push_back({{sources.getFileID(behind), offset, offset}, " = " + *value});
     filled.insert(variable->getNameAsString());
   }

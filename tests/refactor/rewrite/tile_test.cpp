@@ -123,7 +123,7 @@ TEST(Tile, MacrosOfATransposition) {
 }
 
 TEST(Declarations, AThreadsNumberIsDeclaredWhereItIsSet) {
-  const std::string raw = kernel(R"(  register int i, j;
+  const std::string raw = kernel(R"(  int i, j;
   float sum;
   i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
