@@ -51,12 +51,13 @@ bool sets_sizes(const FunctionDecl& function, const std::vector<HostValue>& argu
   return false;
 }
 
-// struct { int rows, columns; }
+// struct { dim3 grid; int rows, columns; }, with or without constructors.
 bool is_of_sizes(QualType type) {
   const CXXRecordDecl* record = type->getAsCXXRecordDecl();
-  return record && record->hasDefinition() && record->isAggregate() && !record->field_empty() &&
-         std::ranges::all_of(record->fields(),
-                             [](const FieldDecl* field) { return is_size(field->getType()); });
+  return record && record->hasDefinition() && !record->field_empty() &&
+         std::ranges::all_of(record->fields(), [](const FieldDecl* field) {
+           return is_size(field->getType()) || is_dim3(field->getType());
+         });
 }
 
 // A kernel's address may be a void*.
