@@ -13,6 +13,8 @@
 namespace lathe::refactor {
 namespace {
 
+constexpr double QUICK_RUN_S = 3; // of a run that may not end
+
 std::map<std::size_t, std::int8_t> all_as(const std::set<std::size_t>& arguments, std::int8_t number) {
   std::map<std::size_t, std::int8_t> numbers;
   for (const std::size_t argument : arguments)
@@ -182,14 +184,37 @@ Result<Growth> trace_without_zeros(Candidate& raw, const Dimensions& base, Trace
   return Error{};
 }
 
+bool reaches_left(const Growth& growth) {
+  return std::ranges::any_of(growth.runs,
+                             [](const auto& run) { return std::ranges::any_of(run, &Extent::is_left); });
+}
+
+// Integers that count from one (pivots, one-based indices) lead in front of a buffer where they are zero:
+// traces with ones in one of the integer inputs, or in all of them, and has the specification fill them so.
+// Fails where that does not help.
+Result<Growth> trace_from_one(Candidate& raw, const Dimensions& base, TracedKernel& kernel,
+                              std::vector<std::string>& notes) {
+  for (const std::set<std::size_t>& choice : integer_choices(raw)) {
+    kernel.set_integers(all_as(choice, 1));
+    auto traced = trace_growth(raw, base, kernel, QUICK_RUN_S);
+    if (!traced.ok() || reaches_left(*traced))
+      continue;
+    LATHE_CHECK(
+        fill_with(raw, choice, 1, 1, "as with zeros the raw kernel reaches in front of a buffer", notes));
+    return traced;
+  }
+  kernel.set_integers({});
+  return Error{};
+}
+
 } // namespace
 
 Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<std::string>& fixed_directions,
                      const std::string& architecture, std::vector<std::string>& notes) {
   TracedKernel kernel(raw, architecture);
   LATHE_CHECK(kernel.compile());
-  constexpr double QUICK_RUN_S = 3;
   Result<Growth> traced = trace_growth(raw, base, kernel, QUICK_RUN_S);
+  const bool runs_with_zeros = traced.ok();
   const auto fails_with = [&](const char* reason) {
     return !traced.ok() && traced.error().sentence().find(reason) != std::string::npos;
   };
@@ -200,6 +225,9 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
   }
   if (fails_with(DID_NOT_END))
     traced = trace_growth(raw, base, kernel);
+  if (runs_with_zeros && reaches_left(*traced))
+    if (auto from_one = trace_from_one(raw, base, kernel, notes); from_one.ok())
+      traced = std::move(from_one);
   if (traced.ok() && is_silent(raw, traced->runs)) {
     auto louder = trace_with_counts(raw, base, kernel, *traced, notes);
     if (!louder.ok())

@@ -28,6 +28,21 @@ std::optional<std::string> number_in(const std::string& text, const std::string&
   return std::regex_search(text, match, given) ? match[1].str() : USUAL_NUMBER;
 }
 
+// The same of a header that the build writes from a pattern: `#define N @N@`, `#cmakedefine N`, `#undef N`.
+std::optional<std::string> number_in_pattern(const std::string& text, const std::string& macro) {
+  if (text.find(macro) == std::string::npos)
+    return std::nullopt;
+  const std::regex defined(R"re((?:^|\n)[ \t]*#[ \t]*(define|cmakedefine|cmakedefine01|undef)[ \t]+)re" +
+                           macro + R"re((?:[ \t]+(\d+|@\w+@|\$\{\w+\}))?[ \t]*(?:\r|\n|$))re");
+  std::smatch match;
+  if (!std::regex_search(text, match, defined))
+    return std::nullopt;
+  if (!match[2].matched)
+    return "1"; // a switch, which the build turns on where it can
+  const std::string value = match[2].str();
+  return value.find_first_not_of("0123456789") == std::string::npos ? value : USUAL_NUMBER;
+}
+
 } // namespace
 
 std::vector<std::string> numbers_of_build(const std::filesystem::path& source,
@@ -35,12 +50,14 @@ std::vector<std::string> numbers_of_build(const std::filesystem::path& source,
   std::vector<std::string> defined, left = unknown;
   if (left.empty())
     return defined;
-  for (const std::filesystem::path& file : files_near(source, {".py", ".txt", ".cmake", ".sh", ".mk"})) {
+  for (const std::filesystem::path& file :
+       files_near(source, {".py", ".txt", ".cmake", ".sh", ".mk", ".in"})) {
     const auto text = read_file(file);
     if (!text.ok())
       continue;
     std::erase_if(left, [&](const std::string& macro) {
-      const auto number = number_in(*text, macro);
+      const auto number =
+          file.extension() == ".in" ? number_in_pattern(*text, macro) : number_in(*text, macro);
       if (number)
         defined.push_back(macro + "=" + *number);
       return number.has_value();

@@ -1,4 +1,5 @@
 #include "refactor/app/raw_candidate_builder.h"
+#include "tuner/base/text.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -16,6 +17,30 @@ bool holds_sizes(const std::string& dtype) {
 // Numbers of which any value is as good as another: floating point, and switches. Not what may be an index.
 bool holds_any_value(const std::string& dtype) {
   return dtype.starts_with('f') || dtype.starts_with('e') || dtype.starts_with('b');
+}
+
+// Whether nothing but this argument follows the sizes that the launch passes a difference of for it
+// (`last - first + 1`): then the number is a size of its own, as whose guesses differences would often be
+// below zero.
+bool is_own_size(const LaunchSite& site, const std::string& parameter, const std::string& passed) {
+  if (passed.find(" - ") == std::string::npos)
+    return false;
+  std::vector<std::string> others{site.shared_bytes};
+  for (const auto* texts : {&site.template_arguments, &site.conditions})
+    others.insert(others.end(), texts->begin(), texts->end());
+  for (const auto* sides : {&site.grid, &site.block})
+    others.insert(others.end(), sides->begin(), sides->end());
+  for (const auto* texts : {&site.arguments, &site.buffer_bytes})
+    for (const auto& [name, text] : *texts)
+      if (name != parameter)
+        others.push_back(text);
+  const std::vector<std::string> own = identifiers(passed);
+  return !own.empty() && std::ranges::none_of(others, [&](const std::string& text) {
+    const std::vector<std::string> names = identifiers(text);
+    return std::ranges::any_of(names, [&](const std::string& name) {
+      return name == parameter || std::ranges::find(own, name) != own.end();
+    });
+  });
 }
 
 } // namespace
@@ -93,7 +118,12 @@ Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
   if (parameter.is_enumeration && (!passed_number.ok() || !passed_number->names().empty()))
     return assumed(0, "0", "VALUE");
   if (parameter.is_integer) {
-    auto parsed = Expression::parse(text.empty() ? parameter.name : text);
+    const bool is_told =
+        facts_.problems.empty() && !text.empty() && is_own_size(site_, parameter.name, passed->second);
+    auto parsed = Expression::parse(text.empty() || is_told ? parameter.name : text);
+    if (parsed.ok() && is_told)
+      result_.assumptions.push_back(fmt::format(
+          "{} is a size of its own: nothing else of the launch follows {}", parameter.name, text));
     if (!parsed.ok())
       parsed = Expression::parse(parameter.name);
     if (parsed.ok() && !parsed->names().empty() && !holds_sizes(argument.dtype))

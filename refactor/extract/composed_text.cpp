@@ -1,5 +1,6 @@
 #include "refactor/extract/composed_text.h"
 
+#include "refactor/extract/constant_memory.h"
 #include "refactor/extract/host_members.h"
 #include "refactor/extract/inclusions.h"
 #include "refactor/extract/system_headers.h"
@@ -23,13 +24,28 @@ void ComposedText::supply(std::string text, const std::string& stand_in) {
   stand_ins_.insert(stand_in);
 }
 
+namespace {
+
+// The namespaces that a kernel's definition outside of them is written with (`ns::` of `void ns::k() {}`):
+// a template could not be defined so.
+NestedNameSpecifierLoc kernel_qualifier(const Decl* declaration) {
+  const FunctionDecl* function = declaration->getAsFunction();
+  if (!function || !function->hasAttr<CUDAGlobalAttr>() || !isa<NamespaceDecl>(function->getDeclContext()))
+    return {};
+  return function->getQualifierLoc();
+}
+
+} // namespace
+
 std::vector<ComposedText::Scope> ComposedText::scopes_of(const Decl* declaration) {
   std::vector<Scope> scopes;
   // A kernel becomes a template, which cannot have C linkage.
   const FunctionDecl* function = declaration->getAsFunction();
   const bool is_kernel = function && function->hasAttr<CUDAGlobalAttr>();
-  for (const DeclContext* context = declaration->getLexicalDeclContext();
-       context && !context->isTranslationUnit(); context = context->getLexicalParent()) {
+  const DeclContext* innermost =
+      kernel_qualifier(declaration) ? function->getDeclContext() : declaration->getLexicalDeclContext();
+  for (const DeclContext* context = innermost; context && !context->isTranslationUnit();
+       context = context->getLexicalParent()) {
     if (const auto* space = dyn_cast<NamespaceDecl>(context)) {
       std::string opening = space->isInline() ? "inline namespace" : "namespace";
       if (!space->isAnonymousNamespace())
@@ -78,6 +94,18 @@ void ComposedText::add_declarations(const std::vector<const Decl*>& units) {
       if (std::none_of(replaced.begin(), replaced.end(),
                        [&](const Replacement& other) { return other.span.overlaps(span); }))
         replaced.push_back({span, ""});
+  std::set<std::string> filled;
+  for (Replacement& value : constant_memory_values(source_, units, filled))
+    replaced.push_back(std::move(value));
+  for (const std::string& variable : filled)
+    stand_ins_.insert("numbers for " + variable + ", which the host writes to constant memory");
+  for (const Decl* unit : units)
+    if (const NestedNameSpecifierLoc qualifier = kernel_qualifier(unit);
+        qualifier && !qualifier.getBeginLoc().isMacroID() && !qualifier.getEndLoc().isMacroID())
+      replaced.push_back(
+          {{sources_.getFileID(qualifier.getBeginLoc()), sources_.getFileOffset(qualifier.getBeginLoc()),
+            sources_.getFileOffset(unit->getAsFunction()->getLocation())},
+           ""});
   std::sort(replaced.begin(), replaced.end(), [](const Replacement& a, const Replacement& b) {
     return a.span.begin > b.span.begin; // from the back
   });

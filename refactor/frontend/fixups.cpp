@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace lathe::refactor {
 namespace {
@@ -117,6 +118,22 @@ std::vector<Insertion> name_operator(const std::string& text, std::size_t at) {
            end - begin}};
 }
 
+// What else cub had for device code until then: a header of Lathe's has it.
+std::vector<Insertion> include_earlier_cub(const std::string& text, std::size_t at) {
+  static const std::set<std::string> names{
+      "LaneId",      "LaneMaskLt",   "LaneMaskLe",      "LaneMaskGt", "LaneMaskGe", "WarpId",
+      "CTA_SYNC",    "CTA_SYNC_AND", "CTA_SYNC_OR",     "WARP_SYNC",  "WARP_ANY",   "WARP_ALL",
+      "WARP_BALLOT", "SHR_ADD",      "SHL_ADD",         "IADD3",      "PRMT",       "Int2Type",
+      "If",          "Equals",       "RemoveQualifiers"};
+  std::size_t end = at;
+  while (end < text.size() && is_word(text[end]))
+    ++end;
+  if (!names.contains(text.substr(at, end - at)))
+    return {};
+  return {{0, "#include \"lathe_earlier_cub.h\"\n",
+           "what is no longer in cub is taken from lathe_earlier_cub.h"}};
+}
+
 // `register` is a word without a meaning since C++17, which NVRTC refuses, too.
 std::vector<Insertion> drop_register(const std::string& text, std::size_t at) {
   const std::string word = "register";
@@ -183,8 +200,10 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
   if (says("reference to overloaded function could not be resolved") || says("missing 'template' keyword") ||
       says("use 'template' keyword"))
     return add_template(text, error.offset);
-  if (says("in namespace 'cub'"))
-    return name_operator(text, error.offset);
+  if (says("in namespace 'cub'")) {
+    auto named = name_operator(text, error.offset);
+    return named.empty() ? include_earlier_cub(text, error.offset) : named;
+  }
   if (says("'register' storage class"))
     return drop_register(text, error.offset);
   if (says("restrict requires a pointer or reference"))

@@ -312,6 +312,10 @@ HostValue HostReader::call_named(const CallExpr* called) {
     frame_.variables[arguments[0].variable] = HostValue::integer(arguments[1].text);
     return HostValue::unknown("");
   }
+  if (function.find("OccupancyMax") != std::string::npos) {
+    ask_occupancy(function, arguments);
+    return HostValue::unknown("");
+  }
   static const std::set<std::string> allocators{"cudaMalloc", "cudaMallocManaged", "cudaMallocAsync"};
   if (allocators.contains(function) && arguments.size() >= 2 &&
       arguments[0].kind == HostValue::Kind::address && arguments[1].is_integer()) {

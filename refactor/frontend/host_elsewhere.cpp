@@ -81,6 +81,7 @@ std::optional<HostReader::Outcome> HostReader::call_elsewhere(const FunctionDecl
     reader.fixed_sizes_ = fixed_sizes_;
     reader.open_arguments_ = open_arguments_;
     reader.left_by_loops_ = left_by_loops_;
+    reader.assumed_ = assumed_;
     reader.loops_leave_sizes_ = loops_leave_sizes_;
     reader.rounds_ = rounds_;
     reader.calls_ = calls_;
@@ -98,6 +99,7 @@ std::optional<HostReader::Outcome> HostReader::call_elsewhere(const FunctionDecl
     asked_ = std::move(reader.asked_);
     fixed_sizes_ = std::move(reader.fixed_sizes_);
     left_by_loops_ = std::move(reader.left_by_loops_);
+    assumed_ = std::move(reader.assumed_);
     rounds_ = reader.rounds_;
     calls_ = reader.calls_;
     for (LaunchRecord& launch : reader.launches)

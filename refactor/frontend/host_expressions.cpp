@@ -212,7 +212,24 @@ HostValue HostReader::evaluate_plain(const Expr* e) {
   if (const auto* constructed = dyn_cast<CXXConstructExpr>(e)) {
     if (constructed->getNumArgs() == 1 && (constructed->getConstructor()->isCopyOrMoveConstructor()))
       return evaluate(constructed->getArg(0));
-    return construct(constructed->getType(), {constructed->getArgs(), constructed->getNumArgs()});
+    HostValue object = construct(constructed->getType(), {constructed->getArgs(), constructed->getNumArgs()});
+    // Settings(int blocks) : grid(blocks), block(64) {}: members that a constructor only names.
+    const FunctionDecl* definition = nullptr;
+    if (object.is_number() || is_dim3(constructed->getType()) || depth_ >= CALL_DEPTH ||
+        !constructed->getConstructor()->hasBody(definition) ||
+        !source_.is_user_file(definition->getLocation()) || !isa<CompoundStmt>(definition->getBody()) ||
+        !cast<CompoundStmt>(definition->getBody())->body_empty())
+      return object;
+    const State outer = frame_.variables;
+    for (unsigned i = 0; i < constructed->getNumArgs() && i < definition->getNumParams(); ++i)
+      frame_.variables[definition->getParamDecl(i)] = evaluate(constructed->getArg(i));
+    for (const CXXCtorInitializer* given : cast<CXXConstructorDecl>(definition)->inits())
+      if (given->isMemberInitializer() && given->isWritten()) {
+        object.kind = HostValue::Kind::structure;
+        object.members[given->getMember()->getNameAsString()] = evaluate(given->getInit());
+      }
+    frame_.variables = outer;
+    return object;
   }
   if (const auto* conversion = dyn_cast<ExplicitCastExpr>(e))
     return convert(conversion, conversion->getSubExprAsWritten(), conversion->getTypeAsWritten());

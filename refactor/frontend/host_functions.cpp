@@ -5,6 +5,8 @@
 #include <clang/AST/Attr.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
 
 namespace lathe::refactor {
 
@@ -49,12 +51,13 @@ bool sets_sizes(const FunctionDecl& function, const std::vector<HostValue>& argu
   return false;
 }
 
-// struct { int rows, columns; }
+// struct { dim3 grid; int rows, columns; }, with or without constructors.
 bool is_of_sizes(QualType type) {
   const CXXRecordDecl* record = type->getAsCXXRecordDecl();
-  return record && record->hasDefinition() && record->isAggregate() && !record->field_empty() &&
-         std::ranges::all_of(record->fields(),
-                             [](const FieldDecl* field) { return is_size(field->getType()); });
+  return record && record->hasDefinition() && !record->field_empty() &&
+         std::ranges::all_of(record->fields(), [](const FieldDecl* field) {
+           return is_size(field->getType()) || is_dim3(field->getType());
+         });
 }
 
 // A kernel's address may be a void*.
@@ -181,6 +184,35 @@ void HostReader::set_by_call(const FunctionDecl* function, const std::vector<Hos
     if (parameter && i < written.size() && parameter->getType()->isLValueReferenceType() &&
         is_place(parameter->getType()) && is_dim3(parameter->getType()->getPointeeType()))
       assign(written[i], HostValue::unknown("", object_name(written[i])));
+  }
+}
+
+// cudaOccupancyMaxPotentialBlockSize and its kin compute a block, or how many blocks a multiprocessor holds,
+// from the kernel's machine code, which nobody has yet.
+void HostReader::ask_occupancy(const std::string& function, const std::vector<HostValue>& arguments) {
+  const std::string threads_per_sm = "device.max_threads_per_sm";
+  std::string threads = "256";
+  const auto set = [&](std::size_t argument, const HostValue& value) {
+    if (argument < arguments.size() && arguments[argument].kind == HostValue::Kind::address &&
+        arguments[argument].variable)
+      frame_.variables[arguments[argument].variable] = value;
+  };
+  if (function.find("PotentialBlockSize") != std::string::npos) {
+    // The most threads that the caller allows; 0 stands for no limit.
+    if (const HostValue* limit = arguments.size() > 4 ? &arguments[4] : nullptr;
+        limit && limit->is_integer() && limit->text.size() < 4 && std::atoi(limit->text.c_str()) > 0)
+      threads = std::to_string(std::min(256, std::atoi(limit->text.c_str())));
+    set(0, combine(BO_Mul, HostValue::integer("device.multiprocessors"),
+                   combine(BO_Div, HostValue::integer(threads_per_sm), HostValue::integer(threads))));
+    set(1, HostValue::integer(threads));
+    assumed_.insert(
+        fmt::format("{} gives blocks of {} threads, as many of them as the device's multiprocessors hold",
+                    function, threads));
+  } else if (function.find("ActiveBlocksPerMultiprocessor") != std::string::npos && arguments.size() >= 3 &&
+             arguments[2].is_integer()) {
+    set(0, call("max", {combine(BO_Div, HostValue::integer(threads_per_sm), arguments[2]),
+                        HostValue::integer("1")}));
+    assumed_.insert(fmt::format("{} gives as many blocks as a multiprocessor has threads for", function));
   }
 }
 

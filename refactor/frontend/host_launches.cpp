@@ -253,6 +253,9 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
     if (contains(site.dimensions, name))
       site.assumed.push_back(fmt::format(
           "{} is a size of its own: the loop of {} computes it in a way that is not read", name, place));
+  for (const std::string& sentence : assumed_)
+    if (!contains(site.assumed, sentence))
+      site.assumed.push_back(sentence);
   // In types too: Traits<N, T>.
   for (const auto& [name, values] : open_arguments_)
     if (std::ranges::any_of(site.template_arguments, [&, &wanted = name](const std::string& argument) {

@@ -92,6 +92,7 @@ private:
 
   // host_calls.cpp
   HostValue call_named(const clang::CallExpr* call);
+  void ask_occupancy(const std::string& function, const std::vector<HostValue>& arguments);
   HostValue call_closure(const clang::LambdaExpr* closure, const std::vector<HostValue>& arguments);
   // Variables that a closure sets to a kernel before one of its returns stand for that kernel behind it.
   void keep_kernels(const std::vector<Returned>& returned, Flow flow);
@@ -245,6 +246,7 @@ private:
   std::set<const clang::Stmt*> not_unrolled_;        // bodies of loops without a known end
   bool loops_leave_sizes_ = false;                   // integers that a loop changes are sizes behind it
   std::map<std::string, std::string> left_by_loops_; // these, with the loop's line
+  std::set<std::string> assumed_;                    // of what CUDA is asked and nobody knows yet, sentences
   std::set<std::string> asked_;   // dimensions that functions without a body were asked for
   int rounds_ = 0;                // of loops that were read round by round
   int calls_ = 0;                 // of functions that were read where they are called

@@ -51,6 +51,7 @@ void HostReader::read(const FunctionDecl* launcher) {
 void HostReader::read_once(const FunctionDecl* launcher, bool loops_leave_sizes) {
   loops_leave_sizes_ = loops_leave_sizes;
   left_by_loops_.clear();
+  assumed_.clear();
   frame_ = Frame();
   queries_.clear();
   computed_.clear();
@@ -118,6 +119,14 @@ void HostReader::bind_parameters(const TemplateParameterList& parameters,
                               : nullptr);
       classes_of_instances_[type] = std::move(classes);
     }
+    // A class template (`template <class> class Op`): the one of the first instance.
+    if (const auto* described = dyn_cast<TemplateTemplateParmDecl>(parameters.getParam(i)))
+      for (const TemplateArgumentList* arguments : instances)
+        if (arguments && i < arguments->size() && arguments->get(i).getKind() == TemplateArgument::Template)
+          if (const TemplateDecl* meant = arguments->get(i).getAsTemplate().getAsTemplateDecl()) {
+            bound_.try_emplace(described, HostValue::unknown("", meant->getQualifiedNameAsString()));
+            break;
+          }
     const auto* parameter = dyn_cast<NonTypeTemplateParmDecl>(parameters.getParam(i));
     if (!parameter)
       continue;

@@ -71,7 +71,11 @@ std::string HostReader::type_argument(QualType type) {
     }
     std::string head;
     llvm::raw_string_ostream stream(head);
-    specialised->getTemplateName().print(stream, policy, TemplateName::Qualified::AsWritten);
+    const auto known = bound_.find(specialised->getTemplateName().getAsTemplateDecl());
+    if (known != bound_.end())
+      head = known->second.text;
+    else
+      specialised->getTemplateName().print(stream, policy, TemplateName::Qualified::AsWritten);
     return head + "<" + list + ">";
   }
   return type.getAsString(policy);

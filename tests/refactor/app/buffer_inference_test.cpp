@@ -81,6 +81,48 @@ __global__ void k(int* x, int n) {
   EXPECT_EQ(raw.arguments.front().fill.integer_low.text(), "1");
 }
 
+// Pivots and other indices that count from one.
+TEST(BufferInference, IndicesThatLeadInFrontOfABufferCountFromOne) {
+  Candidate raw = candidate(R"(
+__global__ void k(unsigned char* x, const int* pivots, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] += x[pivots[i] - 1];
+}
+)",
+                            "(n + 63) / 64", "64", {"n"});
+  Argument pivots = raw.arguments.front();
+  pivots.name = "pivots";
+  pivots.dtype = "i32";
+  pivots.direction = Direction::in;
+  pivots.fill.kind = Fill::Kind::zero;
+  raw.arguments.insert(raw.arguments.begin() + 1, pivots);
+  std::vector<std::string> notes;
+  ASSERT_TRUE(infer_buffers(raw, {{"n", 256}}, {}, "sm_90", notes).ok());
+  EXPECT_EQ(raw.arguments[1].fill.kind, Fill::Kind::integer);
+  EXPECT_EQ(raw.arguments[1].fill.integer_low.text(), "1");
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("pivots holds ones, as with zeros")));
+}
+
+// What sizes alone lead in front of a buffer is no index's doing.
+TEST(BufferInference, IndicesStayZeroWhereOnesDoNotHelp) {
+  Candidate raw = candidate(R"(
+__global__ void k(unsigned char* x, const int* marks, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] += x[i - 1] + (marks[i] > 0);
+}
+)",
+                            "(n + 63) / 64", "64", {"n"});
+  Argument marks = raw.arguments.front();
+  marks.name = "marks";
+  marks.dtype = "i32";
+  marks.direction = Direction::in;
+  marks.fill.kind = Fill::Kind::zero;
+  raw.arguments.insert(raw.arguments.begin() + 1, marks);
+  std::vector<std::string> notes;
+  EXPECT_TRUE(infer_buffers(raw, {{"n", 256}}, {}, "sm_90", notes).ok());
+  EXPECT_EQ(raw.arguments[1].fill.kind, Fill::Kind::zero);
+}
+
 TEST(BufferInference, SmallSizesAtWhichNothingIsLaunched) {
   EXPECT_EQ(size_of_x(candidate(R"(
 __global__ void k(unsigned char* x, int n, int bits) {

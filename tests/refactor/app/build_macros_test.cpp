@@ -314,6 +314,29 @@ flags = ["-O3", f"-D_N_={size}", "-DSTEPS=" + str(T_MAX), "-DWidth=12", "-DOTHER
   EXPECT_THAT(request_.assumed_macros, testing::UnorderedElementsAre("_N_=64", "STEPS=2048", "Width=12"));
 }
 
+TEST_F(OpenSource, SizesOfAHeaderThatTheBuildWritesAreThoseOfItsPattern) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+#include "config.h"
+__global__ void k(float* x, int n) {
+  __shared__ float row[ROW_BYTES / 4];
+  row[threadIdx.x % 16] = x[threadIdx.x % STEPS] * WITH_SCALE;
+  __syncthreads();
+  if (threadIdx.x < n) x[threadIdx.x] = row[0];
+}
+void launch(float* x, int n) { k<<<1, 128>>>(x, n); }
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder_->path() / "config.h.in",
+                         "#pragma once\n#define ROW_BYTES @ROW_BYTES@\n#define STEPS 32\n"
+                         "#cmakedefine WITH_SCALE\n#define OTHER @OTHER@\n")
+                  .ok());
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_TRUE(find_kernel(**source, "k")->is_whole());
+  EXPECT_THAT(request_.assumed_macros,
+              testing::UnorderedElementsAre("ROW_BYTES=64", "STEPS=32", "WITH_SCALE=1"));
+}
+
 TEST_F(OpenSource, WhatNoFileOfTheBuildDefinesStaysUnknown) {
   ASSERT_TRUE(write_file(request_.source, R"(
 __global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = limit + _N_; }

@@ -264,6 +264,27 @@ template <int W, typename Element> void launch(void* out, const void* in, int n)
 }
 )";
 
+TEST(RawCandidate, ADifferenceThatNothingElseFollowsIsASize) {
+  const std::string kernel = R"(
+__global__ void k(float* x, int n, int rounds) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int round = 0; round < rounds && i < n; ++round) x[i] += round;
+}
+)";
+  const auto alone = raw_of(kernel + R"(
+void launch(float* x, int n, int first, int last) { k<<<(n + 255) / 256, 256>>>(x, n, last - first + 1); }
+)");
+  ASSERT_TRUE(alone.ok()) << alone.error().sentence();
+  EXPECT_EQ(alone->candidate.arguments[2].value.text(), "rounds");
+  EXPECT_THAT(alone->candidate.dimensions, testing::UnorderedElementsAre("n", "rounds"));
+  // What the launch follows as well stays what it is.
+  const auto shared = raw_of(kernel + R"(
+void launch(float* x, int first, int last) { k<<<(first + 255) / 256, 256>>>(x, first, last - first); }
+)");
+  ASSERT_TRUE(shared.ok()) << shared.error().sentence();
+  EXPECT_THAT(shared->candidate.arguments[2].value.text(), HasSubstr("last"));
+}
+
 TEST(RawCandidate, ANumberInsideAnArgumentIsTold) {
   const auto raw = raw_of(TRAITS);
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();

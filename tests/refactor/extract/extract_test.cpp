@@ -225,5 +225,19 @@ template struct Fill<Uniform<Generator, float>>;
   expect_compiles(text, "k<Uniform<Generator, float>>");
 }
 
+TEST(Extract, AKernelThatIsDefinedOutsideItsNamespaces) {
+  const auto source = parse_text(R"(
+namespace outer { namespace inner {
+struct Step { int width; };
+__global__ void k(float* x, Step step);
+} }
+__global__ void outer::inner::k(float* x, Step step) { x[threadIdx.x * step.width] = 1; }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, testing::HasSubstr("__global__ void k(float* x, Step step) {"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("outer::inner::k")));
+  expect_compiles(text, "outer::inner::k");
+}
+
 } // namespace
 } // namespace lathe::refactor

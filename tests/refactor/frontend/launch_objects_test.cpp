@@ -152,5 +152,46 @@ void run(Params params, int rows, cudaStream_t stream) {
               IsEmpty());
 }
 
+TEST(LaunchObjects, MembersThatAConstructorNamesAreWhatItIsGiven) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+struct Settings {
+  dim3 grid;
+  dim3 block;
+  int bytes;
+  Settings(int blocks, int threads, int shared = 0) : grid(blocks), block(threads), bytes(shared) {}
+};
+Settings settings_for(int n) {
+  const int threads = 128;
+  return Settings{(n + threads - 1) / threads, threads};
+}
+void launch(float* x, int n) {
+  const Settings settings = settings_for(n);
+  k<<<settings.grid, settings.block>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, testing::IsEmpty());
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 129}}), 2);
+  EXPECT_EQ(value_of(sites[0].block[0], {}), 128);
+}
+
+// What the body of a constructor does is not read.
+TEST(LaunchObjects, MembersThatAConstructorComputesAreNotKnown) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+struct Settings {
+  int blocks;
+  Settings(int n) : blocks(1) { while (blocks * 128 < n) blocks *= 2; }
+};
+void launch(float* x, int n) {
+  const Settings settings(n);
+  k<<<settings.blocks, 128>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_NE(sites[0].grid[0], "1");
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -473,5 +473,52 @@ STABLE_TORCH_LIBRARY_IMPL(own, CUDA, m) { m.impl("run", TORCH_BOX(run)); }
   EXPECT_EQ(value_of(found[0].grid[0], {{"input_size_0", 640}}), 10);
 }
 
+// What CUDA computes from the kernel's machine code is nobody's to know before it is compiled.
+TEST(LaunchSizes, OccupancyGivesBlocksOfAUsualSize) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+void launch(float* x, int n) {
+  int blocks = 0, threads = 0;
+  cudaOccupancyMaxPotentialBlockSize(&blocks, &threads, k, 0, 0);
+  k<<<(n + threads - 1) / threads, threads>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(sites[0].block[0], "256");
+  EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 257}}), 2);
+  EXPECT_THAT(sites[0].dimensions, ElementsAre("n"));
+  EXPECT_THAT(sites[0].assumed, testing::Contains(HasSubstr("blocks of 256 threads")));
+}
+
+TEST(LaunchSizes, OccupancyGivesAsManyBlocksAsThreadsAllow) {
+  const auto sites = launches(R"(
+#include <algorithm>
+__global__ void k(float* x, int n) {}
+void launch(float* x, int n, int device) {
+  int resident = 0, multiprocessors = 0;
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, k, 128, 0);
+  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  k<<<std::min(n, resident * multiprocessors), 128>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_EQ(value_of(sites[0].grid[0],
+                     {{"n", 5000}, {"device.multiprocessors", 100}, {"device.max_threads_per_sm", 2048}}),
+            1600);
+}
+
+// A block that the program is told stays a size.
+TEST(LaunchSizes, ABlockThatIsPassedIsASize) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+void launch(float* x, int n, int threads) { k<<<(n + threads - 1) / threads, threads>>>(x, n); }
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(sites[0].block[0], "threads");
+  EXPECT_THAT(sites[0].assumed, IsEmpty());
+}
+
 } // namespace
 } // namespace lathe::refactor

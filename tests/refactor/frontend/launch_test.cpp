@@ -408,5 +408,24 @@ template void launch<Small>(float*, int);
   EXPECT_NE(sites[0].grid[0], "n / 2");
 }
 
+TEST(Launch, ALaunchersClassTemplatesAreThoseOfItsFirstInstance) {
+  const auto sites = launches(R"(
+namespace ops {
+template <class T> struct Add { static __device__ T of(T a, T b) { return a + b; } };
+template <class T> struct Most { static __device__ T of(T a, T b) { return a > b ? a : b; } };
+}
+template <class T, class Op> __global__ void k(T* x, int n) {}
+template <template <class> class Op> void launch(float* x, int n) {
+  k<float, Op<float>><<<(n + 255) / 256, 256>>>(x, n);
+}
+void all(float* x, int n) {
+  launch<ops::Add>(x, n);
+  launch<ops::Most>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].template_arguments, testing::ElementsAre("float", "ops::Add<float>"));
+}
+
 } // namespace
 } // namespace lathe::refactor

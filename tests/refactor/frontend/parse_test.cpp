@@ -424,5 +424,27 @@ __global__ void k(float* __restrict__ x) { x[0] = sum<2>(x, x + 8); }
   EXPECT_THAT(source->stand_ins(), testing::Contains(HasSubstr("__restrict__ is left out")));
 }
 
+TEST(Parse, WhatCubNoLongerHasIsSupplied) {
+  const auto source = parse_text(R"(
+namespace cub { struct Kept {}; }
+__global__ void k(unsigned* x) {
+  x[threadIdx.x] = cub::LaneId() + (cub::LaneMaskLt() & 1u) + cub::Int2Type<4>::VALUE;
+  cub::CTA_SYNC();
+}
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), testing::IsEmpty());
+  EXPECT_THAT(source->stand_ins(), testing::Contains(testing::HasSubstr("lathe_earlier_cub.h")));
+}
+
+TEST(Parse, WhatCubNeverHadIsAnError) {
+  const auto source = parse_text(R"(
+namespace cub { struct Kept {}; }
+__global__ void k(unsigned* x) { x[threadIdx.x] = cub::NoSuchLane(); }
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), testing::Not(testing::IsEmpty()));
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -91,6 +91,8 @@ TEST(DeclareWhereSet, RefusesWhatIsReadElsewhere) {
   expect_stays("  int i;\n  for (i = 0; i < d && in[i] > 0; ++i)\n    ;\n  out[0] = i;");
   // In the next round, before it is set again.
   expect_stays("  int i;\n  for (int r = 0; r < n; ++r) {\n    if (r > 0) out[r] = i;\n    i = r;\n  }");
+  // Where it is set on either way.
+  expect_stays("  int i;\n  if (n > 1) i = threadIdx.x;\n  else i = 0;\n  out[i] = 1;");
   // Behind the block that sets it.
   expect_stays(
       "  int i;\n  if (n > 1) {\n    i = 1;\n    out[i] = 0;\n  } else {\n    i = 2;\n  }\n  out[0] = i;");
