@@ -75,8 +75,8 @@ Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& se
     const Workload::Buffer& description = workload.buffers[i];
     const auto size = static_cast<std::size_t>(std::max(1, dtype_size(description.dtype)));
     const bool is_moved = settings.misaligned_buffers.empty() || settings.misaligned_buffers.contains(i);
-    LATHE_TRY(HostBuffer buffer,
-              HostBuffer::allocate(description.count * size, is_moved ? settings.misalignment * size : 0));
+    LATHE_TRY(HostBuffer buffer, HostBuffer::allocate_whole(description.count * size,
+                                                            is_moved ? settings.misalignment * size : 0));
     const auto& both = settings.shared_buffers;
     if (both && both->first == i)
       std::ranges::copy(fills.of(workload, both->second, settings), buffer.bytes().begin());

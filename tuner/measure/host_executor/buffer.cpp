@@ -21,13 +21,20 @@ Error no_memory(std::size_t bytes) {
 } // namespace
 
 Result<HostBuffer> HostBuffer::allocate(std::size_t bytes, std::size_t misalignment) {
+  return map(bytes, misalignment, 0);
+}
+
+Result<HostBuffer> HostBuffer::allocate_whole(std::size_t bytes, std::size_t misalignment) {
+  return map(bytes, misalignment, MAP_POPULATE);
+}
+
+Result<HostBuffer> HostBuffer::map(std::size_t bytes, std::size_t misalignment, int flags) {
   if (misalignment >= ALIGNMENT)
     return usage_error("cannot allocate a buffer", "the misalignment is not below 256 bytes");
   HostBuffer buffer;
   const std::size_t size = 2 * GUARD_BYTES + ALIGNMENT + bytes;
-  // Every page is written by whoever fills the buffer: all at once costs less than one fault each.
-  void* mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_POPULATE, -1, 0);
+  void* mapping =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
   if (mapping == MAP_FAILED)
     return no_memory(bytes);
   buffer.mapping_ = static_cast<std::byte*>(mapping);

@@ -36,6 +36,8 @@ public:
   // `data()` is 256-byte aligned plus `misalignment` bytes (< 256). `bytes` may be 0; untouched pages cost no
   // memory, so generous sizes are cheap when the wanted extent is what a traced run shall find out.
   static Result<HostBuffer> allocate(std::size_t bytes, std::size_t misalignment = 0);
+  // The same with all of its pages there, for who writes the whole of it: a fault for each costs more.
+  static Result<HostBuffer> allocate_whole(std::size_t bytes, std::size_t misalignment = 0);
   // The same for many gigabytes of which little is touched; touched() then says what.
   static Result<HostBuffer> allocate_sparse(std::size_t bytes);
   HostBuffer(HostBuffer&& other) noexcept;
@@ -57,6 +59,7 @@ public:
 
 private:
   HostBuffer() = default;
+  static Result<HostBuffer> map(std::size_t bytes, std::size_t misalignment, int flags); // of mmap besides
   std::byte* mapping_ = nullptr;
   std::size_t mapping_size_ = 0;
   std::byte* data_ = nullptr;
