@@ -119,22 +119,35 @@ INSTANTIATE_TEST_SUITE_P(
                                    "L0"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
-// Kernels written an element at a time get a width, and the guard accepts what it makes of them.
-class Elementwise : public CommandTest, public ::testing::WithParamInterface<const char*> {};
+// Kernels written an element at a time get a width, and the guard accepts what it makes of them; older ways
+// to write them included.
+struct ElementwiseCase {
+  const char* kernel;
+  const char* file = "elementwise.cu";
+};
+
+class Elementwise : public CommandTest, public ::testing::WithParamInterface<ElementwiseCase> {};
 
 TEST_P(Elementwise, GetsAVectorWidthThatIsAccepted) {
-  const auto source = source_folder() / "tests/benchmarks/elementwise.cu";
-  const auto made = lathe({"templatize", source.string(), "--kernel", GetParam(), "--json"});
+  const auto source = source_folder() / "tests/benchmarks" / GetParam().file;
+  const auto made = lathe({"templatize", source.string(), "--kernel", GetParam().kernel, "--json"});
   ASSERT_EQ(made.exit_code, 0) << made.errors << made.output;
   const Json product = Json::parse(made.output);
   EXPECT_TRUE(product["Accepted"].get<bool>()) << product;
   EXPECT_EQ(product["IdentityLevel"], "L0") << product;
-  EXPECT_TRUE(std::ranges::any_of(product["Knobs"], [](const Json& knob) { return knob["Name"] == "VEC"; }))
-      << product;
+  for (const char* name : {"VEC", "BLOCK"})
+    EXPECT_TRUE(std::ranges::any_of(product["Knobs"], [&](const Json& knob) { return knob["Name"] == name; }))
+        << product;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Elementwise, ::testing::Values("axpy", "norm_rows", "residual_rows"),
-                         [](const auto& tested) { return std::string(tested.param); });
+INSTANTIATE_TEST_SUITE_P(Kernels, Elementwise,
+                         ::testing::Values(ElementwiseCase{"axpy"}, ElementwiseCase{"norm_rows"},
+                                           ElementwiseCase{"residual_rows"},
+                                           ElementwiseCase{"axpy_whole_grid", "older_styles.cu"},
+                                           ElementwiseCase{"row_centres", "older_styles.cu"},
+                                           ElementwiseCase{"diffuse", "older_styles.cu"},
+                                           ElementwiseCase{"sparse_rows", "older_styles.cu"}),
+                         [](const auto& tested) { return std::string(tested.param.kernel); });
 
 // A tuning that is stopped in the middle: what was recorded is still there, and the same command goes on.
 class Interrupted : public CommandTest {
