@@ -120,7 +120,9 @@ public:
       return all;
     const Range found = computed(expression, depth + 1);
     // What a type has no room for comes round.
-    return found && (!all || is_within(*found, *all)) ? found : all;
+    const bool comes_round = found && ((all && !is_within(*found, *all)) ||
+                                       (found->least < 0 && expression->getType()->isUnsignedIntegerType()));
+    return found && !comes_round ? found : all;
   }
 
 private:

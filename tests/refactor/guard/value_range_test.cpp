@@ -55,6 +55,8 @@ TEST(ValueRange, IsTheTypesWhereNothingIsKnown) {
   EXPECT_EQ(range_of_text("a / b"), ALL);
   EXPECT_EQ(range_of_text("static_cast<unsigned char>(n)"), (Ends{0, 255}));
   EXPECT_EQ(range_of_text("static_cast<signed char>(a)"), (Ends{-128, 127}));
+  // A difference below zero comes round, in types that are wider than ranges, too.
+  EXPECT_EQ(range_of_text("(int)((a - 5ull) >> 60)"), ALL);
 }
 
 } // namespace
