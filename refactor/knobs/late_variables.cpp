@@ -140,11 +140,7 @@ bool is_number_or_pointer(QualType type) {
 } // namespace
 
 std::vector<LateVariable> late_variables(const KernelView& view) {
-  std::set<const FunctionDecl*> with_labels;
-  view.visit([&](const Stmt* statement) {
-    if (isa<LabelStmt>(statement) || isa<IndirectGotoStmt>(statement))
-      with_labels.insert(view.enclosing_function(statement));
-  });
+  const std::set<const FunctionDecl*> with_labels = functions_with_labels(view);
   std::vector<LateVariable> found;
   view.visit([&](const Stmt* statement) {
     const auto* declaration = dyn_cast<DeclStmt>(statement);

@@ -36,6 +36,15 @@ bool comes_from(const KernelView& view, const Stmt* statement, const VarDecl* la
   return found;
 }
 
+std::set<const FunctionDecl*> functions_with_labels(const KernelView& view) {
+  std::set<const FunctionDecl*> found;
+  view.visit([&](const Stmt* statement) {
+    if (isa<LabelStmt>(statement) || isa<IndirectGotoStmt>(statement))
+      found.insert(view.enclosing_function(statement));
+  });
+  return found;
+}
+
 bool is_of_thread_along_x(std::string_view builtin) {
   return builtin == "threadIdx.x" || builtin == "blockIdx.x" || builtin == "gridDim.x";
 }

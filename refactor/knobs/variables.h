@@ -18,6 +18,9 @@ bool declares(const KernelView& view, const clang::Stmt* root, const clang::VarD
 bool comes_from(const KernelView& view, const clang::Stmt* statement, const clang::VarDecl* last,
                 const std::function<bool(const clang::Stmt*)>& wanted);
 
+// Functions of the kernel that have labels: what stands between two of their statements may be left out.
+std::set<const clang::FunctionDecl*> functions_with_labels(const KernelView& view);
+
 // Built-ins that are others along x where a thread takes several elements.
 bool is_of_thread_along_x(std::string_view builtin);
 

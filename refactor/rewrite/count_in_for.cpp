@@ -28,11 +28,7 @@ public:
   explicit Finder(const KernelView& view) : view_(view) {}
 
   std::vector<CountedLoop> run() {
-    std::set<const FunctionDecl*> with_labels;
-    view_.visit([&](const Stmt* statement) {
-      if (isa<LabelStmt>(statement) || isa<IndirectGotoStmt>(statement))
-        with_labels.insert(view_.enclosing_function(statement));
-    });
+    const std::set<const FunctionDecl*> with_labels = functions_with_labels(view_);
     std::vector<CountedLoop> found;
     view_.visit([&](const Stmt* statement) {
       const auto* block = dyn_cast<CompoundStmt>(statement);
