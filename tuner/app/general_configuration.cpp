@@ -1,5 +1,7 @@
 #include "tuner/app/general_configuration.h"
 
+#include "tuner/app/best_stored.h"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -22,17 +24,9 @@ Result<std::vector<KnobValues>> candidates_of(const std::vector<const Workload*>
   for (const Workload* workload : workloads) {
     LATHE_TRY(const KnobValues defaults, default_knobs(*workload));
     add(defaults);
-    LATHE_TRY(std::vector<StoredEvaluation> stored, store.evaluations(store_key(*workload, device)));
-    std::erase_if(stored, [](const StoredEvaluation& one) { return one.measurement.outcome != Outcome::ok; });
-    const std::size_t taken = std::min(CANDIDATES_A_WORKLOAD, stored.size());
-    std::partial_sort(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(taken), stored.end(),
-                      [](const StoredEvaluation& a, const StoredEvaluation& b) {
-                        return a.measurement.timing.median_us < b.measurement.timing.median_us;
-                      });
-    stored.resize(taken);
-    for (const StoredEvaluation& one : stored)
-      if (const auto knobs = knobs_in_order(one, workload->spec->knob_names()))
-        add(*knobs);
+    LATHE_TRY(const std::vector<Ranked> best, best_stored(*workload, device, store, CANDIDATES_A_WORKLOAD));
+    for (const Ranked& one : best)
+      add(one.knobs);
   }
   return candidates;
 }

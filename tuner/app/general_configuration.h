@@ -24,7 +24,7 @@ struct GeneralConfiguration {
 // Of the raw kernel's own and the fastest few of every workload (all of one specification and one choice of
 // types), the configuration with the best geometric mean of raw over tuned time on all of them. Those that
 // fail or are invalid on one workload do not count; nothing where none is left or `stop` was set. Measures
-// what the store does not hold, and records it.
+// what the store does not hold, and records it: a search that goes on afterwards knows it.
 Result<std::optional<GeneralConfiguration>>
 find_general_configuration(const std::vector<const Workload*>& workloads, Backend& backend, Store& store,
                            const SessionOptions& options, const std::atomic<bool>& stop);

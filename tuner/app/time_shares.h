@@ -18,9 +18,10 @@ public:
 
   void add_counters(double seconds) { counters_s_ += seconds; }
 
-  // Whether the counters of one more problem may be read after `spent_s` of all devices together: they tell
-  // why, and win nothing, so that they get a tenth of the time.
-  bool affords_counters(double spent_s) const;
+  // Whether the counters of one more problem may be read after `spent_s` of all devices together. They tell
+  // why, and win nothing, so that they get a tenth of the time: half of it as long as any problem may have
+  // them, the other half only where they `explain` a time that is far from a copy's.
+  bool affords_counters(double spent_s, bool explain) const;
   // Seconds of searching for one of `searches` (at least 1) that share what is left with `assessments`.
   // `left_s`: of all devices together. Each search first gets half of an equal share, or the least slice
   // where that is more and everybody can have it; never less than it takes to try one portion, even where
@@ -28,6 +29,12 @@ public:
   double slice(double left_s, std::size_t searches, std::size_t assessments) const;
   // How many searches that have ended can go on in what is left: a least slice and finishing each.
   std::size_t able_to_go_on(double left_s) const;
+  // What `assessments` take, by those seen so far.
+  double assessing(std::size_t assessments) const {
+    return assessing_.or_else(0) * static_cast<double>(assessments);
+  }
+  // Seconds that one of `assessments` may spend on candidates beyond the winners.
+  double choosing(double left_s, std::size_t assessments) const;
 
 private:
   class Mean {

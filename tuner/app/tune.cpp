@@ -244,7 +244,7 @@ int finish(const std::vector<std::unique_ptr<TuningRun>>& runs, std::vector<std:
       std::cout << unreached
                 << " problems were not reached within the budget; the same command goes on with them\n";
     if (without_counters > 0 && plan.verbose)
-      std::cout << "counters were left out " << without_counters << " times, for the budget's sake\n";
+      std::cout << "counters of " << without_counters << " problems were left out, for the budget's sake\n";
     for (const GeneralConfiguration& one : general)
       std::cout << general_line(one) << "\n";
     if (stop_requested)

@@ -48,17 +48,18 @@ public:
 
   // Reads a specification, asks for its certificate, and queues its problems.
   Status add(const std::string& spec_file);
-  // Searches the tune problems, then tries their winners on the others. With a time budget every search first
-  // gets half of an equal share of what finishing all of them leaves (time_shares.h); the rest goes, slice by
-  // slice, to the search whose remaining gap is widest.
+  // Searches the tune problems, then tries their winners on the others, and on the select ones also what came
+  // next to winning. With a time budget every search first gets half of an equal share of what finishing all
+  // of them leaves (time_shares.h); the rest goes, slice by slice, to the search whose remaining gap is
+  // widest, and in the end to problems whose searched neighbours have other winners by then.
   // Nothing is begun when the time is over, and counters get a small part of it.
   void run();
 
   // In the order of the specifications and their problems; problems that were not reached are missing.
   std::vector<const TunedProblem*> results() const;
   int unreached() const; // problems that the budget did not suffice for
-  // How often the budget did not suffice to read a problem's counters.
-  int without_counters() const { return without_counters_; }
+  // Problems whose counters the budget did not suffice for.
+  int without_counters() const;
   const std::vector<GeneralConfiguration>& general() const { return general_; }
   const std::vector<std::string>& failures() const { return failures_; }
   const Backend& first_device() const { return *devices_.front(); }
@@ -76,6 +77,7 @@ private:
     State state = State::waiting;
     int slices = 0;
     TunedProblem problem;
+    std::vector<KnobValues> tried; // the winners that a problem which is not searched was tried with
     bool searched() const { return problem.role == ProblemRole::tune; }
   };
 
@@ -84,14 +86,29 @@ private:
   Job* take(bool& finished);
   Job* most_promising();
   void run_job(Job& job, Backend& device);
+  // Of the searched problems that the job's specification has with its types, those that have ended.
+  std::vector<const Job*> searched_beside(const Job& job) const;
+  std::vector<KnobValues> winners_beside(const Job& job) const;
+  // The fastest few of each of the workloads, all first ones first.
+  Result<std::vector<KnobValues>> runners_up(const std::vector<const Workload*>& searched,
+                                             const DeviceInfo& device) const;
+  // Whether winners that it was not tried with have been found since.
+  bool is_stale(const Job& job) const;
+  std::size_t count(State state, bool searched) const;
+  std::size_t count_stale() const;
   // For each specification and choice of types with several winners.
   void find_general();
+  // Of jobs that differ by their problem alone. Where another problem's configuration turns out faster than
+  // all that a search tried, what is stored is compared with the raw kernel again.
+  Status find_general(const std::vector<Job*>& jobs);
+  Status compare_again(Job& job, Backend& backend);
   bool has_budget() const;
-  bool affords_counters() const;
+  bool affords_counters(bool explain) const;
   double seconds_left() const;
   double device_seconds_left() const; // of all devices together
+  std::size_t able_to_go_on() const;  // searches that have ended
   bool is_promising(const Job& job) const;
-  double slice_seconds() const;
+  double slice_seconds(const Job& job) const;
 
   std::vector<std::unique_ptr<Backend>> devices_;
   Store& store_;
@@ -101,7 +118,6 @@ private:
   std::list<Source> sources_; // workloads point into them
   std::list<Job> jobs_;
   std::vector<std::string> failures_;
-  int without_counters_ = 0;
   PipelineLoad search_load_; // of the searches that ended
   std::vector<GeneralConfiguration> general_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -21,8 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What takes longer than so many times a copy of the same bytes wants an explanation.
-constexpr double FAR_FROM_COPY = 1.35;
+// What takes longer than so many times a copy of the same bytes wants an explanation: reports explain what
+// takes 1.35 times, and copies differ by some percent from one run to the next.
+constexpr double FAR_FROM_COPY = 1.3;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -405,48 +406,71 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
       options.standing && !options.standing->winner.knobs.empty() && !session.found_contenders();
   if (!stop)
     LATHE_CHECK(stands ? session.keep(*options.standing) : session.finish(defaults, default_valid));
-  if (!stop && options.profile && !backend.device().is_host)
+  if (!stop && options.profile && !backend.device().is_host &&
+      (options.profile_near_copy || is_far_from_copy(session.result.winner)))
     LATHE_CHECK(session.profile());
   if (options.counters_seconds > 0 && !backend.device().is_host)
     LATHE_CHECK(session.read_counters(space, stop));
   return std::move(session.result);
 }
 
+bool is_far_from_copy(const StoredWinner& winner) {
+  return winner.copy_floor_us > 0 && winner.comparison.tuned.median_us > FAR_FROM_COPY * winner.copy_floor_us;
+}
+
 Result<SessionResult> assess_workload(const Workload& workload, Backend& backend, Store& store,
-                                      const std::vector<KnobValues>& candidates,
-                                      const SessionOptions& options) {
+                                      const Candidates& candidates, const SessionOptions& options,
+                                      const std::atomic<bool>& stop) {
   LATHE_CHECK(backend.prepare(workload, options.measure));
   LATHE_TRY(const KnobValues defaults, default_knobs(workload));
   LATHE_TRY(const Space space, workload_space(workload, defaults));
   // What served this size best before is tried beside the winners of now.
-  std::vector<KnobValues> tried = candidates;
+  std::vector<KnobValues> served = candidates.winners;
   LATHE_TRY(const std::vector<StoredWinner> stored, store.winners(workload.spec->name));
   const StoreKey key = store_key(workload, backend.device());
   for (const StoredWinner& winner : stored)
     if (winner.key.template_hash == key.template_hash && winner.key.workload == key.workload &&
         winner.key.device == key.device && winner.knob_names == workload.spec->knob_names())
-      tried.push_back(winner.knobs);
+      served.push_back(winner.knobs);
   // What a winner is tied to may be its own problem's size: the nearest that this one admits is tried.
-  std::vector<KnobValues> valid;
+  std::vector<KnobValues> seen;
   Random random(options.seed);
-  for (const KnobValues& knobs : tried)
-    if (const auto point = space.point_of(knobs)) {
-      const Point near = space.repair(*point, random);
-      const KnobValues values = space.values(near);
-      if (space.contains(near) && std::find(valid.begin(), valid.end(), values) == valid.end())
-        valid.push_back(values);
-    }
+  const auto admitted = [&](const std::vector<KnobValues>& wanted) {
+    std::vector<KnobValues> valid;
+    for (const KnobValues& knobs : wanted)
+      if (const auto point = space.point_of(knobs)) {
+        const Point near = space.repair(*point, random);
+        KnobValues values = space.values(near);
+        if (space.contains(near) && std::find(seen.begin(), seen.end(), values) == seen.end()) {
+          seen.push_back(values);
+          valid.push_back(std::move(values));
+        }
+      }
+    return valid;
+  };
   Session session(workload, space, backend, store, options);
-  session.result.progress.raw_us = backend.raw_timing().median_us;
-  session.result.progress.copy_floor_us = backend.copy_floor_us();
-  LATHE_TRY(const std::vector<Measurement> measured, backend.evaluate(valid, 0));
-  for (std::size_t i = 0; i < measured.size(); ++i)
-    session.observe(measured[i], valid[i]);
+  SessionProgress& now = session.result.progress;
+  now.raw_us = backend.raw_timing().median_us;
+  now.copy_floor_us = backend.copy_floor_us();
+  const auto evaluate = [&](const std::vector<KnobValues>& portion, double best_us) -> Status {
+    LATHE_TRY(const std::vector<Measurement> measured, backend.evaluate(portion, best_us));
+    for (std::size_t i = 0; i < measured.size(); ++i)
+      session.observe(measured[i], portion[i]);
+    session.update_clock();
+    return Done{};
+  };
+  LATHE_CHECK(evaluate(admitted(served), 0));
+  const std::vector<KnobValues> further = admitted(candidates.further);
+  for (std::size_t at = 0; at < further.size() && now.seconds < options.seconds && !stop;) {
+    const std::size_t end = std::min(at + options.batch, further.size());
+    LATHE_CHECK(evaluate({further.begin() + static_cast<std::ptrdiff_t>(at),
+                          further.begin() + static_cast<std::ptrdiff_t>(end)},
+                         now.best_us));
+    at = end;
+  }
   const auto default_point = space.point_of(defaults);
   LATHE_CHECK(session.finish(defaults, default_point && space.contains(*default_point)));
-  const StoredWinner& winner = session.result.winner;
-  if (options.profile && !backend.device().is_host && winner.copy_floor_us > 0 &&
-      winner.comparison.tuned.median_us > FAR_FROM_COPY * winner.copy_floor_us)
+  if (options.profile && !backend.device().is_host && is_far_from_copy(session.result.winner))
     LATHE_CHECK(session.profile());
   return std::move(session.result);
 }

@@ -35,6 +35,9 @@ struct SessionOptions {
   std::size_t batch = 16;
   unsigned choosing_threads = 1; // SearchOptions::threads
   bool profile = true;           // counters of the raw kernel and of the winner, where the device gives them
+  // Also where the winner is not far from the copy's speed; of a problem that is not searched they are not
+  // read then.
+  bool profile_near_copy = true;
   std::optional<Profile> raw_profile; // the raw kernel's, where they have been read already
   // Stays where the search finds nothing more within reach of its best: nothing is compared again then.
   std::optional<StandingResult> standing;
@@ -88,11 +91,21 @@ Result<SessionResult> tune_workload(const Workload& workload, Backend& backend, 
                                     const SessionOptions& options, const std::atomic<bool>& stop,
                                     const ProgressCallback& progress);
 
-// Compares given configurations (winners elsewhere; the nearest valid ones where this workload does not admit
-// them) with the raw kernel on a workload that is not searched, and records the best of them, or the default
-// where none gains beyond the noise. Where what is best takes 1.35 times a copy or more, counters are read.
+// Whether the winner takes more than 1.3 times as long as a copy of the same bytes, which wants an
+// explanation.
+bool is_far_from_copy(const StoredWinner& winner);
+
+// What is tried on a problem that is not searched.
+struct Candidates {
+  std::vector<KnobValues> winners; // of the searched problems: all of them are tried
+  std::vector<KnobValues> further; // tried in this order while SessionOptions::seconds last
+};
+
+// Compares given configurations (the nearest valid ones where this workload does not admit them) with the raw
+// kernel on a workload that is not searched, and records the best of them, or the default where none gains
+// beyond the noise. Where what is best is far from a copy's speed, counters are read.
 Result<SessionResult> assess_workload(const Workload& workload, Backend& backend, Store& store,
-                                      const std::vector<KnobValues>& candidates,
-                                      const SessionOptions& options);
+                                      const Candidates& candidates, const SessionOptions& options,
+                                      const std::atomic<bool>& stop);
 
 } // namespace lathe

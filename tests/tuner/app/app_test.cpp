@@ -319,8 +319,9 @@ TEST_F(SessionDecisions, WinnersThatAProblemDoesNotAdmitAreTriedAsTheNearestThat
       *workloads, [](const Workload& workload) { return workload.problem.role != ProblemRole::tune; });
   ASSERT_NE(unsearched, workloads->end());
   ScriptedBackend backend;
+  const std::atomic<bool> stop{false};
   const auto result =
-      assess_workload(*unsearched, backend, **store, {KnobValues{Value{std::int64_t{256}}}}, {});
+      assess_workload(*unsearched, backend, **store, {{KnobValues{Value{std::int64_t{256}}}}, {}}, {}, stop);
   ASSERT_TRUE(result.ok()) << result.error().sentence();
   EXPECT_EQ(result->winner.knobs, KnobValues{Value{std::int64_t{64}}});
 }

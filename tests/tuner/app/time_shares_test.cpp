@@ -37,12 +37,21 @@ TEST(TimeShares, AsManyGoOnAsCan) {
   EXPECT_EQ(shares.able_to_go_on(-5), 0u);
 }
 
-TEST(TimeShares, CountersGetATenthOfTheTime) {
+TEST(TimeShares, CountersGetATenthOfTheTimeHalfOfItForWhatWantsAnExplanation) {
   TimeShares shares(10);
-  EXPECT_TRUE(shares.affords_counters(0)); // the first
+  EXPECT_TRUE(shares.affords_counters(0, false)); // the first
   shares.add_counters(2);
-  EXPECT_FALSE(shares.affords_counters(19));
-  EXPECT_TRUE(shares.affords_counters(20));
+  EXPECT_FALSE(shares.affords_counters(19, true));
+  EXPECT_TRUE(shares.affords_counters(20, true));
+  EXPECT_FALSE(shares.affords_counters(39, false));
+  EXPECT_TRUE(shares.affords_counters(40, false));
+}
+
+TEST(TimeShares, ChoosingAmongCandidatesTakesAFifthOfWhatIsLeft) {
+  const TimeShares shares(10);
+  EXPECT_DOUBLE_EQ(shares.choosing(200, 40), 1);
+  EXPECT_DOUBLE_EQ(shares.choosing(200, 0), 40);
+  EXPECT_DOUBLE_EQ(shares.choosing(-3, 40), 0);
 }
 
 // Fifty problems of which each takes longer to finish than its slice: the last of them is reached in time.

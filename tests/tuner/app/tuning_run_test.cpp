@@ -26,16 +26,17 @@ protected:
     store_ = std::move(*store);
   }
 
-  // A specification with `tune` searched problems and `report` others, and as many `blocks` more as are asked
-  // for.
-  std::string write_spec_file(const std::string& name, int tune, int report, int blocks = 0) {
+  // A specification with `tune` searched problems and `others` of another role, and as many `blocks` more as
+  // are asked for.
+  std::string write_spec_file(const std::string& name, int tune, int others, int blocks = 0,
+                              ProblemRole other_role = ProblemRole::report) {
     TuningSpec spec = small_spec();
     spec.name = name;
     spec.problems.clear();
-    for (int i = 0; i < tune + report; ++i) {
+    for (int i = 0; i < tune + others; ++i) {
       Problem problem;
       problem.dimensions = {{"n", 512 * (i + 1)}};
-      problem.role = i < tune ? ProblemRole::tune : ProblemRole::report;
+      problem.role = i < tune ? ProblemRole::tune : other_role;
       spec.problems.push_back(problem);
     }
     const std::filesystem::path file = folder_->path() / (name + ".json");
@@ -207,6 +208,77 @@ TEST_F(TuningRunTest, CountersDoNotTakeTheTimeOfABudget) {
     EXPECT_EQ(backend.profiled < 6, has_budget) << backend.profiled;
     EXPECT_EQ(run.without_counters() > 0, has_budget);
   }
+}
+
+// What came second at the searched size is the best at the other: that is chosen for a select problem, and a
+// report problem shows what the winner does.
+TEST_F(TuningRunTest, ASelectProblemIsTriedWithWhatCameNextToWinning) {
+  const auto chosen = [&](ProblemRole role) {
+    auto all = devices(1);
+    static_cast<ScriptedBackend&>(*all.front()).by_problem = [](const std::string& problem,
+                                                                std::int64_t block) -> double {
+      const bool is_small = problem.find("n=512") != std::string::npos;
+      return block == 128 ? 90 : block == 64 ? (is_small ? 50 : 80) : (is_small ? 60 : 40);
+    };
+    TuningRun run(std::move(all), *store_, options(), stop_);
+    add(run, write_spec_file(role == ProblemRole::select ? "selected" : "reported", 1, 1, 0, role));
+    run.run();
+    return run.results().back()->result.winner.knobs;
+  };
+  EXPECT_EQ(chosen(ProblemRole::select), KnobValues{Value{std::int64_t{256}}});
+  EXPECT_EQ(chosen(ProblemRole::report), KnobValues{Value{std::int64_t{64}}});
+}
+
+// Searches that go on find other winners: the problems that are not searched are tried with these in the end.
+TEST_F(TuningRunTest, WinnersThatAreFoundLaterAreTriedOnTheOtherProblems) {
+  RunOptions wanted = options();
+  wanted.seconds = 3;
+  wanted.least_slice_s = 0.05;
+  wanted.session.evaluations = 1 << 30;
+  wanted.session.technique = "random";
+  wanted.session.transfer = false;
+  auto backends = devices(1);
+  auto& backend = static_cast<ScriptedBackend&>(*backends[0]);
+  backend.while_evaluating = [] { std::this_thread::sleep_for(std::chrono::milliseconds(9)); };
+  backend.by_problem = [](const std::string&, std::int64_t block) {
+    return 90 - 0.01 * static_cast<double>(block);
+  };
+  TuningRun run(std::move(backends), *store_, std::move(wanted), stop_);
+  add(run, write_spec_file("wide", 2, 1, 2000));
+  run.run();
+  const auto results = run.results();
+  ASSERT_EQ(results.size(), 3u);
+  if (results[0]->result.exhausted && results[1]->result.exhausted) { // a busy machine has no time for it
+    EXPECT_EQ(results[2]->result.winner.knobs, KnobValues{Value{std::int64_t{2299}}});
+  }
+}
+
+// Seen at another size alone: a search of ten does not meet it.
+TEST_F(TuningRunTest, WhatIsFasterElsewhereReplacesAWinner) {
+  const auto run_with = [&](int tune, int evaluations) {
+    RunOptions wanted = options();
+    wanted.general = true;
+    wanted.session.evaluations = evaluations;
+    wanted.session.technique = "random";
+    wanted.session.transfer = false;
+    auto all = devices(1);
+    static_cast<ScriptedBackend&>(*all.front()).by_problem = [](const std::string&, std::int64_t block) {
+      return 90 - 0.01 * static_cast<double>(block);
+    };
+    TuningRun run(std::move(all), *store_, std::move(wanted), stop_);
+    add(run, write_spec_file("wide", tune, 0, 2000));
+    run.run();
+    EXPECT_TRUE(run.failures().empty());
+    std::vector<KnobValues> winners;
+    for (const TunedProblem* one : run.results())
+      winners.push_back(one->result.winner.knobs);
+    return winners;
+  };
+  const KnobValues best = run_with(1, 1 << 30).front();
+  EXPECT_EQ(best, KnobValues{Value{std::int64_t{2299}}});
+  repeats.clear();
+  EXPECT_EQ(run_with(2, 10), (std::vector<KnobValues>{best, best}));
+  EXPECT_EQ(repeats.size(), 1u);
 }
 
 TEST_F(TuningRunTest, StoppingEndsTheRun) {
