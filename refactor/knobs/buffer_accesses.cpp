@@ -1,5 +1,6 @@
 #include "refactor/knobs/buffer_accesses.h"
 
+#include "refactor/knobs/called_functions.h"
 #include "refactor/knobs/strided_loop.h"
 
 #include <clang/AST/Attr.h>
@@ -85,6 +86,14 @@ Moves moves_object(const KernelView& view, const FunctionDecl* method, unsigned 
   return known ? moves : Moves::unknown;
 }
 
+// Of the function that is called, or that a template parameter stands for.
+const FunctionProtoType* function_type(const CallExpr* call) {
+  if (const FunctionDecl* callee = call->getDirectCallee())
+    return callee->getType()->getAs<FunctionProtoType>();
+  const QualType type = call->getCallee()->getType().getNonReferenceType();
+  return (type->isPointerType() ? type->getPointeeType() : type)->getAs<FunctionProtoType>();
+}
+
 bool takes_pointer_to_const(const FunctionDecl* function, unsigned index) {
   if (index >= function->getNumParams())
     return false;
@@ -95,8 +104,8 @@ bool takes_pointer_to_const(const FunctionDecl* function, unsigned index) {
 
 class Collector {
 public:
-  Collector(const KernelView& view, const VarDecl* array, bool known_only)
-      : view_(view), array_(array), known_only_(known_only) {}
+  Collector(const KernelView& view, const VarDecl* array, bool known_only, bool loads_by_call)
+      : view_(view), array_(array), known_only_(known_only), loads_by_call_(loads_by_call) {}
 
   std::variant<std::string, std::vector<BufferAccess>> run() {
     follow(array_, BufferAccess{});
@@ -108,7 +117,7 @@ public:
 private:
   const KernelView& view_;
   const VarDecl* array_;
-  const bool known_only_;
+  const bool known_only_, loads_by_call_;
   std::vector<BufferAccess> accesses_;
   std::string problem_;
   int depth_ = 0;
@@ -220,12 +229,11 @@ private:
             variable && variable->getType()->isReferenceType())
           return refuse(expression, "is bound to a reference");
     } else if (const auto* call = dyn_cast_or_null<CallExpr>(above)) {
-      const FunctionDecl* callee = call->getDirectCallee();
+      const FunctionProtoType* called = function_type(call);
       for (unsigned i = 0; i < call->getNumArgs(); ++i)
-        if (call->getArg(i) == at &&
-            (!callee || i >= callee->getNumParams() ||
-             (callee->getParamDecl(i)->getType()->isReferenceType() &&
-              !callee->getParamDecl(i)->getType()->getPointeeType().isConstQualified())))
+        if (call->getArg(i) == at && (!called || i >= called->getNumParams() ||
+                                      (called->getParamType(i)->isReferenceType() &&
+                                       !called->getParamType(i)->getPointeeType().isConstQualified())))
           return refuse(expression, "is handed to a function that may change it");
     }
     accesses_.push_back(std::move(access));
@@ -233,6 +241,13 @@ private:
 
   // x.load(address), x.store(address). What takes a pointer to const reads only.
   void handed_over(const CallExpr* call, const Expr* address, BufferAccess access) {
+    if (loads_by_call_ && callee_name(view_, call) == "__ldg" && call->getNumArgs() == 1) {
+      access.expression = call;
+      access.by_call = true;
+      access.reads = true;
+      accesses_.push_back(std::move(access));
+      return;
+    }
     const Expr* callee = call->getCallee()->IgnoreParenImpCasts();
     DeclarationName name;
     const Expr* object = nullptr;
@@ -298,8 +313,8 @@ bool jumps(const Stmt* statement) {
 } // namespace
 
 std::variant<std::string, std::vector<BufferAccess>> accesses_of(const KernelView& view, const VarDecl* array,
-                                                                 bool known_only) {
-  return Collector(view, array, known_only).run();
+                                                                 bool known_only, bool loads_by_call) {
+  return Collector(view, array, known_only, loads_by_call).run();
 }
 
 std::optional<std::set<std::string>> conditions_of(const KernelView& view, const Stmt* access,

@@ -11,6 +11,8 @@ struct BufferAccess {
   const clang::Expr* expression = nullptr; // the element, or the address that goes to a helper
   bool is_address = false;
   bool writes = false, reads = false;
+  // A load by __ldg, of which `expression` is the call.
+  bool by_call = false;
   // The method that takes the address reads behind it, how far and what it makes of that is not known.
   bool is_opaque = false;
   Polynomial index;                        // from where it was cast, or the start, in elements of `carrier`
@@ -24,9 +26,12 @@ struct BufferAccess {
 
 // The accesses of `array` (an array, or a pointer parameter of the kernel) in the kernel's functions, through
 // pointers derived from it too, or the reason why they are not all known. `known_only`: those that are known,
-// without asking for the others. Evaluated with what `view` keeps.
-std::variant<std::string, std::vector<BufferAccess>>
-accesses_of(const KernelView& view, const clang::VarDecl* array, bool known_only = false);
+// without asking for the others. `loads_by_call`: loads by __ldg are accesses; they are not known otherwise.
+// Evaluated with what `view` keeps.
+std::variant<std::string, std::vector<BufferAccess>> accesses_of(const KernelView& view,
+                                                                 const clang::VarDecl* array,
+                                                                 bool known_only = false,
+                                                                 bool loads_by_call = false);
 
 // The conditions that select an access between it and `around`, as canonical text, jumps out of the way
 // included. Nothing when an inner loop or a jump of another form stands in between.

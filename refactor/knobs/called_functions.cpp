@@ -1,5 +1,7 @@
 #include "refactor/knobs/called_functions.h"
 
+#include <clang/AST/ExprCXX.h>
+
 #include <regex>
 
 namespace lathe::refactor {
@@ -8,11 +10,26 @@ using namespace clang;
 
 namespace {
 
+const Expr* called(const CallExpr* call) {
+  return call->getCallee()->IgnoreParenImpCasts();
+}
+
+std::vector<const FunctionDecl*> functions_called(const KernelView& view, const CallExpr* call) {
+  if (const auto* reference = dyn_cast<DeclRefExpr>(called(call)))
+    if (const auto* parameter = dyn_cast<NonTypeTemplateParmDecl>(reference->getDecl()))
+      return view.functions_passed_as(parameter);
+  const std::string name = callee_name(view, call);
+  std::vector<const FunctionDecl*> functions;
+  for (const FunctionDecl* function : view.functions())
+    if (function != view.kernel() && function->getNameAsString() == name)
+      functions.push_back(function);
+  return functions;
+}
+
 void visit_called(const KernelView& view, const CallExpr* call,
                   const std::function<void(const Stmt*)>& visitor, std::set<const FunctionDecl*>& seen) {
-  const std::string name = callee_name(view, call);
-  for (const FunctionDecl* function : view.functions())
-    if (function != view.kernel() && function->getNameAsString() == name && seen.insert(function).second)
+  for (const FunctionDecl* function : functions_called(view, call))
+    if (seen.insert(function).second)
       view.visit(function->getBody(), [&](const Stmt* statement) {
         visitor(statement);
         if (const auto* further = dyn_cast<CallExpr>(statement))
@@ -25,6 +42,13 @@ void visit_called(const KernelView& view, const CallExpr* call,
 std::string callee_name(const KernelView& view, const CallExpr* call) {
   if (const FunctionDecl* callee = call->getDirectCallee())
     return callee->getNameAsString();
+  // Of a template's calls, which a macro may spell.
+  if (const auto* lookup = dyn_cast<OverloadExpr>(called(call)))
+    return lookup->getName().getAsString();
+  if (const auto* scoped = dyn_cast<DependentScopeDeclRefExpr>(called(call)))
+    return scoped->getDeclName().getAsString();
+  if (const auto* member = dyn_cast<CXXDependentScopeMemberExpr>(called(call)))
+    return member->getMember().getAsString();
   const std::string text = view.text(call->getCallee());
   const std::string name = text.substr(0, text.find('<'));
   return name.substr(name.find_last_of(":.> ") + 1);

@@ -41,7 +41,8 @@ public:
   std::vector<ElementAccess> movable() {
     for (const VarDecl* parameter : view_.kernel()->parameters())
       if (parameter->getType()->isPointerType())
-        if (const auto found = accesses_of(view_, parameter); std::holds_alternative<Accesses>(found))
+        if (const auto found = accesses_of(view_, parameter, false, true);
+            std::holds_alternative<Accesses>(found))
           take_all(parameter, std::get<Accesses>(found));
     keep_aligned_together();
     return found_;
@@ -167,7 +168,7 @@ private:
   }
 
   void look_at_buffer(const VarDecl* buffer) {
-    const auto found = accesses_of(view_, buffer);
+    const auto found = accesses_of(view_, buffer, false, true);
     const auto* accesses = std::get_if<Accesses>(&found);
     const auto is_inside = [&](const BufferAccess& access) { return in_body(access.expression); };
     if (!accesses) { // of no concern where the loop has nothing to do with it
@@ -176,7 +177,7 @@ private:
       return;
     }
     for (const BufferAccess& access : *accesses)
-      known_.insert(access.expression->IgnoreParens());
+      known_.insert((access.by_call ? element_of(access) : access.expression)->IgnoreParens());
     if (std::ranges::none_of(*accesses, is_inside))
       return;
     const bool writes = std::ranges::any_of(*accesses, &BufferAccess::writes);
@@ -223,26 +224,60 @@ private:
     });
   }
 
+  // The address or the element that a load by call is handed.
+  static const Expr* element_of(const BufferAccess& access) {
+    const Expr* address = cast<CallExpr>(access.expression)->getArg(0)->IgnoreParenImpCasts();
+    const auto* unary = dyn_cast<UnaryOperator>(address);
+    return unary && unary->getOpcode() == UO_AddrOf ? unary->getSubExpr()->IgnoreParens() : address;
+  }
+
+  // An element as written: p[i], or p + i where a load by call is handed that.
+  struct Written {
+    const Expr *base = nullptr, *index = nullptr;
+    std::string text;
+  };
+  std::optional<Written> written(const BufferAccess& access) const {
+    const Expr* element = access.by_call ? element_of(access) : access.expression;
+    if (const auto* subscript = dyn_cast<ArraySubscriptExpr>(element)) {
+      const auto text = known_text(subscript);
+      return text ? std::optional(Written{subscript->getBase(), subscript->getIdx(), *text}) : std::nullopt;
+    }
+    const auto sum = access.by_call ? binary_parts(element) : std::nullopt;
+    if (!sum || sum->operation != BO_Add || !view_.base_pointer(sum->left))
+      return std::nullopt;
+    const auto base = known_text(sum->left), index = known_text(sum->right);
+    return base && index ? std::optional(Written{sum->left, sum->right, *base + "[" + *index + "]"})
+                         : std::nullopt;
+  }
+
   bool take(const VarDecl* buffer, const BufferAccess& access, std::vector<ElementAccess>& elements) const {
-    const auto* subscript = dyn_cast<ArraySubscriptExpr>(access.expression);
-    if (access.is_address || !access.carrier.isNull() || !subscript ||
-        subscript->getType().isVolatileQualified() || !is_unconditional(subscript))
+    if (access.is_address || !access.carrier.isNull() ||
+        (!access.by_call && (!isa<ArraySubscriptExpr>(access.expression) ||
+                             access.expression->getType().isVolatileQualified())) ||
+        !is_unconditional(access.expression))
       return false;
-    const auto place = view_.range(subscript->getSourceRange());
-    const auto steps = view_.evaluate(subscript->getIdx()).quotient_by(loop_atom);
-    if (!place || !steps || steps->as_constant() != 1)
+    const auto place = view_.written_range(access.expression->getSourceRange());
+    const auto element = written(access);
+    if (!place || !element)
       return false;
-    const auto text = known_text(subscript);
-    if (!text)
+    const auto steps = view_.evaluate(element->index).quotient_by(loop_atom);
+    if (!steps || steps->as_constant() != 1)
       return false;
-    auto known = std::ranges::find(elements, *text, &ElementAccess::text);
+    auto known = std::ranges::find(elements, element->text, &ElementAccess::text);
     if (known == elements.end()) {
-      const std::string base = view_.text(subscript->getBase());
+      const auto base = view_.written_range(element->base->getSourceRange());
       static const std::regex word(R"([A-Za-z_]\w*)");
-      if (!std::regex_match(base, word))
+      if (!base || !std::regex_match(view_.text(*base), word))
         return false;
-      elements.push_back(
-          {*text, base, buffer, subscript->getType().getUnqualifiedType(), access.index, false, false, {}});
+      const QualType type = element->base->getType()->getPointeeType();
+      elements.push_back({element->text,
+                          view_.text(*base),
+                          buffer,
+                          (access.by_call ? type : access.expression->getType()).getUnqualifiedType(),
+                          access.index,
+                          false,
+                          false,
+                          {}});
       known = elements.end() - 1;
     }
     known->reads |= access.reads;
@@ -278,7 +313,7 @@ private:
   // written out. Nothing where it takes more than that.
   std::optional<std::string> known_text(const Expr* expression, int depth = 0) const {
     constexpr int DEEP = 8;
-    const auto bytes = view_.range(expression->getSourceRange());
+    const auto bytes = view_.written_range(expression->getSourceRange());
     bool known = bytes && depth < DEEP;
     std::vector<std::pair<TextRange, std::string>> written_out;
     view_.visit(expression, [&](const Stmt* statement) {
@@ -294,7 +329,7 @@ private:
       known &= !view_.is_modified(variable);
       if (!known || !is_declared_in_body(variable))
         return;
-      const auto place = view_.range(reference->getSourceRange());
+      const auto place = view_.written_range(reference->getSourceRange());
       const auto value = variable->hasInit() && variable->getType()->isIntegerType()
                              ? known_text(variable->getInit(), depth + 1)
                              : std::nullopt;

@@ -55,6 +55,12 @@ private:
   const KernelView& view_;
 };
 
+// Of a pointer or a reference to a function, or nothing.
+const FunctionProtoType* function_type(QualType type) {
+  const QualType target = type->isReferenceType() ? type.getNonReferenceType() : type->getPointeeType();
+  return target.isNull() ? nullptr : target->getAs<FunctionProtoType>();
+}
+
 const Expr* strip(const Expr* expression) {
   while (expression) {
     expression = expression->IgnoreParenImpCasts();
@@ -124,6 +130,15 @@ std::optional<TextRange> KernelView::range(SourceRange source_range) const {
   return TextRange{manager.getFileOffset(source_range.getBegin()), manager.getFileOffset(end)};
 }
 
+std::optional<TextRange> KernelView::written_range(SourceRange source_range) const {
+  const SourceManager& manager = context_.getSourceManager();
+  const CharSourceRange written =
+      Lexer::makeFileCharRange(CharSourceRange::getTokenRange(source_range), manager, context_.getLangOpts());
+  if (written.isInvalid() || !in_main_file(written.getBegin()) || !in_main_file(written.getEnd()))
+    return std::nullopt;
+  return TextRange{manager.getFileOffset(written.getBegin()), manager.getFileOffset(written.getEnd())};
+}
+
 std::string KernelView::text(TextRange bytes) const {
   return file_text_.substr(bytes.begin, bytes.end - bytes.begin);
 }
@@ -143,6 +158,12 @@ int KernelView::line(SourceLocation location) const {
 
 std::string KernelView::at_line(SourceLocation location) const {
   return "line " + std::to_string(line(location));
+}
+
+std::vector<const FunctionDecl*>
+KernelView::functions_passed_as(const NonTypeTemplateParmDecl* parameter) const {
+  const auto found = passed_functions_.find(parameter);
+  return found == passed_functions_.end() ? std::vector<const FunctionDecl*>{} : found->second;
 }
 
 void KernelView::collect_functions() {
@@ -170,6 +191,21 @@ void KernelView::collect_functions() {
     for (const FunctionDecl* function : found->second)
       reach(function);
   };
+  const auto reach_passed = [&](const NonTypeTemplateParmDecl* parameter) {
+    const FunctionProtoType* type = function_type(parameter->getType());
+    if (!type || passed_functions_.contains(parameter))
+      return;
+    std::vector<const FunctionDecl*>& passed = passed_functions_[parameter];
+    for (const auto& [name, functions] : named.by_name)
+      for (const FunctionDecl* function : functions)
+        if (function->getNumParams() == type->getNumParams() && !function->hasAttr<CUDAGlobalAttr>() &&
+            !isa<CXXMethodDecl>(function)) {
+          passed.push_back(pattern_of(function));
+          reach(function);
+        }
+    if (passed.empty())
+      external_calls_.insert(parameter->getNameAsString());
+  };
   while (!pending.empty()) {
     const FunctionDecl* function = pending.front();
     pending.erase(pending.begin());
@@ -179,6 +215,8 @@ void KernelView::collect_functions() {
       if (const auto* reference = dyn_cast<DeclRefExpr>(statement)) {
         if (const auto* callee = dyn_cast<FunctionDecl>(reference->getDecl()))
           reach(callee);
+        else if (const auto* passed = dyn_cast<NonTypeTemplateParmDecl>(reference->getDecl()))
+          reach_passed(passed);
       } else if (const auto* member = dyn_cast<MemberExpr>(statement)) {
         if (const auto* callee = dyn_cast<FunctionDecl>(member->getMemberDecl()))
           reach(callee);

@@ -7,6 +7,7 @@
 
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Decl.h>
+#include <clang/AST/DeclTemplate.h>
 #include <clang/AST/Expr.h>
 
 #include <functional>
@@ -40,12 +41,19 @@ public:
   // The kernel first, then every function with a body in the main file that it may call (by name where the
   // callee depends on a template parameter).
   const std::vector<const clang::FunctionDecl*>& functions() const { return functions_; }
+  // The functions among them that a template parameter may stand for (`template <class T, T (*F)(const
+  // T&)>`): which one it is, only an instance says, so that all of the file with as many parameters are
+  // taken.
+  std::vector<const clang::FunctionDecl*>
+  functions_passed_as(const clang::NonTypeTemplateParmDecl* parameter) const;
   bool is_kernel_only() const { return functions_.size() == 1; }
   // Functions called that have no body in the main file, and names that could not be resolved to one.
   const std::set<std::string>& external_calls() const { return external_calls_; }
 
   // The bytes that a node covers in the main file; nothing inside a macro expansion or another file.
   std::optional<TextRange> range(clang::SourceRange source_range) const;
+  // The same also where a macro's call, or an argument of one, spells the node as a whole.
+  std::optional<TextRange> written_range(clang::SourceRange source_range) const;
   std::string text(TextRange range) const;
   std::string text(const clang::Expr* expression) const; // "" where it has no range
   std::string type_text(clang::QualType type) const;     // as C++, without qualifiers
@@ -103,6 +111,7 @@ private:
   std::string file_text_;
   std::vector<const clang::FunctionDecl*> functions_;
   std::set<std::string> external_calls_;
+  std::map<const clang::NonTypeTemplateParmDecl*, std::vector<const clang::FunctionDecl*>> passed_functions_;
   std::set<const clang::VarDecl*> modified_;
   std::map<const clang::VarDecl*, std::string> kept_;
   std::map<const clang::Expr*, std::string> kept_expressions_;

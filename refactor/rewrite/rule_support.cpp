@@ -101,7 +101,7 @@ std::size_t declaration_start(const KernelView& view, const FunctionDecl* functi
 }
 
 std::optional<TextRange> whole_statement(const KernelView& view, const Stmt* statement) {
-  auto bytes = view.range(statement->getSourceRange());
+  auto bytes = view.written_range(statement->getSourceRange());
   if (!bytes || isa<CompoundStmt>(statement))
     return bytes;
   const std::string& text = view.file_text();

@@ -52,7 +52,7 @@ private:
     const std::string where = "the loop at " + view.at_line(loop.loop->getBeginLoc());
     const LoopHint hint = loop_hint_of(view, loop.loop);
     const auto initial = view.range(loop.counter->getInit()->getSourceRange());
-    const auto whole = view.range(loop.loop->getSourceRange());
+    const auto whole = view.written_range(loop.loop->getSourceRange());
     const auto body = whole_statement(view, loop.loop->getBody());
     const std::string bound = view.text(loop.bound), step = view.text(loop.step_by);
     if (hint.unreadable || !initial || !whole || !body || bound.empty() || step.empty())

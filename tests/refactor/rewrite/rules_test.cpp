@@ -222,6 +222,16 @@ INSTANTIATE_TEST_SUITE_P(
             "", "size of the problem"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
+// What a kernel's template argument does to each element.
+Facts with_a_function(const std::string& body) {
+  Facts f = plain(
+      "__device__ float each(const float& x) { " + body +
+      " }\ntemplate <float (*EACH)(const float&)> __global__ void k(float* out, const float* in, "
+      "int n, int d) {\n  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = EACH(in[i]);\n}\n");
+  f.instance = "k<each>";
+  return f;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Vectors, Table,
     ::testing::Values(
@@ -309,6 +319,30 @@ INSTANTIATE_TEST_SUITE_P(
                          "__shfl_xor_sync(0xffffffffu, x, 1); "
                          "}\n__device__ float outer(float x) { return inner(x); }\n}\n")),
             "", "communicate"},
+        Row{"VectorReadOnlyLoads", "vectorize-loop",
+            plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x)\n"
+                         "    out[blockIdx.x * d + i] = __ldg(&in[blockIdx.x * d + i]) * __ldg(in + i);")),
+            "VEC", ""},
+        Row{"VectorReadOnlyLoadsOfAMacro", "vectorize-loop",
+            plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = LOAD(&in[i]);",
+                         "#define LOAD(arg) __ldg(arg)\n")),
+            "VEC", ""},
+        Row{"VectorNotLoadsThatAMacroHides", "vectorize-loop",
+            plain(kernel(
+                "  float sum = 0;\n  for (int i = threadIdx.x; i < d; i += blockDim.x) sum += LOAD(i);\n"
+                "  atomicAdd(out, sum);",
+                "#define LOAD(i) __ldg(&in[i])\n")),
+            "", "neighbouring"},
+        Row{"VectorNotReadOnlyLoadsOfWhatIsWritten", "vectorize-loop",
+            plain(kernel(
+                "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = __ldg(&out[i + d]) + in[i];\n"
+                "  out[threadIdx.x] = __ldg(out + threadIdx.x);")),
+            "", "outside of the loop"},
+        Row{"VectorFunctionOfTheTemplate", "vectorize-loop", with_a_function("return 2 * x;"), "VEC", ""},
+        Row{"VectorNotAFunctionOfTheTemplateThatShuffles", "vectorize-loop",
+            with_a_function("return __shfl_xor_sync(0xffffffffu, x, 1);"), "", "communicate"},
+        Row{"VectorNotAFunctionOfTheTemplateByThread", "vectorize-loop",
+            with_a_function("return x * threadIdx.x;"), "", "told apart"},
         Row{"VectorNotShuffled", "vectorize-loop",
             plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = "
                          "__shfl_xor_sync(0xffffffffu, in[i], 1);")),
