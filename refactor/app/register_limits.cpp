@@ -31,8 +31,8 @@ std::optional<std::int64_t> threads_of_block(const Candidate& raw, const DeviceI
   return threads;
 }
 
-// What an instance of the raw kernel has a thread.
-std::optional<std::int64_t> registers_of_thread(const Candidate& raw, const std::string& architecture) {
+// Of an instance of the raw kernel.
+std::optional<KernelResources> resources_of(const Candidate& raw, const std::string& architecture) {
   std::string instance = raw.instance;
   for (const TypeParameter& type : raw.types)
     for (std::size_t at; (at = instance.find("{" + type.name + "}")) != std::string::npos;)
@@ -40,7 +40,7 @@ std::optional<std::int64_t> registers_of_thread(const Candidate& raw, const std:
   const auto compiled = compile_kernel(raw.text, instance, {standard_option(raw.text)}, architecture);
   if (!compiled.ok())
     return std::nullopt;
-  return compiled->resources.registers;
+  return compiled->resources;
 }
 
 } // namespace
@@ -61,20 +61,27 @@ void fit_to_registers(const Candidate& raw, const std::string& architecture, std
   const auto device = known_device(architecture);
   if (followed.empty() || !device.ok())
     return;
-  const auto registers = registers_of_thread(raw, architecture);
-  if (!registers || *registers == 0)
+  const auto resources = resources_of(raw, architecture);
+  if (!resources || resources->registers == 0)
     return;
-  const std::int64_t most = most_threads_by_registers(*registers, *device);
+  const std::int64_t by_registers = most_threads_by_registers(resources->registers, *device);
+  const std::int64_t most = std::min<std::int64_t>(by_registers, resources->max_threads);
   bool is_smaller = false;
   for (Problem& problem : problems)
     for (auto threads = threads_of_block(raw, *device, problem);
          threads && *threads > most && halve_largest(problem, followed);
          threads = threads_of_block(raw, *device, problem))
       is_smaller = true;
-  if (is_smaller)
-    notes.push_back(fmt::format("sizes at which a block asks for more registers than {} has are halved until "
-                                "it does not: a thread has {}",
-                                architecture, *registers));
+  if (!is_smaller)
+    return;
+  notes.push_back(
+      most == by_registers
+          ? fmt::format("sizes at which a block asks for more registers than {} has are halved until "
+                        "it does not: a thread has {}",
+                        architecture, resources->registers)
+          : fmt::format("sizes at which a block has more threads than the kernel's launch bounds admit "
+                        "are halved until it does not: {}",
+                        most));
 }
 
 } // namespace lathe::refactor

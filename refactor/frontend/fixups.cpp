@@ -201,8 +201,12 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
       says("use 'template' keyword"))
     return add_template(text, error.offset);
   if (says("in namespace 'cub'")) {
-    auto named = name_operator(text, error.offset);
-    return named.empty() ? include_earlier_cub(text, error.offset) : named;
+    // Where Clang has another name to suggest, the error is at the qualifier.
+    const std::string qualifier = "cub::";
+    const std::size_t at =
+        error.offset + (text.compare(error.offset, qualifier.size(), qualifier) == 0 ? qualifier.size() : 0);
+    auto named = name_operator(text, at);
+    return named.empty() ? include_earlier_cub(text, at) : named;
   }
   if (says("'register' storage class"))
     return drop_register(text, error.offset);

@@ -1,5 +1,7 @@
 #include "refactor/knobs/communication.h"
 
+#include "refactor/knobs/inline_assembly.h"
+
 #include <clang/AST/StmtCXX.h>
 
 #include <regex>
@@ -7,12 +9,6 @@
 namespace lathe::refactor {
 
 using namespace clang;
-
-bool is_dependency_control(const AsmStmt* statement) {
-  const auto* assembly = dyn_cast<GCCAsmStmt>(statement);
-  return assembly && assembly->getNumOutputs() == 0 && assembly->getNumInputs() == 0 &&
-         assembly->getAsmString()->getString().starts_with("griddepcontrol.");
-}
 
 std::string communication(const KernelView& view) {
   static const std::regex talks(
@@ -24,7 +20,7 @@ std::string communication(const KernelView& view) {
       return name;
   std::string found;
   view.visit([&](const Stmt* statement) {
-    if (isa<AsmStmt>(statement) && !is_dependency_control(cast<AsmStmt>(statement))) {
+    if (isa<AsmStmt>(statement) && !passes_nothing_on(cast<AsmStmt>(statement))) {
       found = "inline assembly at " + view.at_line(statement->getBeginLoc());
     } else if (const auto* declaration = dyn_cast<DeclStmt>(statement)) {
       for (const Decl* declared : declaration->decls()) {

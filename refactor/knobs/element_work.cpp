@@ -2,6 +2,7 @@
 
 #include "refactor/knobs/buffer_accesses.h"
 #include "refactor/knobs/called_functions.h"
+#include "refactor/knobs/inline_assembly.h"
 #include "refactor/knobs/strided_loop.h"
 #include "refactor/knobs/variables.h"
 
@@ -73,8 +74,8 @@ private:
 
   void look_at(const Stmt* statement) {
     if (isa<BreakStmt>(statement) || isa<ReturnStmt>(statement) || isa<GotoStmt>(statement) ||
-        isa<LabelStmt>(statement) || isa<AsmStmt>(statement) || isa<LambdaExpr>(statement) ||
-        isa<SwitchStmt>(statement))
+        isa<LabelStmt>(statement) || isa<LambdaExpr>(statement) || isa<SwitchStmt>(statement) ||
+        may_pass_on(statement))
       return refuse(statement, "there is more than an element's work");
     if (const auto* expression = dyn_cast<Expr>(statement); expression && tells_threads_apart(expression))
       return refuse(statement, "the element's work depends on which thread takes it");
@@ -83,6 +84,12 @@ private:
     if (const auto* reference = dyn_cast<DeclRefExpr>(statement))
       if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl()))
         look_at_variable(reference, variable);
+  }
+
+  // Inline assembly that does more than compute.
+  static bool may_pass_on(const Stmt* statement) {
+    const auto* assembly = dyn_cast<AsmStmt>(statement);
+    return assembly && !is_computation(assembly);
   }
 
   // Numbers of threads and blocks that are others where a thread takes several elements.
@@ -109,7 +116,7 @@ private:
     look(call);
     visit_called(view_, call, [&](const Stmt* statement) {
       const auto* expression = dyn_cast<Expr>(statement);
-      if (isa<AsmStmt>(statement) || (expression && tells_threads_apart(expression)))
+      if (may_pass_on(statement) || (expression && tells_threads_apart(expression)))
         refuse(call, "threads are told apart in the element's work");
       if (const auto* further = dyn_cast<CallExpr>(statement))
         look(further);

@@ -1,6 +1,7 @@
 #include "refactor/knobs/thread_variance.h"
 
 #include "refactor/knobs/called_functions.h"
+#include "refactor/knobs/inline_assembly.h"
 #include "refactor/knobs/strided_loop.h"
 #include "refactor/knobs/variables.h"
 
@@ -74,7 +75,8 @@ public:
     visit_called(view_, call, [&](const Stmt* part) {
       if (const auto* expression = dyn_cast<Expr>(part))
         varies |= is_of_a_thread(expression, spans_grid_);
-      varies |= isa<AsmStmt>(part);
+      if (const auto* assembly = dyn_cast<AsmStmt>(part))
+        varies |= !is_computation(assembly);
       if (const auto* further = dyn_cast<CallExpr>(part); further && !binary_parts(further))
         varies |= is_of_a_thread_by_name(callee_name(view_, further));
     });

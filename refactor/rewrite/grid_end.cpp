@@ -1,7 +1,7 @@
 #include "refactor/rewrite/grid_end.h"
 
-#include "refactor/knobs/communication.h"
 #include "refactor/knobs/geometry.h"
+#include "refactor/knobs/inline_assembly.h"
 #include "refactor/rewrite/launch_facts.h"
 
 #include <clang/AST/StmtCXX.h>
@@ -30,7 +30,7 @@ bool only_computes(const KernelView& view, const Stmt* root) {
 
 bool is_arithmetic(const KernelView& view, const Stmt* statement) {
   if (const auto* assembly = dyn_cast<AsmStmt>(statement))
-    return is_dependency_control(assembly);
+    return passes_nothing_on(assembly);
   return isa<NullStmt>(statement) || (isa<DeclStmt>(statement) && only_computes(view, statement));
 }
 

@@ -1,6 +1,7 @@
 // rows-per-block: a block does the work of several consecutive raw blocks, one after another.
 #include "refactor/knobs/communication.h"
 #include "refactor/knobs/geometry.h"
+#include "refactor/knobs/inline_assembly.h"
 #include "refactor/rewrite/grid_end.h"
 #include "refactor/rewrite/launch_facts.h"
 
@@ -54,7 +55,7 @@ public:
             refuse("a helper reads blockIdx.x");
           blocks.push_back(pseudo);
         }
-      } else if ((isa<AsmStmt>(statement) && !is_dependency_control(cast<AsmStmt>(statement))) ||
+      } else if ((isa<AsmStmt>(statement) && !passes_nothing_on(cast<AsmStmt>(statement))) ||
                  isa<GotoStmt>(statement)) {
         refuse("inline assembly or goto");
       } else if (const auto* leave = dyn_cast<ReturnStmt>(statement); leave && in_kernel) {

@@ -1,7 +1,7 @@
 #include "refactor/rewrite/tile_knob.h"
 
-#include "refactor/knobs/communication.h"
 #include "refactor/knobs/geometry.h"
+#include "refactor/knobs/inline_assembly.h"
 #include "refactor/rewrite/launch_facts.h"
 
 #include <clang/AST/Attr.h>
@@ -154,7 +154,7 @@ private:
     view_.visit([&](const Stmt* statement) {
       if (!reason_.empty())
         return;
-      if (isa<AsmStmt>(statement) && !is_dependency_control(cast<AsmStmt>(statement)))
+      if (isa<AsmStmt>(statement) && !passes_nothing_on(cast<AsmStmt>(statement)))
         return refuse("inline assembly at " + view_.at_line(statement->getBeginLoc()));
       if (const auto* literal = dyn_cast<IntegerLiteral>(statement)) {
         if (value_ > 2 && literal->getValue() == static_cast<std::uint64_t>(value_) && !is_own(literal))

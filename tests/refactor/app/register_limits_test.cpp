@@ -53,6 +53,17 @@ TEST(RegisterLimits, SizesThatTheBlockFollowsAreHalved) {
   EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("registers")));
 }
 
+TEST(RegisterLimits, LaunchBoundsHoldToo) {
+  Candidate raw = with_sums(4);
+  raw.text.insert(raw.text.find("k(float"), "__launch_bounds__(64) ");
+  std::vector<Problem> problems{of(4096, 1024), of(4096, 64)};
+  std::vector<std::string> notes;
+  fit_to_registers(raw, "sm_90", problems, notes);
+  EXPECT_EQ(problems[0].dimensions["threads"], 64);
+  EXPECT_EQ(problems[1].dimensions["threads"], 64);
+  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("launch bounds admit")));
+}
+
 TEST(RegisterLimits, WhatFitsStays) {
   std::vector<Problem> problems{of(4096, 1024)};
   std::vector<std::string> notes;

@@ -437,6 +437,18 @@ __global__ void k(unsigned* x) {
   EXPECT_THAT(source->stand_ins(), testing::Contains(testing::HasSubstr("lathe_earlier_cub.h")));
 }
 
+// Clang suggests another function of that name, and names the place by its qualifier then.
+TEST(Parse, OperatorsThatCubNoLongerHas) {
+  const auto source = parse_text(R"(
+namespace cuda { template <class T = void> struct maximum {}; }
+namespace cub { struct DeviceReduce { static void Max(); }; template <class T> void reduce(T) {} }
+void f() { cub::reduce(cub::Max{}); cub::reduce(cub::Max()); }
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), testing::IsEmpty());
+  EXPECT_THAT(source->stand_ins(), testing::Contains(testing::HasSubstr("cub::Max is no longer in cub")));
+}
+
 TEST(Parse, WhatCubNeverHadIsAnError) {
   const auto source = parse_text(R"(
 namespace cub { struct Kept {}; }

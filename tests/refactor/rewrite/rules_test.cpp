@@ -338,6 +338,17 @@ INSTANTIATE_TEST_SUITE_P(
                 "  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = __ldg(&out[i + d]) + in[i];\n"
                 "  out[threadIdx.x] = __ldg(out + threadIdx.x);")),
             "", "outside of the loop"},
+        Row{"VectorConversionInAssembly", "vectorize-loop",
+            plain(
+                kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = rounded(in[i]);",
+                       "__device__ float rounded(float x) {\n  int y;\n  asm volatile(\"cvt.rni.s32.f32 %0, "
+                       "%1;\" : \"=r\"(y) : \"f\"(x));\n  return y;\n}\n")),
+            "VEC", ""},
+        Row{"VectorNotThreadsNumberInAssembly", "vectorize-loop",
+            plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i] + lane();",
+                         "__device__ int lane() {\n  int y;\n  asm volatile(\"mov.u32 %0, %%laneid;\" : "
+                         "\"=r\"(y));\n  return y;\n}\n")),
+            "", "told apart"},
         Row{"VectorFunctionOfTheTemplate", "vectorize-loop", with_a_function("return 2 * x;"), "VEC", ""},
         Row{"VectorNotAFunctionOfTheTemplateThatShuffles", "vectorize-loop",
             with_a_function("return __shfl_xor_sync(0xffffffffu, x, 1);"), "", "communicate"},
