@@ -12,10 +12,19 @@ std::optional<std::string> size_of_type(const Candidate& candidate, const std::s
     if (parameter.name == type)
       return "sizeof_" + type;
   static const std::map<std::string, std::string> sizes{
-      {"char", "1"},   {"unsigned char", "1"},  {"__half", "2"},  {"__nv_bfloat16", "2"}, {"int", "4"},
-      {"float", "4"},  {"unsigned int", "4"},   {"float2", "8"},  {"uint2", "8"},         {"int2", "8"},
-      {"double", "8"}, {"__nv_bfloat162", "4"}, {"float4", "16"}, {"uint4", "16"},        {"int4", "16"},
-      {"half", "2"},   {"__half2", "4"},        {"half2", "4"}};
+      {"char", "1"},           {"unsigned char", "1"}, {"__half", "2"},
+      {"__nv_bfloat16", "2"},  {"int", "4"},           {"float", "4"},
+      {"unsigned int", "4"},   {"float2", "8"},        {"uint2", "8"},
+      {"int2", "8"},           {"double", "8"},        {"__nv_bfloat162", "4"},
+      {"float4", "16"},        {"uint4", "16"},        {"int4", "16"},
+      {"half", "2"},           {"__half2", "4"},       {"half2", "4"},
+      {"bool", "1"},           {"signed char", "1"},   {"int8_t", "1"},
+      {"uint8_t", "1"},        {"__nv_fp8_e4m3", "1"}, {"short", "2"},
+      {"unsigned short", "2"}, {"int16_t", "2"},       {"uint16_t", "2"},
+      {"nv_bfloat16", "2"},    {"unsigned", "4"},      {"int32_t", "4"},
+      {"uint32_t", "4"},       {"__nv_fp8_e5m2", "1"}, {"long", "8"},
+      {"unsigned long", "8"},  {"long long", "8"},     {"unsigned long long", "8"},
+      {"int64_t", "8"},        {"uint64_t", "8"}};
   const auto found = sizes.find(type);
   return found == sizes.end() ? std::nullopt : std::optional(found->second);
 }

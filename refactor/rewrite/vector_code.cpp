@@ -23,10 +23,24 @@ template <int COUNT, class T> __device__ __forceinline__ bool lathe_aligned(cons
 
 } // namespace
 
+namespace {
+
+// A type of the file's own, or another name of one: what can be copied as bytes and has a vector's alignment.
+bool is_plain_element(const KernelView& view, QualType type) {
+  constexpr std::int64_t MOST_BYTES = 16; // of one access
+  if (type->isDependentType() || type->isIncompleteType() || !type.isTriviallyCopyableType(view.context()))
+    return false;
+  const std::int64_t bytes = view.context().getTypeSizeInChars(type).getQuantity();
+  return bytes > 0 && bytes <= MOST_BYTES && (bytes & (bytes - 1)) == 0 &&
+         view.context().getTypeAlignInChars(type).getQuantity() == bytes;
+}
+
+} // namespace
+
 std::optional<std::string> unknown_element(const KernelView& view, const Candidate& candidate,
                                            const std::vector<ElementAccess>& accesses) {
   for (const ElementAccess& access : accesses)
-    if (!size_of_type(candidate, view.type_text(access.element)))
+    if (!size_of_type(candidate, view.type_text(access.element)) && !is_plain_element(view, access.element))
       return "moves elements of type " + view.type_text(access.element);
   return std::nullopt;
 }

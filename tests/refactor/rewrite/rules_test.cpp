@@ -349,6 +349,18 @@ INSTANTIATE_TEST_SUITE_P(
                          "__device__ int lane() {\n  int y;\n  asm volatile(\"mov.u32 %0, %%laneid;\" : "
                          "\"=r\"(y));\n  return y;\n}\n")),
             "", "told apart"},
+        Row{"VectorOfNamedTypes", "vectorize-loop",
+            plain(
+                kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = (stored)(in[i] * 2);",
+                       "typedef signed char byte;\nstruct stored { unsigned short bits; __device__ explicit "
+                       "stored(byte b) : bits(b) {} };\n",
+                       "stored* out, const byte* in, int n, int d")),
+            "VEC", ""},
+        Row{"VectorNotOfThreeBytes", "vectorize-loop",
+            plain(kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i];",
+                         "struct pixel { unsigned char r, g, b; };\n",
+                         "pixel* out, const pixel* in, int n, int d")),
+            "", "elements of type pixel"},
         Row{"VectorFunctionOfTheTemplate", "vectorize-loop", with_a_function("return 2 * x;"), "VEC", ""},
         Row{"VectorNotAFunctionOfTheTemplateThatShuffles", "vectorize-loop",
             with_a_function("return __shfl_xor_sync(0xffffffffu, x, 1);"), "", "communicate"},
