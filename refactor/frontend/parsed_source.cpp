@@ -201,6 +201,20 @@ struct Attempt {
   std::unique_ptr<clang::ASTUnit> unit;
 };
 
+// Behind precompiled headers, which have nothing of the user's, visitors see what stands in this parse alone:
+// to go through the headers' declarations would read all of them in.
+void leave_out_precompiled(clang::ASTUnit& unit) {
+  std::vector<clang::Decl*> own;
+  std::set<const clang::Decl*> seen;
+  for (auto at = unit.top_level_begin(); at != unit.top_level_end(); ++at) {
+    const auto* function = llvm::dyn_cast<clang::FunctionDecl>(*at);
+    const bool is_instance = function && function->isTemplateInstantiation(); // is seen in its template
+    if (!is_instance && (*at)->getLexicalDeclContext()->isTranslationUnit() && seen.insert(*at).second)
+      own.push_back(*at);
+  }
+  unit.getASTContext().setTraversalScope(own);
+}
+
 Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
                         const std::map<std::string, std::string>& texts) {
   Attempt result;
@@ -241,6 +255,8 @@ Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
     return Error{
         "cannot parse " + name,
         result.record->errors.empty() ? "Clang gives no reason" : result.record->errors.front().message, ""};
+  if (words != command.arguments)
+    leave_out_precompiled(*result.unit);
   return result;
 }
 
