@@ -394,6 +394,42 @@ Status search_repository(const fs::path& file, std::map<std::string, std::string
   return Done{};
 }
 
+// The same of headers that the build writes, from their patterns.
+Status write_as_builds_do(const fs::path& file, std::map<std::string, std::string>& texts,
+                          ClangCommand& command, Attempt& parsed, std::vector<std::string>& told) {
+  constexpr int ROUNDS = 2; // one may include another
+  for (int round = 0; round < ROUNDS && !parsed.record->errors.empty(); ++round) {
+    ClangCommand wider = command;
+    std::map<std::string, std::string> with = texts;
+    std::vector<std::string> said;
+    for (const HeaderPattern& pattern : patterns_of_headers(file, parsed.record->missing)) {
+      const auto text = read_file(pattern.file);
+      if (!text.ok() || !with.emplace((pattern.folder / pattern.header).lexically_normal().string(),
+                                      header_from_pattern(*text))
+                             .second)
+        continue;
+      if (std::ranges::find(wider.user_folders, pattern.folder) == wider.user_folders.end()) {
+        wider.arguments.insert(wider.arguments.end() - 1, "-idirafter" + pattern.folder.string());
+        wider.user_folders.push_back(pattern.folder);
+      }
+      said.push_back(fmt::format("{} is written as {} says, with its switches off (say otherwise with -- -I "
+                                 "FOLDER, or -D NAME)",
+                                 pattern.header, pattern.file.filename().string()));
+    }
+    if (said.empty())
+      break;
+    LATHE_TRY(Attempt again, attempt(file, wider, with));
+    LATHE_CHECK(supply_stand_ins(file, wider, with, again));
+    if (again.record->errors.size() >= parsed.record->errors.size())
+      break;
+    parsed = std::move(again);
+    command = std::move(wider);
+    texts = std::move(with);
+    told.insert(told.end(), said.begin(), said.end());
+  }
+  return Done{};
+}
+
 } // namespace
 
 Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, const ParseOptions& options) {
@@ -419,6 +455,7 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
   LATHE_TRY(Attempt parsed, attempt(path, command, texts));
   LATHE_CHECK(supply_stand_ins(path, command, texts, parsed));
   LATHE_CHECK(search_repository(path, texts, command, parsed, source->stand_ins_));
+  LATHE_CHECK(write_as_builds_do(path, texts, command, parsed, source->stand_ins_));
   LATHE_CHECK(read_as_newer(path, texts, command, parsed));
   for (int round = 0; round < FIX_UP_ROUNDS && !parsed.record->errors.empty(); ++round) {
     std::vector<std::string> described;
