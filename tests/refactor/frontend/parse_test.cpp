@@ -423,6 +423,21 @@ TEST_F(InRepository, PatternsThatLeaveAsManyErrorsAreNot) {
   EXPECT_THAT((*source)->missing_headers(), ElementsAre("config.h"));
 }
 
+TEST(Parse, MemoryOfPyTorchsAllocatorIsKnown) {
+  const auto source = parse_text(R"(
+#include <ATen/Context.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+inline void* room(size_t bytes, cudaStream_t stream) {
+  at::globalContext().lazyInitCUDA();
+  return c10::cuda::CUDACachingAllocator::raw_alloc_with_stream(bytes, stream);
+}
+inline void drop(void* room) { c10::cuda::CUDACachingAllocator::raw_delete(room); }
+__global__ void k(float* x) { x[threadIdx.x] = 0; }
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+}
+
 TEST(Parse, WhatNvccBuildsInIsThere) {
   const auto source = parse_text(R"(
 struct Log { void say(int n) { printf("%d", n); } }; // of the host's, in a text that includes nothing
