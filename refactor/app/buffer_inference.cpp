@@ -210,7 +210,7 @@ Result<Growth> trace_from_one(Candidate& raw, const Dimensions& base, TracedKern
 } // namespace
 
 Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<std::string>& fixed_directions,
-                     const std::string& architecture, std::vector<std::string>& notes) {
+                     const std::string& architecture, std::vector<std::string>& notes, bool* writes_nothing) {
   TracedKernel kernel(raw, architecture);
   LATHE_CHECK(kernel.compile());
   Result<Growth> traced = trace_growth(raw, base, kernel, QUICK_RUN_S);
@@ -239,6 +239,9 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
     return Error{
         "cannot see the buffers of " + raw.kernel, traced.error().sentence(),
         "give sizes that it supports with --problem, or every buffer's size with --argument NAME=COUNT"};
+  if (writes_nothing)
+    *writes_nothing = std::ranges::none_of(
+        traced->runs, [](const auto& run) { return std::ranges::any_of(run, &Extent::written); });
   for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
     Argument& argument = raw.arguments[i];
     if (!argument.is_buffer)

@@ -158,9 +158,11 @@ Status size_buffers_as_given(Subject& subject, const ParseOptions& options) {
   const auto infer = [&]() -> Status {
     const std::vector<Problem>& problems = subject.facts.problems;
     const auto few = smallest_with_few(problems), least = smallest(problems);
-    Status sized = infer_buffers(subject.raw, few, fixed_directions, subject.architecture, subject.notes);
+    Status sized = infer_buffers(subject.raw, few, fixed_directions, subject.architecture, subject.notes,
+                                 &subject.writes_nothing);
     if (!sized.ok() && few != least)
-      sized = infer_buffers(subject.raw, least, fixed_directions, subject.architecture, subject.notes);
+      sized = infer_buffers(subject.raw, least, fixed_directions, subject.architecture, subject.notes,
+                            &subject.writes_nothing);
     LATHE_CHECK(std::move(sized));
     mark_written(subject.raw, fixed_directions, options, subject.notes);
     return lay_out_tables(subject.tables, without_offsets, subject.raw, subject.notes);
@@ -254,6 +256,7 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
   Subject subject;
   LATHE_TRY(KernelInfo kernel, launched_kernel(request, source, subject.notes));
   subject.kernel = kernel.name;
+  subject.launch_sites = kernel.launches.size();
   subject.architecture = request.architecture;
   LATHE_TRY(subject.facts, gather_facts(request));
   std::vector<std::string> mentioned;
@@ -267,11 +270,18 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
   subject.notes.insert(subject.notes.end(), flattened.told.begin(), flattened.told.end());
   LATHE_TRY(subject.tables, number_pointer_tables(extracted, kernel, request.parse, flattened.member_paths));
   number_places(subject.tables, subject.facts);
-  if (request.launch.grid.empty() && request.launch.block.empty())
+  LaunchOverride launch = request.launch;
+  if (launch.grid.empty() && launch.block.empty()) {
+    if (const auto site = static_cast<std::size_t>(launch.site);
+        site > 0 && site <= kernel.launches.size() && !kernel.launches[site - 1].unreadable.empty()) {
+      kernel.launches = {LaunchSite(kernel.launches[site - 1])};
+      launch.site = 1;
+    }
     assume_launch(extracted, request.parse, kernel, subject.notes);
+  }
   LATHE_CHECK(expect_launch(request, source, kernel));
   LATHE_TRY(RawCandidate raw,
-            make_raw_candidate(kernel, extracted, subject.facts, request.launch, request.architecture));
+            make_raw_candidate(kernel, extracted, subject.facts, launch, request.architecture));
   subject.raw = std::move(raw.candidate);
   subject.own_sizes = raw.own_sizes;
   subject.assumed_switches = raw.assumed_switches;
@@ -334,6 +344,37 @@ Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& sou
   return subject;
 }
 
+namespace {
+
+// Where the raw kernel writes nothing as the first of several launches has it (a choice that is not
+// implemented, a mode that only counts): as the first with which it does.
+void take_telling_launch(const SubjectRequest& request, ParsedSource& source, Subject& subject) {
+  constexpr std::size_t MOST_SITES = 6;
+  if (!subject.writes_nothing || request.launch.site != 0)
+    return;
+  std::set<std::string> tried{subject.raw.instance};
+  for (std::size_t site = 1; site <= std::min(subject.launch_sites, MOST_SITES); ++site) {
+    SubjectRequest other = request;
+    other.launch.site = static_cast<int>(site);
+    auto found = extract_subject(other, source);
+    if (!found.ok() || !tried.insert(found->raw.instance).second)
+      continue;
+    found->guessed_strides = strides_to_guess(*found);
+    if (request.contiguous_tensors)
+      set_strides(*found);
+    if (!settle_sizes(*found, other).ok() || found->writes_nothing)
+      continue;
+    found->notes.push_back(
+        fmt::format("of {} launches the {}. is taken, as the raw kernel writes nothing with "
+                    "the first (say otherwise with --site)",
+                    subject.launch_sites, site));
+    subject = std::move(*found);
+    return;
+  }
+}
+
+} // namespace
+
 Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& source) {
   LATHE_TRY(Subject subject, extract_subject(request, source));
   subject.guessed_strides = strides_to_guess(subject);
@@ -358,6 +399,7 @@ Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& sou
                              fmt::join(subject.assumed_template_arguments, " "),
                              subject.assumed_template_arguments.size() == 1 ? "it" : "them")};
   LATHE_CHECK(std::move(settled));
+  take_telling_launch(request, source, subject);
   LATHE_TRY(const std::string source_text, read_file(request.source));
   subject.provenance.source_file = request.source.string();
   subject.provenance.source_hash = content_hash(source_text);

@@ -38,8 +38,10 @@ struct Subject {
   Candidate raw; // what the rules start from
   WorkloadFacts facts;
   bool guessed_problems = false;
-  std::map<std::string, std::int64_t> own_sizes;       // RawCandidate's
-  std::vector<std::string> assumed_switches;           // likewise
+  bool writes_nothing = false;                   // in the runs from which the sizes of its buffers are read
+  std::size_t launch_sites = 0;                  // that are found
+  std::map<std::string, std::int64_t> own_sizes; // RawCandidate's
+  std::vector<std::string> assumed_switches;     // likewise
   std::vector<std::string> assumed_template_arguments; // likewise
   std::vector<std::string> guessed_strides;            // of tensors: dimensions that nobody gives
   std::vector<PointerTable> tables;                    // of pointers, that were made numbers

@@ -11,6 +11,12 @@ namespace lathe::refactor {
 std::optional<std::pair<std::size_t, std::size_t>> bytes_of(const clang::ASTContext& context,
                                                             clang::SourceRange written) {
   const clang::SourceManager& sources = context.getSourceManager();
+  // A macro that is the type's beginning is a part of what is written (ACCESSOR x); behind it stands the
+  // name.
+  if (clang::SourceLocation macro;
+      written.isValid() && written.getBegin().isMacroID() && !written.getEnd().isMacroID() &&
+      clang::Lexer::isAtStartOfMacroExpansion(written.getBegin(), sources, context.getLangOpts(), &macro))
+    written.setBegin(macro);
   if (written.isInvalid() || written.getBegin().isMacroID() || written.getEnd().isMacroID() ||
       !sources.isInMainFile(written.getBegin()) || !sources.isInMainFile(written.getEnd()))
     return std::nullopt;

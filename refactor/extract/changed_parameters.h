@@ -17,7 +17,7 @@ class ASTContext;
 namespace lathe::refactor {
 
 // The bytes of the main file that something is written in: its first, and the one behind its last. Nothing
-// where it comes out of a macro or another file.
+// where it comes out of another file, or of a macro that it does not begin with and go on behind.
 std::optional<std::pair<std::size_t, std::size_t>> bytes_of(const clang::ASTContext& context,
                                                             clang::SourceRange written);
 

@@ -192,6 +192,23 @@ void ComposedText::add_using_directives(const std::vector<const UsingDirectiveDe
       opened.insert(name);
     }
   }
+  // namespace torch { using namespace at; } using namespace torch; where only at has anything that is
+  // reached.
+  const auto is_nominated = [&](const std::string& name) {
+    return std::ranges::any_of(directives, [&](const UsingDirectiveDecl* directive) {
+      return directive->getNominatedNamespace()->getQualifiedNameAsString() == name;
+    });
+  };
+  for (bool has_grown = true; has_grown;) {
+    has_grown = false;
+    for (const UsingDirectiveDecl* directive : directives) {
+      const auto* inside = dyn_cast<NamespaceDecl>(directive->getLexicalDeclContext());
+      const std::string name = inside ? inside->getQualifiedNameAsString() : "";
+      if (inside && !inside->isAnonymousNamespace() && !opened.contains(name) && is_nominated(name) &&
+          opened.contains(directive->getNominatedNamespace()->getQualifiedNameAsString()))
+        has_grown = opened.insert(name).second;
+    }
+  }
   for (const UsingDirectiveDecl* directive : directives) {
     const std::string nominated = directive->getNominatedNamespace()->getQualifiedNameAsString();
     const bool is_system = !is_written_by_user(source_, directive->getNominatedNamespace());

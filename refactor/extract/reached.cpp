@@ -329,7 +329,7 @@ void for_each_reference(const Decl* unit, const std::function<void(const NamedDe
 void for_each_kernel_argument(ASTContext& context, const FunctionDecl* kernel,
                               const std::function<void(const NamedDecl*)>& found) {
   KernelArguments visitor(kernel, found);
-  visitor.TraverseDecl(context.getTranslationUnitDecl());
+  visitor.TraverseAST(context);
 }
 
 } // namespace lathe::refactor

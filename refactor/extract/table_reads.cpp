@@ -134,7 +134,7 @@ std::optional<std::vector<TableRead>> table_reads(ASTContext& context, const Fun
   in_body.TraverseStmt(kernel.getBody());
   if (!member_path.empty()) {
     UseFinder anywhere(context, table, member_path);
-    anywhere.TraverseDecl(context.getTranslationUnitDecl());
+    anywhere.TraverseAST(context);
     // Where another object has a member of this name, it may be the same one, passed on.
     if (anywhere.of_the_name.size() != in_body.uses.size())
       return std::nullopt;

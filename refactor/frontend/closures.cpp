@@ -262,7 +262,7 @@ with_named_closures(ParsedSource& source, const KernelInfo& kernel, std::vector<
     return {};
   ParsedSourceImpl& parsed = implementation(source);
   ClosureFinder finder(std::move(classes));
-  finder.TraverseDecl(parsed.ast().getASTContext().getTranslationUnitDecl());
+  finder.TraverseAST(parsed.ast().getASTContext());
   ClosureWriter writer(parsed, kernel.name);
   for (const Written& written : finder.found)
     writer.write(written, told);

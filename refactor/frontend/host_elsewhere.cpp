@@ -68,7 +68,7 @@ std::optional<HostReader::Outcome> HostReader::call_elsewhere(const FunctionDecl
     if (&source == &source_)
       continue;
     DefinitionFinder finder(source, *function);
-    finder.TraverseDecl(source.ast().getASTContext().getTranslationUnitDecl());
+    finder.TraverseAST(source.ast().getASTContext());
     if (!finder.found)
       continue;
     HostReader reader(source, others_);

@@ -78,7 +78,7 @@ private:
 std::vector<LaunchRecord> host_launches(ParsedSourceImpl& source, OtherDefinitions* others,
                                         const std::vector<std::string>& names) {
   HostReader reader(source, others);
-  LauncherFinder(source, reader, names).TraverseDecl(source.ast().getASTContext().getTranslationUnitDecl());
+  LauncherFinder(source, reader, names).TraverseAST(source.ast().getASTContext());
   return std::move(reader.launches);
 }
 

@@ -210,7 +210,7 @@ bool matches(const KernelInfo& kernel, const std::string& wanted) {
 std::vector<KernelInfo> find_kernels(ParsedSource& source) {
   ParsedSourceImpl& parsed = implementation(source);
   KernelFinder finder(parsed);
-  finder.TraverseDecl(parsed.ast().getASTContext().getTranslationUnitDecl());
+  finder.TraverseAST(parsed.ast().getASTContext());
   for (LaunchRecord& launch : host_launches(parsed, nullptr))
     for (KernelInfo& kernel : finder.kernels)
       if (kernel.declaration->getCanonicalDecl() == launch.kernel.kernel)

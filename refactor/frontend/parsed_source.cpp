@@ -2,6 +2,7 @@
 
 #include "refactor/frontend/command.h"
 #include "refactor/frontend/fixups.h"
+#include "refactor/frontend/parse_recorders.h"
 #include "refactor/frontend/precompiled.h"
 #include "refactor/frontend/repository_headers.h"
 #include "refactor/frontend/standard.h"
@@ -11,9 +12,6 @@
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/FrontendAction.h>
 #include <clang/Frontend/Utils.h>
-#include <clang/Lex/LexDiagnostic.h>
-#include <clang/Lex/Lexer.h>
-#include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
 #include <clang/Lex/PreprocessorOptions.h>
 #include <clang/Serialization/PCHContainerOperations.h>
@@ -29,150 +27,6 @@ using clang::SourceLocation;
 
 // Fix-ups uncover further errors; each round parses again.
 constexpr int FIX_UP_ROUNDS = 3;
-
-class ErrorCollector final : public clang::DiagnosticConsumer {
-public:
-  explicit ErrorCollector(ParseRecord& record) : record_(record) {}
-
-  void HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& info) override {
-    DiagnosticConsumer::HandleDiagnostic(level, info);
-    llvm::SmallString<160> message;
-    info.FormatDiagnostic(message);
-    if (level == clang::DiagnosticsEngine::Note) {
-      if (collecting_ && message.starts_with("in instantiation of"))
-        record_.errors.back().in_instantiation = true;
-      return;
-    }
-    collecting_ = level >= clang::DiagnosticsEngine::Error;
-    if (!collecting_)
-      return;
-    ParseError error;
-    error.message = message.str().str();
-    if (info.getID() == clang::diag::err_pp_hash_error)
-      error.message = "#error " + error.message;
-    error.text = error.message;
-    if (info.hasSourceManager() && info.getLocation().isValid()) {
-      clang::SourceManager& sources = info.getSourceManager();
-      error.location = info.getLocation();
-      const SourceLocation spelling = sources.getSpellingLoc(error.location);
-      error.file = sources.getFilename(spelling).str();
-      error.offset = sources.getFileOffset(spelling);
-      const clang::PresumedLoc place = sources.getPresumedLoc(sources.getExpansionLoc(error.location));
-      if (place.isValid())
-        error.text = fmt::format("{}:{}: {}", place.getFilename(), place.getLine(), error.message);
-    }
-    record_.errors.push_back(std::move(error));
-  }
-
-private:
-  ParseRecord& record_;
-  bool collecting_ = false;
-};
-
-class PreprocessorRecorder final : public clang::PPCallbacks {
-public:
-  PreprocessorRecorder(ParseRecord& record, FileClassifier& files, clang::SourceManager& sources)
-      : record_(record), files_(files), sources_(sources) {}
-
-  bool FileNotFound(llvm::StringRef name) override {
-    if (std::find(record_.missing.begin(), record_.missing.end(), name.str()) == record_.missing.end())
-      record_.missing.push_back(name.str());
-    return true;
-  }
-  void InclusionDirective(SourceLocation hash, const clang::Token&, llvm::StringRef name, bool angled,
-                          clang::CharSourceRange, clang::OptionalFileEntryRef file, llvm::StringRef,
-                          llvm::StringRef, const clang::Module*, bool,
-                          clang::SrcMgr::CharacteristicKind kind) override {
-    if (!files_.is_user(sources_, hash) && !files_.is_stand_in(sources_, hash))
-      return;
-    const std::string spelled = angled ? fmt::format("<{}>", name.str()) : fmt::format("\"{}\"", name.str());
-    record_.inclusions.push_back(
-        {hash, spelled, file ? file->getName().str() : "", kind != clang::SrcMgr::C_User});
-  }
-  void MacroExpands(const clang::Token& name, const clang::MacroDefinition& definition, clang::SourceRange,
-                    const clang::MacroArgs*) override {
-    record(name, definition);
-  }
-  void Defined(const clang::Token& name, const clang::MacroDefinition& definition,
-               clang::SourceRange) override {
-    record(name, definition);
-  }
-  void Ifdef(SourceLocation, const clang::Token& name, const clang::MacroDefinition& definition) override {
-    record(name, definition);
-  }
-  void Ifndef(SourceLocation, const clang::Token& name, const clang::MacroDefinition& definition) override {
-    record(name, definition);
-  }
-
-  void Endif(SourceLocation end, SourceLocation begin) override {
-    if (files_.is_user(sources_, begin) || files_.is_stand_in(sources_, begin))
-      record_.conditionals.push_back(
-          {sources_.getFileID(begin), sources_.getFileOffset(begin), sources_.getFileOffset(end)});
-  }
-
-private:
-  void record(const clang::Token& name, const clang::MacroDefinition& definition) {
-    const SourceLocation place = sources_.getExpansionLoc(name.getLocation());
-    if (files_.is_user(sources_, place) || files_.is_stand_in(sources_, place))
-      record_.macro_uses.push_back(
-          {place, name.getIdentifierInfo()->getName().str(), definition.getMacroInfo()});
-  }
-
-  ParseRecord& record_;
-  FileClassifier& files_;
-  clang::SourceManager& sources_;
-};
-
-// Keeps what macros of the main file become.
-class ExpansionRecorder {
-public:
-  ExpansionRecorder(ParseRecord& record, const clang::Preprocessor& preprocessor)
-      : record_(record), preprocessor_(preprocessor), sources_(preprocessor.getSourceManager()) {}
-
-  void operator()(const clang::Token& token) {
-    if (!token.getLocation().isMacroID())
-      return;
-    const clang::CharSourceRange written = sources_.getExpansionRange(token.getLocation());
-    if (!sources_.isWrittenInMainFile(written.getBegin()) || !sources_.isWrittenInMainFile(written.getEnd()))
-      return;
-    const unsigned begin = sources_.getFileOffset(written.getBegin()),
-                   end = sources_.getFileOffset(written.getEnd()) +
-                         clang::Lexer::MeasureTokenLength(written.getEnd(), sources_,
-                                                          preprocessor_.getLangOpts());
-    std::vector<MacroExpansion>& all = record_.expansions;
-    if (all.empty() || all.back().begin != begin)
-      all.push_back({begin, end, {}, true});
-    MacroExpansion& expansion = all.back();
-    expansion.end = std::max(expansion.end, end); // where a name becomes a macro that takes what follows
-    if (token.isAnnotation()) {
-      expansion.is_plain = false;
-      return;
-    }
-    expansion.tokens.push_back(
-        {preprocessor_.getSpelling(token), token.hasLeadingSpace(), through(token.getLocation())});
-  }
-
-private:
-  std::vector<std::pair<std::string, SourceLocation>> through(SourceLocation location) const {
-    std::vector<std::pair<std::string, SourceLocation>> macros;
-    while (location.isMacroID()) {
-      if (sources_.isMacroArgExpansion(location)) {
-        location = sources_.getImmediateSpellingLoc(location);
-        continue;
-      }
-      location = sources_.getImmediateExpansionRange(location).getBegin();
-      const SourceLocation name = sources_.getSpellingLoc(location);
-      macros.emplace_back(
-          clang::Lexer::getSpelling(name, buffer_, sources_, preprocessor_.getLangOpts()).str(), location);
-    }
-    return macros;
-  }
-
-  ParseRecord& record_;
-  const clang::Preprocessor& preprocessor_;
-  const clang::SourceManager& sources_;
-  mutable llvm::SmallString<64> buffer_;
-};
 
 class ParseAction final : public clang::ASTFrontendAction {
 public:
@@ -200,6 +54,20 @@ struct Attempt {
   std::unique_ptr<clang::DiagnosticConsumer> consumer;
   std::unique_ptr<clang::ASTUnit> unit;
 };
+
+// Behind precompiled headers, which have nothing of the user's, visitors see what stands in this parse alone:
+// to go through the headers' declarations would read all of them in.
+void leave_out_precompiled(clang::ASTUnit& unit) {
+  std::vector<clang::Decl*> own;
+  std::set<const clang::Decl*> seen;
+  for (auto at = unit.top_level_begin(); at != unit.top_level_end(); ++at) {
+    const auto* function = llvm::dyn_cast<clang::FunctionDecl>(*at);
+    const bool is_instance = function && function->isTemplateInstantiation(); // is seen in its template
+    if (!is_instance && (*at)->getLexicalDeclContext()->isTranslationUnit() && seen.insert(*at).second)
+      own.push_back(*at);
+  }
+  unit.getASTContext().setTraversalScope(own);
+}
 
 Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
                         const std::map<std::string, std::string>& texts) {
@@ -241,6 +109,8 @@ Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
     return Error{
         "cannot parse " + name,
         result.record->errors.empty() ? "Clang gives no reason" : result.record->errors.front().message, ""};
+  if (words != command.arguments)
+    leave_out_precompiled(*result.unit);
   return result;
 }
 
@@ -378,6 +248,42 @@ Status search_repository(const fs::path& file, std::map<std::string, std::string
   return Done{};
 }
 
+// The same of headers that the build writes, from their patterns.
+Status write_as_builds_do(const fs::path& file, std::map<std::string, std::string>& texts,
+                          ClangCommand& command, Attempt& parsed, std::vector<std::string>& told) {
+  constexpr int ROUNDS = 2; // one may include another
+  for (int round = 0; round < ROUNDS && !parsed.record->errors.empty(); ++round) {
+    ClangCommand wider = command;
+    std::map<std::string, std::string> with = texts;
+    std::vector<std::string> said;
+    for (const HeaderPattern& pattern : patterns_of_headers(file, parsed.record->missing)) {
+      const auto text = read_file(pattern.file);
+      if (!text.ok() || !with.emplace((pattern.folder / pattern.header).lexically_normal().string(),
+                                      header_from_pattern(*text))
+                             .second)
+        continue;
+      if (std::ranges::find(wider.user_folders, pattern.folder) == wider.user_folders.end()) {
+        wider.arguments.insert(wider.arguments.end() - 1, "-idirafter" + pattern.folder.string());
+        wider.user_folders.push_back(pattern.folder);
+      }
+      said.push_back(fmt::format("{} is written as {} says, with its switches off (say otherwise with -- -I "
+                                 "FOLDER, or -D NAME)",
+                                 pattern.header, pattern.file.filename().string()));
+    }
+    if (said.empty())
+      break;
+    LATHE_TRY(Attempt again, attempt(file, wider, with));
+    LATHE_CHECK(supply_stand_ins(file, wider, with, again));
+    if (again.record->errors.size() >= parsed.record->errors.size())
+      break;
+    parsed = std::move(again);
+    command = std::move(wider);
+    texts = std::move(with);
+    told.insert(told.end(), said.begin(), said.end());
+  }
+  return Done{};
+}
+
 } // namespace
 
 Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, const ParseOptions& options) {
@@ -403,6 +309,7 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
   LATHE_TRY(Attempt parsed, attempt(path, command, texts));
   LATHE_CHECK(supply_stand_ins(path, command, texts, parsed));
   LATHE_CHECK(search_repository(path, texts, command, parsed, source->stand_ins_));
+  LATHE_CHECK(write_as_builds_do(path, texts, command, parsed, source->stand_ins_));
   LATHE_CHECK(read_as_newer(path, texts, command, parsed));
   for (int round = 0; round < FIX_UP_ROUNDS && !parsed.record->errors.empty(); ++round) {
     std::vector<std::string> described;

@@ -1,7 +1,10 @@
 #include "refactor/frontend/repository_headers.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <regex>
+#include <sstream>
 
 namespace lathe::refactor {
 namespace {
@@ -40,9 +43,8 @@ fs::path including_folder(const fs::path& file, const fs::path& header) {
   return folder;
 }
 
-} // namespace
-
-std::vector<fs::path> folders_of_headers(const fs::path& source, const std::vector<std::string>& missing) {
+// The folder for each of the headers that are there.
+std::map<fs::path, fs::path> found_headers(const fs::path& source, const std::vector<std::string>& missing) {
   std::multimap<std::string, fs::path> wanted; // by file name
   for (const std::string& header : missing) {
     const fs::path path = fs::path(header).lexically_normal();
@@ -73,11 +75,56 @@ std::vector<fs::path> folders_of_headers(const fs::path& source, const std::vect
         place->second = folder;
     }
   }
+  return found;
+}
+
+} // namespace
+
+std::vector<fs::path> folders_of_headers(const fs::path& source, const std::vector<std::string>& missing) {
   std::vector<fs::path> folders;
-  for (const auto& [header, folder] : found)
+  for (const auto& [header, folder] : found_headers(source, missing))
     if (std::ranges::find(folders, folder) == folders.end())
       folders.push_back(folder);
   return folders;
+}
+
+std::vector<HeaderPattern> patterns_of_headers(const fs::path& source,
+                                               const std::vector<std::string>& missing) {
+  constexpr std::array ENDINGS{".in", ".cmake", ".cmakein", ".cmake.in"};
+  std::vector<std::string> names;
+  for (const std::string& header : missing)
+    for (const char* ending : ENDINGS)
+      names.push_back(header + ending);
+  std::vector<HeaderPattern> patterns;
+  for (const auto& [name, folder] : found_headers(source, names)) {
+    const auto header = std::ranges::find_if(
+        missing, [&, path = name.string()](const std::string& one) { return path.starts_with(one + "."); });
+    if (header != missing.end() &&
+        std::ranges::find(patterns, *header, &HeaderPattern::header) == patterns.end())
+      patterns.push_back({*header, folder, folder / name});
+  }
+  return patterns;
+}
+
+std::string header_from_pattern(const std::string& pattern) {
+  static const std::regex switched(R"(^(\s*#\s*)cmakedefine(01)?\s+(\w+).*)"),
+      filled(R"(^\s*#\s*define\s+(\w+)\s+(@\w+@|\$\{\w+\})\s*$)"), variable(R"(@\w+@|\$\{\w+\})"),
+      of_switch("^(USE|WITH|HAVE|ENABLE|NO)_|DEBUG|VERBOSE");
+  std::istringstream lines(pattern);
+  std::string text;
+  for (std::string line; std::getline(lines, line); text += '\n') {
+    if (line.ends_with('\r'))
+      line.pop_back();
+    std::smatch match;
+    if (std::regex_match(line, match, switched))
+      text += match[2].matched ? match[1].str() + "define " + match[3].str() + " 0"
+                               : "/* #undef " + match[3].str() + " */";
+    else if (std::regex_match(line, match, filled))
+      text += "#define " + match[1].str() + (std::regex_search(match[1].str(), of_switch) ? " 0" : " 64");
+    else
+      text += std::regex_replace(line, variable, "");
+  }
+  return text;
 }
 
 } // namespace lathe::refactor

@@ -13,4 +13,18 @@ namespace lathe::refactor {
 std::vector<std::filesystem::path> folders_of_headers(const std::filesystem::path& source,
                                                       const std::vector<std::string>& missing);
 
+// A file from which a build writes a header: config.h.in, config.h.cmake.
+struct HeaderPattern {
+  std::string header;           // as inclusions name it
+  std::filesystem::path folder; // from which the header could be included
+  std::filesystem::path file;
+};
+std::vector<HeaderPattern> patterns_of_headers(const std::filesystem::path& source,
+                                               const std::vector<std::string>& missing);
+
+// The header that a build without choices writes: switches (#cmakedefine) are off, a number that the build
+// fills in is 0 where its name is a switch's (USE_, WITH_, DEBUG), else 64, and what else it fills in is
+// nothing.
+std::string header_from_pattern(const std::string& pattern);
+
 } // namespace lathe::refactor

@@ -121,7 +121,7 @@ struct SourceSizes::Found : RecursiveASTVisitor<Found> {
 const std::set<std::string>& SourceSizes::device_words() {
   if (!device_words_) {
     device_words_.emplace();
-    DeviceText(source_, *device_words_).TraverseDecl(source_.ast().getASTContext().getTranslationUnitDecl());
+    DeviceText(source_, *device_words_).TraverseAST(source_.ast().getASTContext());
   }
   return *device_words_;
 }

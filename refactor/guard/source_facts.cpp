@@ -377,9 +377,8 @@ Result<SourceFacts> source_facts(ParsedSource& source, std::size_t index) {
   ASTContext& context = source.ast().getASTContext();
   const std::string wanted = PIN + std::to_string(index);
   FunctionDecl* function = nullptr;
-  for (Decl* declaration : context.getTranslationUnitDecl()->decls())
-    if (auto* variable = dyn_cast<VarDecl>(declaration);
-        variable && variable->getName() == wanted && variable->hasInit())
+  for (NamedDecl* declaration : context.getTranslationUnitDecl()->lookup(&context.Idents.get(wanted)))
+    if (auto* variable = dyn_cast<VarDecl>(declaration); variable && variable->hasInit())
       PinVisitor(function).TraverseStmt(variable->getInit());
   if (!function)
     return Error{"the instance could not be formed",

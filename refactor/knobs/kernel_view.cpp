@@ -170,7 +170,7 @@ void KernelView::collect_functions() {
   if (!kernel_ || !kernel_->getBody())
     return;
   NamedFunctions named(*this);
-  named.TraverseDecl(context_.getTranslationUnitDecl());
+  named.TraverseAST(context_);
   std::vector<const FunctionDecl*> pending{kernel_};
   std::set<const FunctionDecl*> seen{kernel_};
   const auto reach = [&](const FunctionDecl* callee) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fcntl.h>
+#include <mutex>
+#include <set>
 #include <sys/stat.h>
 
 namespace lathe {
@@ -29,6 +31,15 @@ void remove_quietly(const fs::path& path) {
   fs::remove(path, ignored);
 }
 
+// A process makes many caches of one folder: to look through it takes a second where it holds much, and is
+// done again after writing.
+bool is_first_of(const fs::path& folder) {
+  static std::mutex mutex;
+  static std::set<fs::path> seen;
+  const std::lock_guard lock(mutex);
+  return seen.insert(folder).second;
+}
+
 } // namespace
 
 fs::path CubinCache::default_folder() {
@@ -46,7 +57,7 @@ CubinCache::CubinCache(fs::path folder, std::uint64_t limit) : folder_(std::move
   fs::create_directories(folder_ / "cubins", failure);
   if (failure)
     folder_.clear();
-  else
+  else if (is_first_of(folder_))
     shrink();
 }
 

@@ -422,6 +422,12 @@ inline Tensor zeros(int64_t, TensorOptions = {}) {
 } // namespace at
 #include "lathe_torch_operations.h"
 namespace at {
+struct Context {
+  void lazyInitCUDA();
+  bool deterministicAlgorithms() const;
+  template <class... Args> void alertNotDeterministic(const Args&...);
+};
+Context& globalContext();
 template <class T> T ceil_div(T, T);
 template <class T> T round_up(T, T);
 template <class... Args> Tensor& sum_out(Tensor& out, const Args&...) {
@@ -471,6 +477,12 @@ using at::cuda::current_device;
 using at::cuda::getCurrentCUDAStream;
 using at::cuda::getDefaultCUDAStream;
 using at::cuda::OptionalCUDAGuard;
+namespace CUDACachingAllocator {
+void* raw_alloc(size_t);
+void* raw_alloc_with_stream(size_t, cudaStream_t);
+void raw_delete(void*);
+void emptyCache();
+} // namespace CUDACachingAllocator
 } // namespace c10::cuda
 
 namespace torch {

@@ -247,6 +247,56 @@ void launch(const float* from, int ld, float* to, int rows, int columns) {
   EXPECT_THAT(subject->notes, testing::Not(testing::Contains(testing::HasSubstr("do not grow evenly"))));
 }
 
+// The launches of a kernel one of whose modes only says that it is not there.
+class Modes : public testing::Test {
+protected:
+  Result<Subject> prepared(const std::string& launches, int site = 0) {
+    auto folder = TemporaryFolder::create("modes");
+    if (!folder.ok())
+      return folder.error();
+    SubjectRequest request;
+    request.source = folder->path() / "fill.cu";
+    request.kernel = "fill";
+    request.launch.site = site;
+    LATHE_CHECK(write_file(request.source, R"(
+template <bool IS_OTHER> __global__ void fill(float* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (IS_OTHER) {
+    if (i == 0) printf("not there yet\n");
+  } else if (i < n) {
+    x[i] = 1;
+  }
+}
+void launch(float* x, int n, bool other) {
+)" + launches + "}\n"));
+    LATHE_TRY(const auto source, ParsedSource::parse(request.source, {}));
+    return prepare_subject(request, *source);
+  }
+  const std::string first_ = "  if (other) fill<true><<<(n + 255) / 256, 256>>>(x, n);\n",
+                    second_ = "  else fill<false><<<(n + 127) / 128, 128>>>(x, n);\n";
+};
+
+TEST_F(Modes, ALaunchThatWritesNothingGivesWayToOneThatDoes) {
+  const auto subject = prepared(first_ + second_);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_EQ(subject->raw.launch.block[0].text(), "128");
+  EXPECT_THAT(subject->notes, testing::Contains(testing::HasSubstr("of 2 launches the 2. is taken")));
+  EXPECT_FALSE(subject->writes_nothing);
+}
+
+TEST_F(Modes, TheLaunchThatIsAskedForIsTaken) {
+  const auto subject = prepared(first_ + second_, 1);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_EQ(subject->raw.launch.block[0].text(), "256");
+  EXPECT_TRUE(subject->writes_nothing);
+}
+
+TEST_F(Modes, TheOnlyLaunchStays) {
+  const auto subject = prepared(first_);
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_EQ(subject->raw.launch.block[0].text(), "256");
+}
+
 // Each of its runs ends at a limit of its own; all of them together would take minutes.
 TEST(TracedKernel, RunsThatEndAtTheirLimitAreNotMadeWithoutEnd) {
   const Candidate raw = candidate(R"(

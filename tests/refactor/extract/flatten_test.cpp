@@ -290,6 +290,29 @@ template <class V> __global__ void k(const at::PackedTensorAccessor32<V, 2, at::
   expect_compiles(*flat, "k<float>");
 }
 
+TEST(Flatten, TypesThatAMacroNames) {
+  const auto flat = flatten(R"(
+#include <torch/types.h>
+using namespace torch;
+#define ROWS PackedTensorAccessor32<V, 2, RestrictPtrTraits>
+namespace lib {
+template <class V> __global__ void k(const ROWS x, ROWS out, int n) {
+  if (threadIdx.x < n) out[threadIdx.x][0] = x[threadIdx.x][1];
+}
+}
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel), testing::IsSupersetOf({"x_data_", "out_data_", "out_strides__1", "n"}));
+  expect_compiles(*flat, "lib::k<float>");
+  // One macro for two parameters is no type's name.
+  EXPECT_FALSE(flatten(R"(
+struct Pair { int a, b; };
+#define TWO Pair first, Pair
+__global__ void k(TWO second, int* out) { out[0] = first.a + second.b; }
+)")
+                   .ok());
+}
+
 TEST(Flatten, AccessorsOf64BitIntegersKeepTheirNames) {
   const auto flat = flatten(R"(
 #include <torch/extension.h>

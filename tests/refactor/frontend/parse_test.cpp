@@ -399,6 +399,45 @@ TEST_F(InRepository, WhatLeavesAsManyErrorsIsNotTaken) {
   EXPECT_THAT((*source)->missing_headers(), ElementsAre("tools.h"));
 }
 
+TEST_F(InRepository, HeadersThatTheBuildWritesAreWrittenFromTheirPatterns) {
+  write("inc/config.hpp.cmake",
+        "#pragma once\n// @PROJECT_NAME@\n#define DEBUG @DEBUG@\n#define ROWS ${ROWS}\n"
+        "#cmakedefine DOUBLE_PRECISION\n#cmakedefine01 WIDE\n"
+        "#ifdef DOUBLE_PRECISION\ntypedef double Real;\n#else\ntypedef float Real;\n#endif\n");
+  write("gpu/k.cu", "#include \"config.hpp\"\n#if DEBUG || WIDE\n#error\n#endif\n"
+                    "__global__ void k(Real* x) { x[threadIdx.x % ROWS] = 0; }\n");
+  const auto source = ParsedSource::parse(folder_->path() / "gpu/k.cu", {});
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_THAT((*source)->errors(), IsEmpty());
+  EXPECT_THAT((*source)->stand_ins(), Contains(HasSubstr("config.hpp is written as config.hpp.cmake says")));
+  const auto kernel = find_kernel(**source, "k");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().sentence();
+  EXPECT_EQ(kernel->parameters[0].element_number, "float");
+}
+
+TEST_F(InRepository, PatternsThatLeaveAsManyErrorsAreNot) {
+  write("gpu/config.h.in", "#define ROWS @ROWS@\n#error not for devices\n");
+  write("gpu/k.cu", "#include \"config.h\"\n__global__ void k(Unknown* x) { x[threadIdx.x] = 0; }\n");
+  const auto source = ParsedSource::parse(folder_->path() / "gpu/k.cu", {});
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_THAT((*source)->missing_headers(), ElementsAre("config.h"));
+}
+
+TEST(Parse, MemoryOfPyTorchsAllocatorIsKnown) {
+  const auto source = parse_text(R"(
+#include <ATen/Context.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+inline void* room(size_t bytes, cudaStream_t stream) {
+  at::globalContext().lazyInitCUDA();
+  return c10::cuda::CUDACachingAllocator::raw_alloc_with_stream(bytes, stream);
+}
+inline void drop(void* room) { c10::cuda::CUDACachingAllocator::raw_delete(room); }
+__global__ void k(float* x) { x[threadIdx.x] = 0; }
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+}
+
 TEST(Parse, WhatNvccBuildsInIsThere) {
   const auto source = parse_text(R"(
 struct Log { void say(int n) { printf("%d", n); } }; // of the host's, in a text that includes nothing
