@@ -142,13 +142,18 @@ bool is_divisor(const Argument& parameter) {
   return use_of(parameter) == ScalarUse::divides;
 }
 
-std::map<std::string, unsigned> index_bits(KernelIr& kernel, llvm::Value* pointer) {
+void IndexBits::widen(const IndexBits& other) {
+  arriving = std::max(arriving, other.arriving);
+  is_piece = is_piece && other.is_piece;
+}
+
+std::map<std::string, IndexBits> index_bits(KernelIr& kernel, llvm::Value* pointer) {
   // `shifted`: by how much the value is moved up where it is put together from pieces.
   struct Reached {
     llvm::Value* value;
     unsigned bits, shifted;
   };
-  std::map<std::string, unsigned> found;
+  std::map<std::string, IndexBits> found;
   std::map<const llvm::Value*, unsigned> most; // bits of the address that each value was reached with
   std::vector<Reached> work{{pointer, 64, 0}};
   while (!work.empty()) {
@@ -162,7 +167,7 @@ std::map<std::string, unsigned> index_bits(KernelIr& kernel, llvm::Value* pointe
     if (llvm::Value* address = loaded_from(*instruction)) {
       if (!instruction->getType()->isPointerTy())
         for (const std::string& root : kernel.roots(address))
-          found[root] = std::max(found[root], bits);
+          found[root].widen({bits, bits < instruction->getType()->getScalarSizeInBits()});
       continue;
     }
     unsigned shifted = at.shifted;

@@ -19,9 +19,16 @@ bool is_stride(const llvm::Argument& parameter);
 // Whether it also divides numbers, and does nothing else: the size of a page, of a group of heads.
 bool is_divisor(const llvm::Argument& parameter);
 
-// Values loaded from memory that the pointer is computed from: by the root that each came from, up to which
-// bit they reach the address at most, pieces of one value together.
-std::map<std::string, unsigned> index_bits(KernelIr& kernel, llvm::Value* pointer);
+// Up to which bit a value from memory reaches an address at most, and whether bits of it are left out.
+struct IndexBits {
+  unsigned arriving = 0;
+  bool is_piece = true;
+  void widen(const IndexBits& other);
+};
+
+// Values loaded from memory that the pointer is computed from, by the root that each came from; pieces of one
+// value together.
+std::map<std::string, IndexBits> index_bits(KernelIr& kernel, llvm::Value* pointer);
 
 // Waits for the launch that the kernel's depends on.
 bool is_launch_wait(const llvm::Instruction& instruction);

@@ -67,7 +67,7 @@ private:
       }
       use.address_parameters.merge(kernel_.scalars_in(pointer));
       for (const auto& [from, bits] : index_bits(kernel_, pointer))
-        use.index_bits[from] = std::max(use.index_bits[from], bits);
+        use.index_bits[from].widen(bits);
       use.before_wait |= !waits_.before(instruction);
       const Guards& guards = kernel_.guards(instruction);
       const auto note = [&](Guards& common, std::size_t& count) {

@@ -3,6 +3,7 @@
 // has a root.
 #pragma once
 
+#include "refactor/guard/address_facts.h"
 #include "refactor/guard/arithmetic_facts.h"
 #include "refactor/guard/fixed_arguments.h"
 #include "refactor/guard/guards.h"
@@ -36,7 +37,7 @@ struct MemoryUse {
   std::size_t stores = 0, loads = 0;
   std::set<int> address_parameters; // scalar parameters that its addresses are computed from
   // Of indices that its addresses are computed from: where they were read, and how many of their bits arrive.
-  std::map<Root, unsigned> index_bits;
+  std::map<Root, IndexBits> index_bits;
   bool before_wait = false; // accessed where no `griddepcontrol.wait` has been executed in every case
   bool plain_read = false;  // not by an atomic operation
   // So, and where no path from an atomic operation on anything leads.

@@ -1,8 +1,11 @@
 #include "refactor/guard/guards.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Argument.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/GlobalVariable.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 
 #include <algorithm>
@@ -22,7 +25,53 @@ Value* condition_of(const BasicBlock& block) {
   return choice ? choice->getCondition() : nullptr;
 }
 
-// `direct`: the branches that decide which value arrives where paths meet are asked, too; none: they are not.
+// The conditions that decide, directly or by way of others, whether a block runs.
+template <class Add> void add_conditions(const BasicBlock* block, const Controllers& direct, const Add& add) {
+  SmallPtrSet<const BasicBlock*, 16> seen;
+  std::vector<const BasicBlock*> work{block};
+  while (!work.empty()) {
+    const auto found = direct.find(work.back());
+    work.pop_back();
+    if (found == direct.end())
+      continue;
+    for (const BasicBlock* controller : found->second)
+      if (seen.insert(controller).second) {
+        add(condition_of(*controller));
+        work.push_back(controller);
+      }
+  }
+}
+
+// The array in shared memory that is accessed; null for other memory.
+const Value* shared_array(const Value* pointer) {
+  constexpr unsigned SHARED = 3; // address space (NVPTX usage guide)
+  const auto* array = dyn_cast<GlobalVariable>(getUnderlyingObject(pointer));
+  return array && array->getAddressSpace() == SHARED ? array : nullptr;
+}
+
+// Where an instruction changes memory; null for others.
+const Value* changed_place(const Instruction& instruction) {
+  if (const auto* store = dyn_cast<StoreInst>(&instruction))
+    return store->getPointerOperand();
+  if (const auto* update = dyn_cast<AtomicRMWInst>(&instruction))
+    return update->getPointerOperand();
+  const auto* exchange = dyn_cast<AtomicCmpXchgInst>(&instruction);
+  return exchange ? exchange->getPointerOperand() : nullptr;
+}
+
+// What the threads of a block left in shared memory is theirs: the conditions under which it was changed
+// decide what is read there, as a counter's do that is a variable.
+template <class Add> void add_changes(const LoadInst& load, const Controllers& direct, const Add& add) {
+  const Value* array = shared_array(load.getPointerOperand());
+  if (!array)
+    return;
+  for (const Instruction& instruction : instructions(*load.getFunction()))
+    if (const Value* place = changed_place(instruction); place && shared_array(place) == array)
+      add_conditions(instruction.getParent(), direct, add);
+}
+
+// `direct`: the branches that decide which value arrives where paths meet are asked, too, and those that
+// decide what is left in shared memory; none: they are not.
 std::set<int> parameters_in(std::vector<Value*> work, const Controllers* direct) {
   std::set<int> parameters;
   SmallPtrSet<Value*, 32> seen;
@@ -46,6 +95,9 @@ std::set<int> parameters_in(std::vector<Value*> work, const Controllers* direct)
     for (Value* operand : instruction->operands())
       if (!isa<BasicBlock>(operand))
         add(operand);
+    const auto* load = dyn_cast<LoadInst>(instruction);
+    if (load && direct)
+      add_changes(*load, *direct, add);
     const auto* meeting = dyn_cast<PHINode>(instruction);
     if (!meeting || !direct)
       continue;

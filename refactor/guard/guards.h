@@ -19,7 +19,7 @@ struct Guards {
   // Scalar parameters that the conditions of the branches are computed from.
   std::set<int> computed;
   // And those that decide which of several values a condition is made of: a counter that one branch raises
-  // and another one asks for.
+  // and another one asks for, in shared memory too.
   std::set<int> with_choices;
 };
 

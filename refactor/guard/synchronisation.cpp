@@ -68,6 +68,14 @@ bool is_of_whole_warps(const CodeFacts& raw, const CodeFacts& templated, const s
          has_computed_lanes(raw.warp_primitives, key);
 }
 
+// Whether threads leave values for each other in shared memory, and wait for them: what was handed round
+// among lanes may go that way.
+bool hands_round_in_memory(const CodeFacts& facts) {
+  const auto shared = facts.memory.find("shared");
+  return shared != facts.memory.end() && shared->second.read && shared->second.written &&
+         (facts.barriers > 0 || has_primitive(facts.warp_primitives, "bar.warp.sync"));
+}
+
 // "membar.cta", the narrowest of CUDA's fences.
 bool is_of_block(const std::string& fence) {
   return fence.find(".cta") != std::string::npos;
@@ -128,9 +136,11 @@ CheckResult check_synchronisation(const JudgedPair& subject) {
     for (const auto& [key, count] : at_size.warp_primitives) {
       if (has_primitive(templated.warp_primitives, primitive(key)))
         continue;
-      // What is handed round runs see, and it orders nothing: another exchange among the same lanes may do.
+      // What is handed round runs see, and it orders nothing: another exchange among the same lanes may do,
+      // or shared memory, of which runs see the races.
       const std::string_view mask = std::string_view(key).substr(primitive(key).size());
-      const bool is_replaced = is_exchange(key) && has_exchange(templated.warp_primitives, mask);
+      const bool is_replaced = is_exchange(key) && (has_exchange(templated.warp_primitives, mask) ||
+                                                    hands_round_in_memory(templated));
       if (is_default && !is_replaced)
         findings.fail("the template lost " + key + where);
       else

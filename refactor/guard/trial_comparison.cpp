@@ -17,21 +17,28 @@ std::string buffer_name(const Workload& workload, const BufferAccess& access) {
              : "argument " + std::to_string(access.argument);
 }
 
-// The first byte of `inner` that `outer` does not cover; both ascending and disjoint.
+// The first byte of `inner` that `outer` does not cover, but for those that do not matter; both ascending and
+// disjoint.
+template <typename Matters>
 std::optional<std::int64_t> uncovered(const std::vector<ByteRange>& inner,
-                                      const std::vector<ByteRange>& outer) {
+                                      const std::vector<ByteRange>& outer, const Matters& matters) {
   std::size_t at = 0;
   for (const ByteRange& range : inner) {
     std::int64_t begin = range.begin;
     while (begin < range.end) {
       while (at < outer.size() && outer[at].end <= begin)
         ++at;
-      if (at == outer.size() || outer[at].begin > begin)
+      const bool is_covered = at < outer.size() && outer[at].begin <= begin;
+      if (!is_covered && matters(begin))
         return begin;
-      begin = outer[at].end;
+      begin = is_covered ? outer[at].end : begin + 1;
     }
   }
   return std::nullopt;
+}
+
+bool always(std::int64_t /*byte*/) {
+  return true;
 }
 
 // What one buffer holds after either run, as it is compared.
@@ -162,14 +169,24 @@ std::string compare_accesses(const Workload& workload, const TrialResult& templa
     const BufferAccess none;
     const BufferAccess& reference = found == raw.accesses.end() ? none : *found;
     const std::string name = buffer_name(workload, access);
-    if (const auto at = uncovered(access.written, reference.written))
-      return "writes byte " + std::to_string(*at) + " of '" + name + "', which the raw kernel does not";
-    if (const auto at = uncovered(reference.written, access.written))
-      return "does not write byte " + std::to_string(*at) + " of '" + name + "', which the raw kernel does";
     const bool is_output =
         access.argument < workload.parameters.size() && workload.parameters[access.argument].is_buffer &&
         workload.buffers[workload.parameters[access.argument].buffer].direction == Direction::out;
-    if (const auto at = uncovered(access.read, reference.read); at && is_output)
+    // What holds something before the launch may be left as it is where the raw kernel stores just that.
+    const auto changes = [&](std::int64_t byte) {
+      if (is_output || access.argument >= workload.parameters.size() ||
+          !workload.parameters[access.argument].is_buffer)
+        return true;
+      const std::size_t buffer = workload.parameters[access.argument].buffer;
+      const auto place = static_cast<std::size_t>(byte);
+      return buffer >= templated.contents.size() || place >= templated.contents[buffer].size() ||
+             templated.contents[buffer][place] != raw.contents[buffer][place];
+    };
+    if (const auto at = uncovered(access.written, reference.written, always))
+      return "writes byte " + std::to_string(*at) + " of '" + name + "', which the raw kernel does not";
+    if (const auto at = uncovered(reference.written, access.written, changes))
+      return "does not write byte " + std::to_string(*at) + " of '" + name + "', which the raw kernel does";
+    if (const auto at = uncovered(access.read, reference.read, always); at && is_output)
       return "reads byte " + std::to_string(*at) + " of the output '" + name +
              "', which the raw kernel does not";
     if ((access.atomics > 0) != (reference.atomics > 0))

@@ -198,6 +198,32 @@ void compute_at_joins(Function& kernel) {
     }
 }
 
+// A thread's place is the same number wherever it is read: it is read once, at the kernel's start, and is one
+// value where ways meet that the optimiser let read it each.
+void read_registers_once(Function& kernel) {
+  std::map<StringRef, CallInst*> first;
+  std::vector<CallInst*> reads;
+  for (Instruction& instruction : instructions(kernel))
+    if (special_register(&instruction).starts_with("tid."))
+      reads.push_back(cast<CallInst>(&instruction));
+  for (CallInst* read : reads) {
+    const auto [known, is_new] = first.try_emplace(special_register(read), read);
+    if (is_new) {
+      read->moveBefore(kernel.getEntryBlock(), kernel.getEntryBlock().getFirstInsertionPt());
+    } else {
+      read->replaceAllUsesWith(known->second);
+      read->eraseFromParent();
+    }
+  }
+  for (BasicBlock& block : kernel)
+    for (PHINode& joined : make_early_inc_range(block.phis()))
+      if (llvm::Value* value = joined.hasConstantValue();
+          value && special_register(value).starts_with("tid.")) {
+        joined.replaceAllUsesWith(value);
+        joined.eraseFromParent();
+      }
+}
+
 // The predecessors of a block, together where they bring the same values for all that is joined there. Empty
 // where one of them comes in by several edges.
 std::vector<SmallVector<BasicBlock*>> predecessors_by_values(BasicBlock& block) {
@@ -245,6 +271,7 @@ std::vector<bool> divergent_terminators(const Function& kernel, FunctionAnalysis
   std::vector<const BasicBlock*> blocks; // the kernel's own
   for (const BasicBlock& basic_block : *copy)
     blocks.push_back(&basic_block);
+  read_registers_once(*copy);
   join_equals_first(*copy);
   compute_at_joins(*copy);
   std::vector<Instruction*> same;
