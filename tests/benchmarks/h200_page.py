@@ -133,8 +133,8 @@ Data: [h200.json](h200.json).
   20 microseconds neither is limited by bandwidth, and the share says little: {len(far)} of the {len(rows)} shapes take more than 1.35 times the
   copy's time, {sum(row['Tuned']['MedianMicroseconds'] < 10 for row in far)} of them below 10 microseconds. Of the {len(large)} shapes whose copy takes more than 40, {within[0]} are within 5 % of it,
   {within[1]} within 10 %.
-- Problems marked `tune` were searched. On `select` and `report` problems only the winners of the others were tried. The header
-  takes `report` problems as no reason to choose one.
+- Problems marked `tune` were searched. On `report` problems only the winners of the others were tried, on `select` ones also what came
+  next to winning. The header takes `report` problems as no reason to choose one.
 - `per_token_quant_fp8` has both of production's kernels, chosen by production's threshold on the raw side and by the knob
   `KERNEL` in the template.
 - How the raw kernels compare with production's own, measured beside them: [production.md](production.md). Where they differ
