@@ -378,6 +378,13 @@ std::string KernelView::builtin_name(const Expr* expression) {
   return {};
 }
 
+Polynomial KernelView::evaluate_by_names(const Expr* expression) const {
+  knobs_by_names_ = true;
+  Polynomial value = evaluate(expression);
+  knobs_by_names_ = false;
+  return value;
+}
+
 std::string KernelView::atom_of(const ValueDecl* variable) const {
   if (const auto* kept = dyn_cast<VarDecl>(variable))
     if (const auto found = kept_.find(kept->getCanonicalDecl()); found != kept_.end())
@@ -492,7 +499,8 @@ Polynomial KernelView::evaluate(const Expr* expression) const {
       return Polynomial::atom(atom_of(variable));
     }
     if (const auto* parameter = dyn_cast<NonTypeTemplateParmDecl>(declaration)) {
-      if (const auto found = defaults_.find(parameter->getNameAsString()); found != defaults_.end())
+      if (const auto found = defaults_.find(parameter->getNameAsString());
+          found != defaults_.end() && !knobs_by_names_)
         return Polynomial::constant(found->second);
       return Polynomial::atom(atom_of(parameter));
     }

@@ -68,6 +68,8 @@ public:
   // Index arithmetic as a polynomial: constants, variables that are set once and calls of functions that are
   // one expression are expanded.
   Polynomial evaluate(const clang::Expr* expression) const;
+  // The same with the knobs by their names ("template:BLOCK") and not at their defaults.
+  Polynomial evaluate_by_names(const clang::Expr* expression) const;
   // Keeps a variable as the given atom instead of expanding it.
   void keep(const clang::VarDecl* variable, std::string atom) {
     kept_[variable->getCanonicalDecl()] = std::move(atom);
@@ -120,6 +122,7 @@ private:
   std::map<const clang::Stmt*, const clang::Stmt*> parents_;
   std::map<const clang::Stmt*, const clang::FunctionDecl*> owners_;
   mutable int depth_ = 0;
+  mutable bool knobs_by_names_ = false;
 
   std::optional<Polynomial> evaluate_call(const clang::CallExpr* call) const;
   void collect_functions();

@@ -55,15 +55,17 @@ std::optional<StridedLoop> read_strided_loop(const KernelView& view, const ForSt
   if (const auto* unary = dyn_cast<UnaryOperator>(loop->getInc())) {
     if (!unary->isIncrementOp() || !reference_to(unary->getSubExpr(), counter))
       return std::nullopt;
-    result.step = Polynomial::constant(1);
+    result.step = result.step_by_names = Polynomial::constant(1);
   } else if (const auto* compound = dyn_cast<CompoundAssignOperator>(loop->getInc());
              compound && compound->getOpcode() == BO_AddAssign && reference_to(compound->getLHS(), counter)) {
     result.step_by = compound->getRHS();
     result.step = view.evaluate(compound->getRHS());
+    result.step_by_names = view.evaluate_by_names(compound->getRHS());
   } else {
     return std::nullopt;
   }
   result.start = view.evaluate(counter->getInit());
+  result.start_by_names = view.evaluate_by_names(counter->getInit());
   result.limit = view.evaluate(result.bound);
   if (may_change(view, loop->getBody(), counter))
     return std::nullopt;
@@ -108,32 +110,37 @@ bool is_stable(const KernelView& view, const Polynomial& value) {
   return true;
 }
 
-std::optional<Share> share_of(const StridedLoop& loop, const Polynomial& index, const LaunchFacts& facts) {
-  const auto sizes = [&](int axis) {
-    std::vector<Polynomial> forms{Polynomial::atom("blockDim." + std::string(1, "xyz"[axis]))};
-    const auto at = static_cast<std::size_t>(axis);
-    if (facts.constant_block[at])
-      forms.push_back(Polynomial::constant(*facts.constant_block[at]));
-    else if (!facts.block[at].empty() && std::regex_match(facts.block[at], std::regex(R"([A-Za-z_]\w*)")))
-      forms.push_back(Polynomial::atom("template:" + facts.block[at]));
-    return forms;
-  };
+namespace {
+
+// What the block's size may be written as along an axis: blockDim.x, a number, or the name of a knob.
+std::vector<Polynomial> block_sizes(const LaunchFacts& facts, std::size_t axis) {
+  static const std::regex name(R"([A-Za-z_]\w*)");
+  std::vector<Polynomial> forms{Polynomial::atom("blockDim." + std::string(1, "xyz"[axis]))};
+  if (facts.constant_block[axis])
+    forms.push_back(Polynomial::constant(*facts.constant_block[axis]));
+  else if (std::regex_match(facts.block[axis], name))
+    forms.push_back(Polynomial::atom("template:" + facts.block[axis]));
+  return forms;
+}
+
+std::optional<Share> share_of(const Polynomial& start, const Polynomial& step, const Polynomial& index,
+                              const LaunchFacts& facts) {
   const Polynomial x = Polynomial::atom("threadIdx.x"), y = Polynomial::atom("threadIdx.y");
   const bool flat = facts.constant_block[2] == 1, line = flat && facts.constant_block[1] == 1;
   std::vector<std::pair<Polynomial, Polynomial>> numberings; // of threads, and how many there are
-  for (const Polynomial& width : sizes(0)) {
+  for (const Polynomial& width : block_sizes(facts, 0)) {
     if (line)
       numberings.emplace_back(x, width);
     else if (flat)
-      for (const Polynomial& height : sizes(1))
+      for (const Polynomial& height : block_sizes(facts, 1))
         numberings.emplace_back(x + width * y, width * height);
   }
   // The index with the loop's counter written out: start + step * round.
   const auto per_count = index.quotient_by(loop_atom);
   if (!per_count)
     return std::nullopt;
-  const Polynomial first = index.without(loop_atom) + *per_count * loop.start;
-  const Polynomial per_round = *per_count * loop.step;
+  const Polynomial first = index.without(loop_atom) + *per_count * start;
+  const Polynomial per_round = *per_count * step;
   const auto each = first.quotient_by("threadIdx.x");
   if (!each || each->is_zero() || per_round.is_zero())
     return std::nullopt;
@@ -148,18 +155,25 @@ std::optional<Share> share_of(const StridedLoop& loop, const Polynomial& index, 
   return std::nullopt;
 }
 
+} // namespace
+
+std::optional<Share> share_of(const StridedLoop& loop, const Polynomial& index, const LaunchFacts& facts) {
+  if (auto share = share_of(loop.start, loop.step, index, facts))
+    return share;
+  return share_of(loop.start_by_names, loop.step_by_names, index, facts);
+}
+
 bool deals_out_in_turn(const StridedLoop& loop, const LaunchFacts& facts) {
   if (const auto share = share_of(loop, Polynomial::atom(loop_atom), facts))
     return share->each.as_constant() == 1 && share->rest.is_zero();
   if (facts.constant_block[1] != 1 || facts.constant_block[2] != 1)
     return false;
-  std::vector<Polynomial> sizes{Polynomial::atom("blockDim.x")};
-  if (facts.constant_block[0])
-    sizes.push_back(Polynomial::constant(*facts.constant_block[0]));
   const Polynomial thread = Polynomial::atom("threadIdx.x"), block = Polynomial::atom("blockIdx.x"),
                    blocks = Polynomial::atom("gridDim.x");
-  return std::ranges::any_of(sizes, [&](const Polynomial& size) {
-    return loop.start == block * size + thread && loop.step == blocks * size;
+  return std::ranges::any_of(block_sizes(facts, 0), [&](const Polynomial& size) {
+    const Polynomial start = block * size + thread, step = blocks * size;
+    return (loop.start == start && loop.step == step) ||
+           (loop.start_by_names == start && loop.step_by_names == step);
   });
 }
 

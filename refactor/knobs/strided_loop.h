@@ -19,6 +19,8 @@ struct StridedLoop {
   const clang::Expr* bound = nullptr;
   const clang::Expr* step_by = nullptr; // null: one
   Polynomial start, step, limit;
+  // With knobs by their names: one of them may be the block's size.
+  Polynomial start_by_names, step_by_names;
 
   bool counts_rounds() const { return start.is_zero() && step.as_constant() == 1; }
   bool same_header(const StridedLoop& other) const {

@@ -186,9 +186,9 @@ std::variant<std::string, Candidate> apply(const Parsed& parsed, const Candidate
 } // namespace
 
 const std::vector<std::string>& preparing_rules() {
-  static const std::vector<std::string> names{std::string(make_name_macros()->name()),
-                                              std::string(make_declare_where_set()->name()),
-                                              std::string(make_count_in_for()->name())};
+  static const std::vector<std::string> names{
+      std::string(make_name_macros()->name()), std::string(make_declare_where_set()->name()),
+      std::string(make_count_in_for()->name()), std::string(make_name_moved_pointers()->name())};
   return names;
 }
 
@@ -198,6 +198,7 @@ const std::vector<std::unique_ptr<Rule>>& all_rules() {
     list.push_back(make_name_macros());
     list.push_back(make_declare_where_set());
     list.push_back(make_count_in_for());
+    list.push_back(make_name_moved_pointers());
     list.push_back(make_adopt_template_parameter());
     list.push_back(make_expose_constant());
     list.push_back(make_adopt_tile());

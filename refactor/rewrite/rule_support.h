@@ -70,6 +70,7 @@ std::optional<std::string> cannot_add_parameters(const KernelInfo& kernel);
 std::unique_ptr<Rule> make_name_macros();
 std::unique_ptr<Rule> make_declare_where_set();
 std::unique_ptr<Rule> make_count_in_for();
+std::unique_ptr<Rule> make_name_moved_pointers();
 std::unique_ptr<Rule> make_adopt_template_parameter();
 std::unique_ptr<Rule> make_expose_constant();
 std::unique_ptr<Rule> make_adopt_tile();
