@@ -29,6 +29,8 @@ public:
     const std::uint64_t blocks = std::uint64_t{launch->grid[0]} * launch->grid[1] * launch->grid[2];
     if (blocks == 0)
       return "its grid is empty";
+    if (launch->grid[1] > MOST_BLOCKS || launch->grid[2] > MOST_BLOCKS)
+      return "its grid has more blocks than a launch may have";
     std::set<std::uint64_t> chosen{0, blocks - 1, blocks / 2};
     const SparseTrial trial{&kernel_, &*launch, &*workload, {chosen.begin(), chosen.end()},
                             1,        true,     RUN_LIMIT_S};
@@ -41,6 +43,7 @@ public:
 
 private:
   static constexpr double RUN_LIMIT_S = 1;
+  static constexpr unsigned MOST_BLOCKS = 65535; // along y and z (CUDA C++ Programming Guide, limits)
   const TracedKernel& traced_;
   HostKernel kernel_;
 };
@@ -179,7 +182,7 @@ void keep_runnable(const Candidate& raw, const std::string& architecture, std::v
     for (Problem problem : problems) {
       for (const auto& [name, size] : *found)
         if (size != first.at(name))
-          problem.dimensions[name] = size;
+          problem.dimensions[name] = std::min(problem.dimensions[name], size);
       problem.label.clear();
       if (Clock::now() < deadline && probe.obstacle(problem.dimensions).empty()) {
         left_out.push_back("in place of these " + text_of(problem.dimensions));

@@ -78,6 +78,23 @@ TEST(RunnableProblems, WhereNoneRunsSizesAreMadeSmallerUntilTheyDo) {
   EXPECT_EQ(kept[1].dimensions.at("n"), 4096);
 }
 
+// A size that was small already stays so, and a grid has no more blocks along y than a launch may have.
+TEST(RunnableProblems, WhatTakesTheirPlaceCanBeLaunched) {
+  Candidate raw = grouped_sum();
+  raw.launch.grid[1] = *Expression::parse("(n * groups + 4095) // 4096");
+  // None of these runs: more groups than channels.
+  std::vector<Problem> kept = problems({{{"n", 16}, {"channels", 64}, {"groups", 128}},
+                                        {{"n", 16}, {"channels", 4}, {"groups", 8}},
+                                        {{"n", 1 << 24}, {"channels", 64}, {"groups", 128}}});
+  std::vector<std::string> notes;
+  keep_runnable(raw, "sm_90", kept, notes);
+  ASSERT_FALSE(kept.empty());
+  for (const Problem& problem : kept) {
+    EXPECT_LE(problem.dimensions.at("groups"), problem.dimensions.at("channels"));
+    EXPECT_LE(problem.dimensions.at("n") * problem.dimensions.at("groups"), std::int64_t{4096} * 65535);
+  }
+}
+
 TEST(RunnableProblems, NothingIsSaidWhereAllRun) {
   std::vector<Problem> kept = problems({{{"n", 16}, {"channels", 64}, {"groups", 4}}});
   std::vector<std::string> notes;
