@@ -218,6 +218,21 @@ Status supply_stand_ins(const fs::path& file, const ClangCommand& command,
   return Done{};
 }
 
+// Parses with another command and other texts. Whether that leaves fewer errors: they are the ones to go on
+// with then, and what they come to.
+Result<bool> take_if_better(const fs::path& file, ClangCommand other, std::map<std::string, std::string> with,
+                            std::map<std::string, std::string>& texts, ClangCommand& command,
+                            Attempt& parsed) {
+  LATHE_TRY(Attempt again, attempt(file, other, with));
+  LATHE_CHECK(supply_stand_ins(file, other, with, again));
+  if (again.record->errors.size() >= parsed.record->errors.size())
+    return false;
+  parsed = std::move(again);
+  command = std::move(other);
+  texts = std::move(with);
+  return true;
+}
+
 // Where headers are missing and there are errors, the folders of the repository that have them are searched
 // last, as far as that leaves fewer errors.
 Status search_repository(const fs::path& file, std::map<std::string, std::string>& texts,
@@ -235,14 +250,9 @@ Status search_repository(const fs::path& file, std::map<std::string, std::string
     }
     if (said.empty())
       break;
-    std::map<std::string, std::string> with = texts;
-    LATHE_TRY(Attempt again, attempt(file, wider, with));
-    LATHE_CHECK(supply_stand_ins(file, wider, with, again));
-    if (again.record->errors.size() >= parsed.record->errors.size())
+    LATHE_TRY(const bool helps, take_if_better(file, std::move(wider), texts, texts, command, parsed));
+    if (!helps)
       break;
-    parsed = std::move(again);
-    command = std::move(wider);
-    texts = std::move(with);
     told.insert(told.end(), said.begin(), said.end());
   }
   return Done{};
@@ -272,13 +282,10 @@ Status write_as_builds_do(const fs::path& file, std::map<std::string, std::strin
     }
     if (said.empty())
       break;
-    LATHE_TRY(Attempt again, attempt(file, wider, with));
-    LATHE_CHECK(supply_stand_ins(file, wider, with, again));
-    if (again.record->errors.size() >= parsed.record->errors.size())
+    LATHE_TRY(const bool helps,
+              take_if_better(file, std::move(wider), std::move(with), texts, command, parsed));
+    if (!helps)
       break;
-    parsed = std::move(again);
-    command = std::move(wider);
-    texts = std::move(with);
     told.insert(told.end(), said.begin(), said.end());
   }
   return Done{};

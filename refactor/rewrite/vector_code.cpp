@@ -21,10 +21,6 @@ template <int COUNT, class T> __device__ __forceinline__ bool lathe_aligned(cons
 }
 )";
 
-} // namespace
-
-namespace {
-
 // A type of the file's own, or another name of one: what can be copied as bytes and has a vector's alignment.
 bool is_plain_element(const KernelView& view, QualType type) {
   constexpr std::int64_t MOST_BYTES = 16; // of one access

@@ -181,8 +181,15 @@ TuningRun::Job* TuningRun::take(bool& finished) {
   return nullptr;
 }
 
-void TuningRun::run_job(Job& job, Backend& device) {
+SessionOptions TuningRun::session_for(const Job& job) const {
   SessionOptions session = options_.session;
+  session.default_is_raw_code = job.source->facts.default_is_raw_code;
+  session.measure.raw_wants_alignment = job.source->facts.raw_wants_alignment;
+  return session;
+}
+
+void TuningRun::run_job(Job& job, Backend& device) {
+  SessionOptions session = session_for(job);
   Candidates candidates;
   std::vector<const Workload*> neighbours; // whose runners-up are tried, too
   const bool again = job.slices > 0;
@@ -205,8 +212,6 @@ void TuningRun::run_job(Job& job, Backend& device) {
     session.raw_profile = job.problem.result.raw_profile;
     session.standing = {job.problem.result.winner, job.problem.result.default_kept};
   }
-  session.default_is_raw_code = job.source->facts.default_is_raw_code;
-  session.measure.raw_wants_alignment = job.source->facts.raw_wants_alignment;
   const std::string name = job.problem.spec + " " + job.problem.workload;
   const auto progress = [&](const SessionProgress& seen) {
     if (&device == devices_.front().get() && options_.progress)
@@ -309,19 +314,18 @@ Status TuningRun::find_general(const std::vector<Job*>& jobs) {
 }
 
 Status TuningRun::compare_again(Job& job, Backend& backend) {
-  SessionOptions session = options_.session;
+  SessionOptions session = session_for(job);
   session.evaluations = 0; // what is stored is compared
   session.raw_profile = job.problem.result.raw_profile;
-  session.default_is_raw_code = job.source->facts.default_is_raw_code;
-  session.measure.raw_wants_alignment = job.source->facts.raw_wants_alignment;
   LATHE_TRY(SessionResult compared, tune_workload(job.workload, backend, store_, session, stop_, {}));
+  if (compared.winner.knobs.empty()) // it was stopped before it came to one
+    return Done{};
   SessionResult& result = job.problem.result;
   result.winner = std::move(compared.winner);
   result.default_kept = compared.default_kept;
   result.progress.evaluated = compared.progress.evaluated;
   result.progress.best_us = compared.progress.best_us;
-  if (compared.winner_profile)
-    result.winner_profile = std::move(compared.winner_profile);
+  result.winner_profile = std::move(compared.winner_profile); // the former winner's says nothing of this one
   if (options_.done)
     options_.done(job.problem, true);
   return Done{};

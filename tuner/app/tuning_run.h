@@ -85,6 +85,8 @@ private:
   // The next job for a free device: nothing when there is none now; `finished` when there will be none.
   Job* take(bool& finished);
   Job* most_promising();
+  // As the user wants it, with what the kernel's certificate says.
+  SessionOptions session_for(const Job& job) const;
   void run_job(Job& job, Backend& device);
   // Of the searched problems that the job's specification has with its types, those that have ended.
   std::vector<const Job*> searched_beside(const Job& job) const;
