@@ -82,9 +82,9 @@ std::vector<std::string> suspects(const RewriteResult& rewritten, const std::set
 }
 
 // Rules that leave to the launcher how many threads there are, and to each thread what it does.
-constexpr std::array LEAVE_WORK_AS_IT_IS{"name-macros",         "declare-where-set", "count-in-for",
-                                         "name-moved-pointers", "expose-unroll",     "cache-hints",
-                                         "launch-bounds",       "specialize-size"};
+constexpr std::array LEAVE_WORK_AS_IT_IS{"name-macros",  "inline-helpers",      "declare-where-set",
+                                         "count-in-for", "name-moved-pointers", "expose-unroll",
+                                         "cache-hints",  "launch-bounds",       "specialize-size"};
 
 class Search {
 public:

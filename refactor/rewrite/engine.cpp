@@ -187,8 +187,9 @@ std::variant<std::string, Candidate> apply(const Parsed& parsed, const Candidate
 
 const std::vector<std::string>& preparing_rules() {
   static const std::vector<std::string> names{
-      std::string(make_name_macros()->name()), std::string(make_declare_where_set()->name()),
-      std::string(make_count_in_for()->name()), std::string(make_name_moved_pointers()->name())};
+      std::string(make_name_macros()->name()), std::string(make_inline_helpers()->name()),
+      std::string(make_declare_where_set()->name()), std::string(make_count_in_for()->name()),
+      std::string(make_name_moved_pointers()->name())};
   return names;
 }
 
@@ -196,6 +197,7 @@ const std::vector<std::unique_ptr<Rule>>& all_rules() {
   static const std::vector<std::unique_ptr<Rule>> rules = [] {
     std::vector<std::unique_ptr<Rule>> list;
     list.push_back(make_name_macros());
+    list.push_back(make_inline_helpers());
     list.push_back(make_declare_where_set());
     list.push_back(make_count_in_for());
     list.push_back(make_name_moved_pointers());
@@ -259,7 +261,12 @@ Result<const Rule*> rule_named(const std::string& name) {
 struct Branch {
   Candidate candidate;
   std::string detail;
+  bool again = false;
 };
+
+// A rule that may do more behind what it did: a kernel's functions call others, and these further ones.
+constexpr int MOST_ROUNDS = 5;
+
 std::variant<std::string, Branch> branch(const Rule& rule, const RewriteStep& step, const Parsed& parsed,
                                          const Candidate& before) {
   auto outcome = rule.propose(*parsed.source, parsed.kernel, before);
@@ -275,7 +282,7 @@ std::variant<std::string, Branch> branch(const Rule& rule, const RewriteStep& st
   auto applied = apply(parsed, before, proposal, rule.name());
   if (const auto* reason = std::get_if<std::string>(&applied))
     return *reason;
-  return Branch{std::get<Candidate>(std::move(applied)), describe(proposal)};
+  return Branch{std::get<Candidate>(std::move(applied)), describe(proposal), proposal.again};
 }
 
 } // namespace
@@ -297,6 +304,37 @@ Result<std::vector<RuleOffer>> rule_offers(const Candidate& candidate, const Par
   return offers;
 }
 
+namespace {
+
+// Takes a step from a candidate and what was read of it, and adds to its report. True when the rule may do
+// more behind it.
+bool take_step(const Rule& rule, const RewriteStep& step, const ParseOptions& options, Reading& reading,
+               Candidate& candidate, RuleReport& report) {
+  auto taken = branch(rule, step, reading.parsed, candidate);
+  if (const auto* reason = std::get_if<std::string>(&taken)) {
+    if (!report.applied)
+      report.detail = *reason;
+    return false;
+  }
+  Branch& next = std::get<Branch>(taken);
+  auto again = parse(next.candidate, options, reading.instantiates);
+  if (!again.ok()) {
+    if (!report.applied)
+      report.detail = "the result does not parse: " + again.error().sentence();
+    return false;
+  }
+  report.detail += (report.applied ? "; " : "") + next.detail;
+  report.applied = true;
+  for (const Knob& knob : next.candidate.knobs)
+    if (std::ranges::find(candidate.knobs, knob.name, &Knob::name) == candidate.knobs.end())
+      report.knobs.push_back(knob.name);
+  candidate = std::move(next.candidate);
+  reading.parsed = std::move(*again);
+  return next.again;
+}
+
+} // namespace
+
 Result<RewriteResult> rewrite_steps(const Candidate& raw, const std::vector<RewriteStep>& steps,
                                     const ParseOptions& options) {
   std::vector<const Rule*> rules;
@@ -309,25 +347,9 @@ Result<RewriteResult> rewrite_steps(const Candidate& raw, const std::vector<Rewr
   LATHE_TRY(Reading reading, read_candidate(raw, options));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     RuleReport report{steps[i].rule, false, {}, {}};
-    auto taken = branch(*rules[i], steps[i], reading.parsed, result.candidate);
-    if (const auto* reason = std::get_if<std::string>(&taken)) {
-      report.detail = *reason;
-    } else {
-      Branch& next = std::get<Branch>(taken);
-      auto again = parse(next.candidate, options, reading.instantiates);
-      if (again.ok()) {
-        report.applied = true;
-        report.detail = next.detail;
-        for (const Knob& knob : next.candidate.knobs)
-          if (std::ranges::find(result.candidate.knobs, knob.name, &Knob::name) ==
-              result.candidate.knobs.end())
-            report.knobs.push_back(knob.name);
-        result.candidate = std::move(next.candidate);
-        reading.parsed = std::move(*again);
-      } else {
-        report.detail = "the result does not parse: " + again.error().sentence();
-      }
-    }
+    bool again = true;
+    for (int round = 0; again && round < MOST_ROUNDS; ++round)
+      again = take_step(*rules[i], steps[i], options, reading, result.candidate, report);
     result.reports.push_back(std::move(report));
   }
   return result;

@@ -50,6 +50,7 @@ struct Proposal {
   std::vector<std::string> raw_preconditions;
   std::string raw_launch_bounds;
   std::string detail; // what was done besides the knobs, for the report
+  bool again = false; // what was done may let the rule do more
 };
 
 class Rule {

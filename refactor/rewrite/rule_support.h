@@ -68,6 +68,7 @@ std::optional<std::string> value_of_parameter(const Candidate& candidate, const 
 std::optional<std::string> cannot_add_parameters(const KernelInfo& kernel);
 
 std::unique_ptr<Rule> make_name_macros();
+std::unique_ptr<Rule> make_inline_helpers();
 std::unique_ptr<Rule> make_declare_where_set();
 std::unique_ptr<Rule> make_count_in_for();
 std::unique_ptr<Rule> make_name_moved_pointers();
