@@ -109,6 +109,8 @@ private:
   int launches_for(double first_us) const;
   DeviceStatus decide_launches(CUfunction reference, double first_us, double copy_floor_us);
   int replay_of(double estimate_us) const; // launches that last REPLAY_US together
+  // Of a sample: two, that share its own cost, or one of those that take long.
+  int fewest_launches(double estimate_us) const;
   DeviceStatus capture(int nodes, const std::function<DeviceStatus(std::size_t set)>& enqueue,
                        Replay& replay);
   void release(Replay& replay);

@@ -11,7 +11,10 @@ namespace {
 
 constexpr double BEATEN =
     1.15; // slower than the incumbent by this factor in every sample: not worth more samples
-constexpr int FEWEST_ROUNDS = 10;    // of a comparison: of fewer a median's interval says little
+constexpr double LONGEST_US = 8000; // of a sample, roughly
+constexpr int FEWEST_ROUNDS = 10;   // of a comparison: of fewer a median's interval says little
+// The same where they take long: of fewer not even the smallest and the largest enclose the median with 95 %.
+constexpr int FEWEST_SLOW_ROUNDS = 6;
 constexpr double FLOOR_MARGIN = 1.2; // reads alone are faster than a copy; clocks may boost
 // Floating-point operations a multiprocessor and clock that no GPU of CUDA 13 exceeds: four times the dense
 // 8-bit rate of compute capability 9.0 and 10.0 (8192 and 16384).
@@ -20,11 +23,9 @@ constexpr double MOST_OPERATIONS = 65536;
 } // namespace
 
 int RunnerSession::launches_for(double first_us) const {
-  constexpr double LONGEST_US = 8000; // of a sample, roughly
   const int decided = launches_ > 0 ? launches_ : replay_of(first_us);
-  const int least = static_cast<int>(std::min<std::size_t>(2, sets_.size()));
   return std::max(std::min(decided, static_cast<int>(std::ceil(LONGEST_US / std::max(1.0, first_us)))),
-                  least);
+                  fewest_launches(first_us));
 }
 
 DeviceStatus RunnerSession::decide_launches(CUfunction reference, double first_us, double copy_floor_us) {
@@ -45,6 +46,8 @@ DeviceStatus RunnerSession::decide_launches(CUfunction reference, double first_u
       return sampled;
     }
     warm_us = std::min(warm_us, us);
+    if (us > LONGEST_US) // one that is warm is not much faster
+      break;
   }
   release(replay);
   const double fastest = copy_floor_us > 0 ? std::min(warm_us, copy_floor_us) : warm_us;
@@ -52,11 +55,16 @@ DeviceStatus RunnerSession::decide_launches(CUfunction reference, double first_u
   return {};
 }
 
+int RunnerSession::fewest_launches(double estimate_us) const {
+  // What the last launch leaves in the L2 and a sample's own cost do not show in launches that take so long.
+  return estimate_us > LONGEST_US ? 1 : static_cast<int>(std::min<std::size_t>(2, sets_.size()));
+}
+
 int RunnerSession::replay_of(double estimate_us) const {
   // A second visit to a set would find its outputs there and its in-place inputs changed.
-  const auto sets = static_cast<double>(sets_.size());
-  return static_cast<int>(
-      std::clamp(std::ceil(REPLAY_US / std::max(0.5, estimate_us)), std::min(2.0, sets), sets));
+  const auto sets = static_cast<int>(sets_.size());
+  const double wanted = std::ceil(REPLAY_US / std::max(0.5, estimate_us));
+  return static_cast<int>(std::clamp<double>(wanted, fewest_launches(estimate_us), sets));
 }
 
 DeviceStatus RunnerSession::capture(int nodes, const std::function<DeviceStatus(std::size_t set)>& enqueue,
@@ -203,7 +211,8 @@ CompareReply RunnerSession::compare(const CompareRequest& request) {
       noise.push_back(before / after);
       const double spent = std::chrono::duration<double>(RunnerDevice::Clock::now() - start).count();
       const MedianInterval so_far = median_interval(ratios);
-      if (round + 1 >= std::max(FEWEST_ROUNDS, request.timing.min_samples) &&
+      const int fewest = before > LONGEST_US ? FEWEST_SLOW_ROUNDS : FEWEST_ROUNDS;
+      if (round + 1 >= std::max(fewest, request.timing.min_samples) &&
           (relative_half_width(so_far) <= request.timing.target_interval / 4 ||
            so_far.high < request.ratio_to_beat || spent > limit_s / 2))
         break;
