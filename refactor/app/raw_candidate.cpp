@@ -43,6 +43,14 @@ bool is_for_others(const LaunchSite& site, const std::string& architecture) {
 
 } // namespace
 
+bool fails_at(const Expression& condition, const Problem& problem) {
+  const auto holds = condition.evaluate_condition([&](std::string_view name) -> std::optional<Value> {
+    const auto found = problem.dimensions.find(std::string(name));
+    return found == problem.dimensions.end() ? std::nullopt : std::optional(Value{found->second});
+  });
+  return holds.ok() && !*holds;
+}
+
 Result<RawCandidate> RawCandidateBuilder::build() {
   LATHE_CHECK(choose_site());
   bind_launcher_arguments();
@@ -59,6 +67,7 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   LATHE_CHECK(arguments());
   LATHE_CHECK(fix_device_limits());
   collect_dimensions();
+  collect_launch_conditions();
   LATHE_CHECK(free_fixed_grid());
   count_allocated();
   result_.candidate.kernel = extracted_.kernel;
@@ -73,6 +82,9 @@ Status RawCandidateBuilder::choose_site() {
                        fmt::format("it has {}", kernel_.launches.size()),
                        "lathe templatize --list shows them");
   std::string why = kernel_.launches.empty() ? "nothing in this file launches it" : "";
+  const bool is_any_served = std::ranges::any_of(kernel_.launches, [&](const LaunchSite& site) {
+    return (site.unreadable.empty() || overridden) && serves_problems(site);
+  });
   for (std::size_t i = 0; i < kernel_.launches.size() && !has_site_; ++i) {
     const LaunchSite& site = kernel_.launches[i];
     if (launch_.site != 0 && launch_.site != static_cast<int>(i) + 1)
@@ -82,6 +94,8 @@ Status RawCandidateBuilder::choose_site() {
         why = fmt::format("{}: it is for other devices than {}", site.location, architecture_);
       continue;
     }
+    if (launch_.site == 0 && is_any_served && !serves_problems(site))
+      continue;
     if (site.unreadable.empty() || overridden) {
       site_ = site;
       has_site_ = true;
@@ -214,6 +228,29 @@ void RawCandidateBuilder::collect_dimensions() {
     if (facts_.problems.empty())
       result_.assumptions.push_back(fmt::format(
           "{} = {}, as in the source (say otherwise with --problem or a workload file)", name, value));
+  }
+}
+
+bool RawCandidateBuilder::serves_problems(const LaunchSite& site) const {
+  return std::ranges::all_of(facts_.problems, [&](const Problem& problem) {
+    return std::ranges::none_of(site.conditions, [&](const std::string& text) {
+      const auto condition = Expression::parse(text);
+      return condition.ok() && fails_at(*condition, problem);
+    });
+  });
+}
+
+void RawCandidateBuilder::collect_launch_conditions() {
+  Candidate& candidate = result_.candidate;
+  if (launch_.at_any_size || !launch_.grid.empty() || !launch_.block.empty())
+    return; // or the launch is the user's
+  for (const std::string& text : site_.conditions) {
+    auto condition = Expression::parse(in_kernel_terms(text));
+    if (condition.ok() && !condition->names().empty() &&
+        std::ranges::all_of(condition->names(), [&](const std::string& name) {
+          return std::ranges::find(candidate.dimensions, name) != candidate.dimensions.end();
+        }))
+      candidate.launched_where.push_back(std::move(*condition));
   }
 }
 

@@ -13,7 +13,8 @@ namespace lathe::refactor {
 // What the command line supplies where the source has no readable launch.
 struct LaunchOverride {
   std::string grid, block, shared; // "x[, y[, z]]" expressions; empty: as read
-  int site = 0;                    // which launch site to take, 0: the first readable one
+  int site = 0;             // which launch site to take, 0: the first readable one that the problems get to
+  bool at_any_size = false; // its conditions on sizes are the caller's to keep
   std::map<std::string, std::string>
       template_arguments; // by the kernel's template parameter, over the site's
 };
@@ -33,6 +34,9 @@ struct RawCandidate {
 Result<RawCandidate> make_raw_candidate(const KernelInfo& kernel, const ExtractedKernel& extracted,
                                         const WorkloadFacts& facts, const LaunchOverride& launch,
                                         const std::string& architecture);
+
+// Whether a condition over dimensions is known not to hold at the problem's sizes.
+bool fails_at(const Expression& condition, const Problem& problem);
 
 // "const __nv_bfloat16" -> "bf16", "uint32_t" -> "u32"; empty for what has no dtype.
 std::string dtype_of_type(std::string type);

@@ -45,6 +45,8 @@ public:
 
 private:
   Status choose_site();
+  // Whether nothing that the launch is reached under speaks against any of the problems that were given.
+  bool serves_problems(const LaunchSite& site) const;
   // Template arguments of the launcher: given, or those of the first of its instances that gets to the
   // launch.
   void bind_launcher_arguments();
@@ -97,6 +99,8 @@ private:
   Status arguments();
   Status fix_device_limits();
   void collect_dimensions();
+  // What the launcher asks of sizes before it launches the kernel so.
+  void collect_launch_conditions();
   // Where nothing of the launch follows a size, the number of blocks is one: a fixed problem is too large to
   // be run without a GPU, and a part of its blocks does not differ from the whole in kind.
   Status free_fixed_grid();

@@ -46,6 +46,7 @@ Result<TuningSpec> assemble_spec(const std::string& name, const Candidate& raw, 
   spec.types = raw.types;
   spec.knobs = tuned.knobs;
   spec.conditions = tuned.conditions;
+  spec.launched_where = raw.launched_where;
   spec.arguments = raw.arguments;
   spec.problems = facts.problems;
   for (Problem& problem : spec.problems)

@@ -90,12 +90,27 @@ Result<WorkloadFacts> gather_facts(const SubjectRequest& request) {
   return facts;
 }
 
-Status check_problems(const std::vector<Problem>& problems, const std::vector<std::string>& dimensions) {
+std::string sizes_of(const Problem& problem) {
+  std::string text;
+  for (const auto& [name, value] : problem.dimensions)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
+  return text;
+}
+
+Status check_problems(const std::vector<Problem>& problems, const Candidate& raw, bool are_guessed) {
+  const std::vector<std::string>& dimensions = raw.dimensions;
   for (const Problem& problem : problems) {
     for (const auto& [name, value] : problem.dimensions)
       if (std::find(dimensions.begin(), dimensions.end(), name) == dimensions.end())
         return usage_error("no dimension '" + name + "'",
                            fmt::format("the kernel's are {}", fmt::join(dimensions, ", ")));
+    for (const Expression& condition : raw.launched_where)
+      if (!are_guessed && fails_at(condition, problem))
+        return usage_error(
+            "the launcher launches something else at " + sizes_of(problem),
+            "this launch is where " + condition.text(),
+            "give problems of one launch at a time; lathe templatize --list shows the launches, "
+            "and --site takes one");
     for (const std::string& name : dimensions)
       if (!problem.dimensions.contains(name))
         return usage_error("a problem lacks dimension '" + name + "'", "",
@@ -233,7 +248,7 @@ Status settle_sizes(Subject& subject, const SubjectRequest& request) {
     if (subject.own_sizes.empty())
       relate_sizes(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
   }
-  LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
+  LATHE_CHECK(check_problems(subject.facts.problems, subject.raw, subject.guessed_problems));
   LATHE_CHECK(size_buffers(subject, request.parse));
   std::set<std::string> given;
   for (const auto& [name, facts] : subject.facts.arguments)

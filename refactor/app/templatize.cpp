@@ -136,6 +136,7 @@ Result<Product> templatize_choice(const Request& request, ParsedSource& source) 
   self_contained.architecture = request.subject.architecture;
   for (std::size_t i = 0; i < subjects.size(); ++i) {
     requests[i].launch.site = choice.sites[i];
+    requests[i].launch.at_any_size = true; // the two share them
     LATHE_TRY(subjects[i], prepare_subject(requests[i], source));
     for (const std::string& note : subjects[i].notes)
       if (std::ranges::find(outcome.notes, note) == outcome.notes.end())

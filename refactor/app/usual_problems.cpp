@@ -231,13 +231,16 @@ bool is_launchable(const Candidate& raw, const DeviceInfo& device, const Problem
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (launch_value(raw, &device, problem, raw.launch.grid[axis]).value_or(0) > device.max_grid[axis])
       return false;
+  if (std::ranges::any_of(raw.launched_where,
+                          [&](const Expression& condition) { return fails_at(condition, problem); }))
+    return false;
   return has_blocks(raw, &device, problem) && block_fits(raw, device, problem) &&
          has_parts(raw, &device, problem);
 }
 
-// Where nothing can be launched at the guessed sizes or nothing is done (a quotient of two of them is 0, a
-// product too many blocks), one or two of them are changed, as little as will do. True where that was needed
-// and helped.
+// Where nothing can be launched at the guessed sizes, nothing is done (a quotient of two of them is 0, a
+// product too many blocks) or the launcher launches something else, one or two of them are changed, as little
+// as will do. True where that was needed and helped.
 bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& problem) {
   if (is_launchable(raw, device, problem))
     return false;
@@ -247,8 +250,10 @@ bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& pr
       for (const std::string& name : size.names())
         if (problem.dimensions.contains(name))
           names.insert(name);
-  for (const Expression& count : counts_of_parts(raw))
-    for (const std::string& name : count.names())
+  std::vector<Expression> asked = counts_of_parts(raw);
+  asked.insert(asked.end(), raw.launched_where.begin(), raw.launched_where.end());
+  for (const Expression& one : asked)
+    for (const std::string& name : one.names())
       if (problem.dimensions.contains(name))
         names.insert(name);
   constexpr int DOUBLINGS = 24; // a grid of n / 2^18 blocks has one
@@ -317,8 +322,8 @@ std::vector<Problem> usual_problems(const Candidate& raw,
         for (const auto& [name, size] : problem.dimensions)
           if (size != guessed.dimensions.at(name))
             changes.insert(
-                fmt::format("{} = {} in place of {}, at which nothing can be launched or nothing is done",
-                            name, size, guessed.dimensions.at(name)));
+                fmt::format("{} = {} in place of {}, at which nothing is done, or not by this launch", name,
+                            size, guessed.dimensions.at(name)));
       if (std::ranges::find(held, problem.dimensions, &Problem::dimensions) == held.end())
         held.push_back(std::move(problem));
     }

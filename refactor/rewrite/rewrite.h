@@ -21,7 +21,9 @@ struct Candidate {
   std::vector<Condition> conditions;
   std::vector<TypeParameter> types; // type parameters and the dtypes in use
   std::vector<std::string> dimensions;
-  std::vector<Argument> arguments;  // of the kernel, as far as known (scalars' value expressions)
+  std::vector<Argument> arguments; // of the kernel, as far as known (scalars' value expressions)
+  // Over dimensions: where they do not all hold, the launcher launches something else.
+  std::vector<Expression> launched_where;
   std::vector<std::string> applied; // rules, in order
   // Preconditions on the raw side under which the default is meant to be identical, as statements to be put
   // at the start of the raw kernel's body or attributes: "__builtin_assume(blockDim.x == 256u);".

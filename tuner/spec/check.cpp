@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  enum class Role { condition, choice, extent, bytes, count, any, knob_default };
+  enum class Role { condition, choice, launched, extent, bytes, count, any, knob_default };
   enum class Over { no_knob, flags, knobs }; // the raw side's choice between kernels is a flag's
   struct Entry {
     std::string key; // into the origins
@@ -202,6 +202,9 @@ private:
     collect_launch(spec_.kernel.launch, "kernel", Over::knobs);
     if (!spec_.reference.file.empty())
       collect_launch(spec_.reference.launch, "reference", choices_.empty() ? Over::no_knob : Over::flags);
+    for (std::size_t i = 0; i < spec_.launched_where.size(); ++i)
+      entries_.push_back(
+          {"launched where " + std::to_string(i), &spec_.launched_where[i], Role::launched, Over::no_knob});
     for (const Expression& choice : choices_)
       entries_.push_back({"reference instance", &choice, Role::choice, Over::flags, true});
     for (std::size_t i = 0; i < spec_.arguments.size(); ++i) {
@@ -304,6 +307,18 @@ private:
       if (!Expression(value).evaluate_condition({}).ok())
         return fault(path, text, "write a condition that is true or false");
       return Done{};
+    case Role::launched: {
+      const auto holds = Expression(value).evaluate_condition({});
+      if (!holds.ok())
+        return fault(path, text, "write a condition that is true or false");
+      if (!*holds)
+        return fault(path,
+                     "the program launches something else where \"" + entry.expression->text() +
+                         "\" does not hold" + where,
+                     "leave the problem out, or templatize the launch that it takes (lathe templatize --list "
+                     "shows them, --site takes one)");
+      return Done{};
+    }
     case Role::knob_default: {
       const Knob& knob = spec_.knobs[entry.index];
       if (find_value(knob.values, value))

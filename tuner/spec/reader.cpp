@@ -218,6 +218,12 @@ Status read_reference(Reading& reading) {
           .lexically_normal();
   reference.instance = text_at(document, path / "Instance");
   reference.compile_options = texts_at(document, path / "CompilerOptions");
+  const json* where = document.find(path / "LaunchedWhere");
+  for (std::size_t i = 0; where && i < where->size(); ++i) {
+    LATHE_TRY(Expression condition, expression_at(document, path / "LaunchedWhere" / i));
+    reading.spec.launched_where.push_back(std::move(condition));
+    reading.origins["launched where " + std::to_string(i)] = path / "LaunchedWhere" / i;
+  }
   reading.origins["reference file"] = path / "File";
   reading.origins["reference instance"] = path / "Instance";
   return read_launch(reading, path / "Launch", "reference", reference.launch);

@@ -119,9 +119,12 @@ struct TuningSpec {
   std::vector<Condition> conditions;
   std::vector<Argument> arguments;
   std::vector<Problem> problems;
-  KernelSource kernel;       // the template
-  KernelSource reference;    // the raw kernel with its own launch; file empty when there is none (plain T1)
-  std::string cpu_reference; // name of a built-in CPU reference, or empty
+  KernelSource kernel;    // the template
+  KernelSource reference; // the raw kernel with its own launch; file empty when there is none (plain T1)
+  // Over dimensions: what holds of all problems, or else the raw side would be slower than the program that
+  // it comes from, which launches something else there.
+  std::vector<Expression> launched_where;
+  std::string cpu_reference;                   // name of a built-in CPU reference, or empty
   std::map<std::string, Tolerance> tolerances; // by dtype
   CostModel cost;
   Provenance provenance;

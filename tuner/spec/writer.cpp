@@ -147,6 +147,8 @@ json lathe_json(const TuningSpec& spec, const std::filesystem::path& path) {
                           {"Instance", spec.reference.instance},
                           {"CompilerOptions", spec.reference.compile_options},
                           {"Launch", launch_json(spec.reference.launch)}};
+  for (const Expression& condition : spec.launched_where)
+    lathe["Reference"]["LaunchedWhere"].push_back(condition.text());
   if (!spec.cpu_reference.empty())
     lathe["CpuReference"] = spec.cpu_reference;
   for (const auto& [dtype, tolerance] : spec.tolerances)

@@ -205,6 +205,11 @@ INSTANTIATE_TEST_SUITE_P(
               "Lathe.Reference.Launch.Block[0]: the knob BLOCK has no value there"},
         Fault{"ReferenceFile", "/Lathe/Reference/File", "\"gone.cu\"",
               "Lathe.Reference.File: the raw kernel gone.cu does not exist"},
+        Fault{"LaunchedElsewhere", "/Lathe/Reference/LaunchedWhere", "[\"n > 0\", \"d < 1024\"]",
+              "Lathe.Reference.LaunchedWhere[1]: the program launches something else where \"d < 1024\" does "
+              "not hold for n=1 d=4096"},
+        Fault{"LaunchedWhereOverKnobs", "/Lathe/Reference/LaunchedWhere", "[\"BLOCK > 32\"]",
+              "Lathe.Reference.LaunchedWhere[0]: the knob BLOCK has no value there"},
         Fault{"LaunchIsZero", "/Lathe/Launch/Grid", "[\"n - 1\"]",
               "Lathe.Launch.Grid[0]: \"n - 1\" is 0 for n=1 d=4096"},
         Fault{"LaunchHasFourAxes", "/Lathe/Launch/Grid", "[1, 1, 1, 1]",

@@ -67,7 +67,8 @@ constexpr std::string_view sample_text = R"json({
       "File": "kernels/silu_and_mul.cu",
       "Instance": "act_and_mul_kernel<{T}>",
       "CompilerOptions": ["-std=c++17"],
-      "Launch": {"Grid": ["n"], "Block": ["min(d / (16 / sizeof_T), 1024)"]}
+      "Launch": {"Grid": ["n"], "Block": ["min(d / (16 / sizeof_T), 1024)"]},
+      "LaunchedWhere": ["d % 8 == 0"]
     },
     "CpuReference": "silu_and_mul",
     "Tolerances": {"bf16": {"Relative": 0.01, "Absolute": 0.001}},

@@ -40,6 +40,8 @@ std::vector<std::string> describe(const TuningSpec& spec) {
     for (const Value& value : knob.values)
       out.push_back(kind_and_text(value));
   }
+  for (const Expression& condition : spec.launched_where)
+    out.push_back("launched where " + text_of(condition));
   for (const Condition& condition : spec.conditions)
     out.insert(out.end(), {"condition " + text_of(condition.expression), condition.why});
   for (const Argument& argument : spec.arguments) {

@@ -1,0 +1,90 @@
+// Launches that the launcher chooses among by sizes: which one problems belong to.
+#include "refactor/app/usual_problems.h"
+#include "tests/refactor/app/raw_source.h"
+
+#include <gmock/gmock.h>
+
+namespace lathe::refactor {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// One warp for short rows, a large block for long ones.
+constexpr const char* BY_LENGTH = R"(
+template <int THREADS> __global__ void k(float* out, const float* in, int columns) {
+  for (int i = threadIdx.x; i < columns; i += THREADS)
+    out[blockIdx.x * columns + i] = in[blockIdx.x * columns + i];
+}
+void launch(float* out, const float* in, int rows, int columns, bool twice) {
+  if (!twice)
+    return;
+  if (columns < 1024)
+    k<32><<<rows, 32>>>(out, in, columns);
+  else
+    k<1024><<<rows, 1024>>>(out, in, columns);
+}
+)";
+
+WorkloadFacts rows_of(std::initializer_list<std::int64_t> lengths) {
+  WorkloadFacts facts;
+  for (const std::int64_t length : lengths) {
+    Problem problem;
+    problem.dimensions = {{"rows", 4}, {"columns", length}};
+    facts.problems.push_back(problem);
+  }
+  return facts;
+}
+
+std::vector<std::string> texts(const std::vector<Expression>& conditions) {
+  std::vector<std::string> all;
+  for (const Expression& condition : conditions)
+    all.push_back(condition.text());
+  return all;
+}
+
+TEST(LaunchedWhere, ProblemsChooseTheLaunch) {
+  const auto long_rows = raw_of(BY_LENGTH, {}, rows_of({4096, 1024}));
+  ASSERT_TRUE(long_rows.ok()) << long_rows.error().sentence();
+  EXPECT_EQ(long_rows->candidate.instance, "k<1024>");
+  EXPECT_THAT(texts(long_rows->candidate.launched_where), ElementsAre("!(columns < 1024)"));
+  const auto short_rows = raw_of(BY_LENGTH, {}, rows_of({64}));
+  ASSERT_TRUE(short_rows.ok()) << short_rows.error().sentence();
+  EXPECT_EQ(short_rows->candidate.instance, "k<32>");
+}
+
+TEST(LaunchedWhere, ASiteThatIsAskedForIsTaken) {
+  LaunchOverride launch;
+  launch.site = 2;
+  const auto raw = raw_of(BY_LENGTH, launch);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<1024>");
+  // What is guessed is what it is launched for.
+  std::vector<std::string> assumptions;
+  for (const Problem& problem : usual_problems(raw->candidate, {}, "sm_90", assumptions))
+    EXPECT_GE(problem.dimensions.at("columns"), 1024);
+}
+
+TEST(LaunchedWhere, GuessesAreWhatTheFirstLaunchIsFor) {
+  const auto raw = raw_of(BY_LENGTH);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);
+  ASSERT_FALSE(problems.empty());
+  for (const Problem& problem : problems)
+    EXPECT_LT(problem.dimensions.at("columns"), 1024);
+  EXPECT_THAT(assumptions, testing::Contains(HasSubstr("or not by this launch")));
+}
+
+// A launch that the user states is nobody's to choose.
+TEST(LaunchedWhere, ALaunchThatIsGiven) {
+  LaunchOverride launch;
+  launch.grid = "rows";
+  launch.block = "32";
+  const auto raw = raw_of(BY_LENGTH, launch, rows_of({4096}));
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_TRUE(raw->candidate.launched_where.empty());
+}
+
+} // namespace
+} // namespace lathe::refactor
