@@ -91,7 +91,7 @@ private:
         note(use.common_write_guards, use.stores);
       }
     }
-    facts_.narrow_indices.merge(kernel_.narrow_indices(pointer));
+    facts_.narrow_indices.merge(narrow_indices(pointer));
   }
 
   // What an atomic access does, and for whom it is atomic.
@@ -166,16 +166,15 @@ private:
       if (kernel_.is_integer_by_way_of_real(instruction))
         facts_.integers_by_way_of_reals.insert(conversion);
     }
-    if (auto* product = dyn_cast<BinaryOperator>(&instruction);
-        product && product->getOpcode() == Instruction::Mul)
-      if (const std::string factors = kernel_.factors(*product); !factors.empty())
-        facts_.products[factors].insert(product->getType()->getScalarSizeInBits());
-    if (const auto* operation = dyn_cast<BinaryOperator>(&instruction))
+    if (auto* operation = dyn_cast<BinaryOperator>(&instruction)) {
+      if (auto product = size_product(*operation))
+        facts_.products.insert(std::move(*product));
       if (const auto step = KernelIr::block_step(*operation)) {
         auto& [wide, narrow] = facts_.block_steps[step->axis];
         std::uint64_t& most = step->is_wide ? wide : narrow;
         most = std::max(most, step->elements);
       }
+    }
     if (const auto* fence = dyn_cast<FenceInst>(&instruction))
       ++facts_.fences["fence of scope " + std::to_string(fence->getSyncScopeID())];
     if (instruction.getOpcode() == Instruction::FDiv && isa<Constant>(instruction.getOperand(0)))
