@@ -76,26 +76,6 @@ void compare_parameters(const JudgedPair& subject, const FactPair& pair, Finding
   }
 }
 
-// The bits in which the raw kernel computes a product that a template computes in fewer; 0 where it does not.
-// It does where it has a product of the same names in more bits alone, or one of the same factors, unless it
-// has one of these factors in as few bits itself.
-unsigned bits_lost(const SizeProduct& product, const std::set<SizeProduct>& raw) {
-  unsigned widest = 0;
-  bool has_narrow = false, is_same = false, has_factors = false;
-  for (const SizeProduct& other : raw) {
-    const bool is_narrow = other.bits <= product.bits;
-    has_factors |= is_narrow && other.has_factors_of(product);
-    if (other.names != product.names)
-      continue;
-    has_narrow |= is_narrow;
-    widest = std::max(widest, is_narrow ? 0 : other.bits);
-    is_same |= !is_narrow && other.plain == product.plain && other.within == product.within &&
-               other.is_loaded == product.is_loaded;
-  }
-  const bool is_lost = is_same ? !has_narrow || !has_factors : !has_narrow && !has_factors;
-  return is_lost ? widest : 0;
-}
-
 // Indices that the raw kernel computes in 64 bits wrap around in 32 at sizes that nobody runs here.
 void compare_widths(const FactPair& pair, const CodeFacts& raw_code, Findings& findings) {
   const std::string where = " at " + pair.configuration->text();

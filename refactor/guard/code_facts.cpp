@@ -1,5 +1,6 @@
 #include "refactor/guard/code_facts.h"
 
+#include "refactor/guard/active_lanes.h"
 #include "refactor/guard/address_facts.h"
 #include "refactor/guard/device_bitcode.h"
 #include "refactor/guard/kernel_ir.h"
@@ -271,7 +272,12 @@ private:
                              warp_mask(call, kernel_.threads())];
     // One that is among the lanes of a tile wants these alone to come there together.
     const unsigned lanes = lanes_of_mask(call, kernel_.threads());
-    facts_.divergent_warp_primitives += kernel_.is_divergent(call, lanes ? Together{lanes} : Together::warp);
+    const auto* mask = dyn_cast<CallBase>(call.getArgOperand(0));
+    const bool is_of_present =
+        mask && mask->getCalledFunction() && mask->getCalledFunction()->getName() == ACTIVE_MASK;
+    if (!is_of_present) // who is there came there together
+      facts_.divergent_warp_primitives +=
+          kernel_.is_divergent(call, lanes ? Together{lanes} : Together::warp);
   }
 
   KernelIr& kernel_;

@@ -105,6 +105,23 @@ bool SizeProduct::has_factors_of(const SizeProduct& other) const {
          });
 }
 
+unsigned bits_lost(const SizeProduct& product, const std::set<SizeProduct>& raw) {
+  unsigned widest = 0;
+  bool has_narrow = false, is_same = false, has_factors = false;
+  for (const SizeProduct& other : raw) {
+    const bool is_narrow = other.bits <= product.bits;
+    has_factors |= is_narrow && other.has_factors_of(product);
+    if (other.names != product.names)
+      continue;
+    has_narrow |= is_narrow;
+    widest = std::max(widest, is_narrow ? 0 : other.bits);
+    is_same |= !is_narrow && other.plain == product.plain && other.within == product.within &&
+               other.is_loaded == product.is_loaded;
+  }
+  const bool is_lost = is_same ? !has_narrow || !has_factors : !has_narrow && !has_factors;
+  return is_lost ? widest : 0;
+}
+
 std::set<NarrowIndex> narrow_indices(llvm::Value* pointer) {
   constexpr unsigned WIDE = 64, SHORT = 16;
   std::set<NarrowIndex> found;

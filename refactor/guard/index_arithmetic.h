@@ -46,4 +46,9 @@ std::set<NarrowIndex> narrow_indices(llvm::Value* pointer);
 // Nothing when it is a product with a constant, or of one size or block index alone.
 std::optional<SizeProduct> size_product(llvm::BinaryOperator& product);
 
+// The bits in which the raw kernel computes a product that a template computes in fewer; 0 where it does not.
+// It does where it has a product of the same names in more bits alone, or one of the same factors, unless it
+// has one of these factors in as few bits itself.
+unsigned bits_lost(const SizeProduct& product, const std::set<SizeProduct>& raw);
+
 } // namespace lathe::refactor
