@@ -79,12 +79,10 @@ void compare_parameters(const JudgedPair& subject, const FactPair& pair, Finding
 // Indices that the raw kernel computes in 64 bits wrap around in 32 at sizes that nobody runs here.
 void compare_widths(const FactPair& pair, const CodeFacts& raw_code, Findings& findings) {
   const std::string where = " at " + pair.configuration->text();
-  for (const auto& [factors, widths] : pair.templated->products) {
-    const auto raw = raw_code.products.find(factors);
-    if (raw != raw_code.products.end() && *widths.begin() < *raw->second.begin())
-      findings.fail(factors + " is computed in " + std::to_string(*widths.begin()) +
-                    " bits, which the raw kernel does in " + std::to_string(*raw->second.begin()) + where);
-  }
+  for (const SizeProduct& product : pair.templated->products)
+    if (const unsigned bits = bits_lost(product, raw_code.products))
+      findings.fail(product.text() + " is computed in " + std::to_string(product.bits) +
+                    " bits, which the raw kernel does in " + std::to_string(bits) + where);
   for (const auto& [axis, steps] : pair.templated->block_steps) {
     const auto raw = raw_code.block_steps.find(axis);
     if (raw == raw_code.block_steps.end())
@@ -149,9 +147,9 @@ void report_narrow_products(const JudgedPair& subject, const std::vector<FactPai
   std::set<std::string> narrow;
   for (const FactPair& pair : pairs)
     if (pair.raw)
-      for (const auto& [factors, widths] : pair.raw->products)
-        if (*widths.begin() <= 32)
-          narrow.insert(factors);
+      for (const SizeProduct& product : pair.raw->products)
+        if (product.bits <= 32)
+          narrow.insert(product.text());
   if (narrow.empty())
     return;
   for (const std::string& factors : narrow)

@@ -1,5 +1,6 @@
 #include "refactor/guard/code_facts.h"
 
+#include "refactor/guard/active_lanes.h"
 #include "refactor/guard/address_facts.h"
 #include "refactor/guard/device_bitcode.h"
 #include "refactor/guard/kernel_ir.h"
@@ -91,7 +92,7 @@ private:
         note(use.common_write_guards, use.stores);
       }
     }
-    facts_.narrow_indices.merge(kernel_.narrow_indices(pointer));
+    facts_.narrow_indices.merge(narrow_indices(pointer));
   }
 
   // What an atomic access does, and for whom it is atomic.
@@ -166,16 +167,15 @@ private:
       if (kernel_.is_integer_by_way_of_real(instruction))
         facts_.integers_by_way_of_reals.insert(conversion);
     }
-    if (auto* product = dyn_cast<BinaryOperator>(&instruction);
-        product && product->getOpcode() == Instruction::Mul)
-      if (const std::string factors = kernel_.factors(*product); !factors.empty())
-        facts_.products[factors].insert(product->getType()->getScalarSizeInBits());
-    if (const auto* operation = dyn_cast<BinaryOperator>(&instruction))
+    if (auto* operation = dyn_cast<BinaryOperator>(&instruction)) {
+      if (auto product = size_product(*operation))
+        facts_.products.insert(std::move(*product));
       if (const auto step = KernelIr::block_step(*operation)) {
         auto& [wide, narrow] = facts_.block_steps[step->axis];
         std::uint64_t& most = step->is_wide ? wide : narrow;
         most = std::max(most, step->elements);
       }
+    }
     if (const auto* fence = dyn_cast<FenceInst>(&instruction))
       ++facts_.fences["fence of scope " + std::to_string(fence->getSyncScopeID())];
     if (instruction.getOpcode() == Instruction::FDiv && isa<Constant>(instruction.getOperand(0)))
@@ -272,7 +272,12 @@ private:
                              warp_mask(call, kernel_.threads())];
     // One that is among the lanes of a tile wants these alone to come there together.
     const unsigned lanes = lanes_of_mask(call, kernel_.threads());
-    facts_.divergent_warp_primitives += kernel_.is_divergent(call, lanes ? Together{lanes} : Together::warp);
+    const auto* mask = dyn_cast<CallBase>(call.getArgOperand(0));
+    const bool is_of_present =
+        mask && mask->getCalledFunction() && mask->getCalledFunction()->getName() == ACTIVE_MASK;
+    if (!is_of_present) // who is there came there together
+      facts_.divergent_warp_primitives +=
+          kernel_.is_divergent(call, lanes ? Together{lanes} : Together::warp);
   }
 
   KernelIr& kernel_;

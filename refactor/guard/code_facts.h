@@ -7,7 +7,7 @@
 #include "refactor/guard/arithmetic_facts.h"
 #include "refactor/guard/fixed_arguments.h"
 #include "refactor/guard/guards.h"
-#include "refactor/guard/narrow_index.h"
+#include "refactor/guard/index_arithmetic.h"
 #include "refactor/guard/pure_values.h"
 #include "tuner/base/result.h"
 #include "tuner/spec/spec.h"
@@ -78,8 +78,7 @@ struct CodeFacts {
   std::set<int> used_parameters;
   std::set<int> strides;  // scalar parameters that do nothing but scale addresses
   std::set<int> divisors; // that also divide, and do nothing else
-  // Products of sizes and block indices, by what is multiplied ("blockIdx.x * parameter 3"): widths in bits.
-  std::map<std::string, std::set<unsigned>> products;
+  std::set<SizeProduct> products;
   std::set<NarrowIndex> narrow_indices; // of all addresses
 };
 

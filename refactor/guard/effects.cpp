@@ -2,6 +2,7 @@
 // nothing else that outlives the launch: no new atomics, global state, inline assembly, clock reads, traps,
 // output, allocation or recursion. Judged on optimised LLVM IR for every default and every sampled
 // configuration.
+#include "refactor/guard/active_lanes.h"
 #include "refactor/guard/checks.h"
 
 #include <clang/AST/Decl.h>
@@ -139,6 +140,12 @@ std::map<std::string, int> without_accesses(std::map<std::string, int> assembly)
   return assembly;
 }
 
+// Which lanes are there together a template may ask: runs in which it is told some of them stand in.
+std::map<std::string, int> without_active_mask(std::map<std::string, int> calls) {
+  calls.erase(ACTIVE_MASK);
+  return calls;
+}
+
 // What a kernel waits for or tells others is a part of what it does, though no run here shows it: dependent
 // launches overlap on a device only.
 void compare_launch_control(const JudgedPair& subject, const FactPair& pair, Findings& findings) {
@@ -182,10 +189,14 @@ CheckResult check_effects(const JudgedPair& subject) {
     ++judged;
     compare_memory(subject, pair, findings);
     compare_launch_control(subject, pair, findings);
-    new_keys(pair.raw->calls, pair.templated->calls, "calls", where, findings);
+    new_keys(pair.raw->calls, without_active_mask(pair.templated->calls), "calls", where, findings);
     new_keys(without_accesses(pair.raw->assembly), without_accesses(pair.templated->assembly),
              "executes assembly", where, findings);
   }
+  if (asks_for_active_lanes(subject))
+    findings.report(
+        "the template asks which lanes of a warp are there together, and the raw kernel does not: "
+        "runs in which it is told some of them stand in");
   if (judged == 0)
     findings.undecided(!subject.templated.code_problem.empty() ? subject.templated.code_problem
                        : !subject.raw.code_problem.empty()     ? subject.raw.code_problem

@@ -141,8 +141,11 @@ Origins origins_of(Value* value, bool through_memory) {
       origins.others = true;
     if (!through_memory && (isa<LoadInst>(instruction) || name.starts_with("llvm.nvvm.ldg")))
       continue;
+    // What decides between two addresses is in neither, as where ways meet.
+    const auto* choice = dyn_cast<SelectInst>(instruction);
+    const Value* decides = through_memory && choice ? choice->getCondition() : nullptr;
     for (Value* operand : instruction->operands())
-      if (!isa<BasicBlock>(operand))
+      if (!isa<BasicBlock>(operand) && operand != decides)
         work.push_back(operand);
   }
   return origins;

@@ -119,6 +119,7 @@ HostRunOptions run_options(const TrialSettings& settings) {
   options.equal_writes_race = settings.equal_writes_race;
   options.reverse_blocks = settings.reverse_blocks;
   options.barriers_by_count = settings.barriers_by_count;
+  options.parts_of_active_lanes = settings.parts_of_active_lanes;
   options.keep_globals = settings.again;
   return options;
 }

@@ -66,14 +66,15 @@ struct TrialSettings {
   std::set<std::size_t> misaligned_buffers; // the only ones that are moved; none: all are
   bool record_accesses = false;
   bool find_races = false;
-  bool equal_writes_race = false; // HostRunOptions::equal_writes_race
-  bool reverse_blocks = false;    // the last block first
-  bool barriers_by_count = false; // HostRunOptions::barriers_by_count
-  bool strides_apart = false;     // on ReferenceRuns::strides_apart
-  bool strides_odd = false;       // on ReferenceRuns::strides_odd
-  bool other_divisors = false;    // on ReferenceRuns::other_divisors
-  bool again = false;             // behind another run, whose variables that outlive a launch are there
-  bool other_switches = false;    // truth values among the arguments are the other one
+  bool equal_writes_race = false;     // HostRunOptions::equal_writes_race
+  bool reverse_blocks = false;        // the last block first
+  bool barriers_by_count = false;     // HostRunOptions::barriers_by_count
+  bool parts_of_active_lanes = false; // HostRunOptions::parts_of_active_lanes
+  bool strides_apart = false;         // on ReferenceRuns::strides_apart
+  bool strides_odd = false;           // on ReferenceRuns::strides_odd
+  bool other_divisors = false;        // on ReferenceRuns::other_divisors
+  bool again = false;                 // behind another run, whose variables that outlive a launch are there
+  bool other_switches = false;        // truth values among the arguments are the other one
   RealScalars real_scalars = RealScalars::usual;
   std::map<std::size_t, std::int64_t> integer_scalars; // by parameter, of those that are not the usual ones
   // Two buffers, by index, that share memory: the first's, which holds what the second's would.

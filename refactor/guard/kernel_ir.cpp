@@ -1,5 +1,7 @@
 #include "refactor/guard/kernel_ir.h"
 
+#include "refactor/guard/walk_back.h"
+
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/PostDominators.h>
 #include <llvm/Analysis/ValueTracking.h>
@@ -68,23 +70,6 @@ struct KernelIr::State {
 };
 
 namespace {
-
-// Visits `value` and, from each value for which `visit` returns true, what it is computed from; each value
-// once.
-template <class Visit> void walk_back(llvm::Value* value, Visit visit) {
-  SmallPtrSet<llvm::Value*, 32> seen;
-  std::vector<llvm::Value*> work{value};
-  while (!work.empty()) {
-    llvm::Value* current = work.back();
-    work.pop_back();
-    if (!seen.insert(current).second || !visit(current))
-      continue;
-    if (auto* instruction = dyn_cast<Instruction>(current))
-      for (llvm::Value* operand : instruction->operands())
-        if (!isa<BasicBlock>(operand))
-          work.push_back(operand);
-  }
-}
 
 constexpr const char* DIMENSIONS[3] = {"llvm.nvvm.read.ptx.sreg.ntid.x", "llvm.nvvm.read.ptx.sreg.ntid.y",
                                        "llvm.nvvm.read.ptx.sreg.ntid.z"};
@@ -323,47 +308,6 @@ std::set<int> KernelIr::scalars_in(llvm::Value* value) {
   return parameters;
 }
 
-namespace {
-
-// The lesser or the greater of two integers.
-bool is_limit(const CallBase& call) {
-  return isa<MinMaxIntrinsic>(call);
-}
-
-// Sizes and block indices that an integer is computed from; with `limits`, also by way of minima and maxima.
-void collect_factors(llvm::Value* value, std::set<std::string>& names, bool limits = false) {
-  walk_back(value, [&](llvm::Value* current) {
-    if (const auto* argument = dyn_cast<Argument>(current)) {
-      names.insert("parameter " + std::to_string(argument->getArgNo() + 1));
-    } else if (const auto* call = dyn_cast<CallBase>(current)) {
-      const Function* callee = call->getCalledFunction();
-      StringRef name = callee ? callee->getName() : "";
-      if (name.consume_front("llvm.nvvm.read.ptx.sreg.ctaid."))
-        names.insert("blockIdx." + name.str());
-      return limits && is_limit(*call);
-    }
-    return !isa<LoadInst>(current) && !isa<CmpInst>(current);
-  });
-}
-
-} // namespace
-
-std::string KernelIr::factors(BinaryOperator& product) {
-  if (isa<Constant>(product.getOperand(0)) || isa<Constant>(product.getOperand(1)))
-    return {};
-  std::set<std::string> names, left, right;
-  collect_factors(product.getOperand(0), left);
-  collect_factors(product.getOperand(1), right);
-  if (left.empty() || right.empty())
-    return {};
-  names.insert(left.begin(), left.end());
-  names.insert(right.begin(), right.end());
-  std::string text;
-  for (const std::string& name : names)
-    text += (text.empty() ? "" : " * ") + name;
-  return names.size() < 2 ? std::string() : text;
-}
-
 std::optional<BlockStep> KernelIr::block_step(const BinaryOperator& product) {
   const bool is_shift = product.getOpcode() == Instruction::Shl;
   const auto* number = dyn_cast<ConstantInt>(product.getOperand(1));
@@ -387,50 +331,6 @@ bool KernelIr::is_integer_by_way_of_real(Instruction& conversion) {
   walk_back(&conversion, [&](llvm::Value* current) {
     found |= isa<SIToFPInst>(current) || isa<UIToFPInst>(current);
     return !isa<LoadInst>(current) && !isa<CallBase>(current) && !isa<PHINode>(current);
-  });
-  return found;
-}
-
-namespace {
-
-// The bits that are kept of an integer of more: by a conversion, or as the optimiser writes one to 16 bits
-// and back (x << 16 >> 16, x & 0xffff). 0: none are lost.
-unsigned bits_kept(const llvm::Value* value) {
-  constexpr std::uint64_t SHORT = 16, OF_SHORT = 0xffff;
-  if (isa<TruncInst>(value))
-    return value->getType()->getScalarSizeInBits();
-  const auto* operation = dyn_cast<BinaryOperator>(value);
-  const auto* number = operation ? dyn_cast<ConstantInt>(operation->getOperand(1)) : nullptr;
-  if (!number || number->getBitWidth() <= SHORT)
-    return 0;
-  if (operation->getOpcode() == Instruction::And)
-    return number->equalsInt(OF_SHORT) ? SHORT : 0;
-  const auto* moved = dyn_cast<BinaryOperator>(operation->getOperand(0));
-  return operation->getOpcode() == Instruction::AShr && number->equalsInt(number->getBitWidth() - SHORT) &&
-                 moved && moved->getOpcode() == Instruction::Shl && moved->getOperand(1) == number
-             ? SHORT
-             : 0;
-}
-
-} // namespace
-
-std::set<NarrowIndex> KernelIr::narrow_indices(llvm::Value* pointer) {
-  constexpr unsigned WIDE = 64, SHORT = 16;
-  std::set<NarrowIndex> found;
-  walk_back(pointer, [&](llvm::Value* current) {
-    const unsigned kept = bits_kept(current);
-    if ((kept > 0 || isa<BinaryOperator>(current)) && current->getType()->isIntegerTy() &&
-        current->getType()->getIntegerBitWidth() < WIDE) {
-      NarrowIndex index{{}, kept > 0 ? kept : current->getType()->getIntegerBitWidth(), kept > 0};
-      const bool is_short = index.is_cut && index.bits == SHORT; // what is masked the optimiser keeps in 8
-      collect_factors(current, index.factors, is_short);
-      // One size alone or a block's number has its type's bits, unless it is cut to fewer than sizes have.
-      if (index.factors.size() >= 2 || (is_short && !index.factors.empty()))
-        found.insert(std::move(index));
-    }
-    if (const auto* call = dyn_cast<CallBase>(current))
-      return is_limit(*call);
-    return !isa<LoadInst>(current);
   });
   return found;
 }

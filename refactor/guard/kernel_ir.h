@@ -3,7 +3,6 @@
 
 #include "refactor/guard/fixed_arguments.h"
 #include "refactor/guard/guards.h"
-#include "refactor/guard/narrow_index.h"
 #include "refactor/guard/uniformity.h"
 #include "tuner/base/result.h"
 
@@ -55,13 +54,8 @@ public:
   static std::optional<BlockStep> block_step(const llvm::BinaryOperator& product);
   // Whether a real number that becomes an integer was made of integers, none of which was loaded since.
   bool is_integer_by_way_of_real(llvm::Instruction& conversion);
-  // Values of fewer than 64 bits on the way to an address that are made of more than one size or block index.
-  std::set<NarrowIndex> narrow_indices(llvm::Value* pointer);
   // Scalar parameters that the value is computed from, without going through memory.
   std::set<int> scalars_in(llvm::Value* value);
-  // Which sizes and block indices a product is made of ("blockIdx.x * parameter 3"); nothing when it is a
-  // product with a constant, or of one of them alone.
-  std::string factors(llvm::BinaryOperator& product);
   // The function as text without the names of functions, globals, metadata and attributes.
   std::string normal_text();
 

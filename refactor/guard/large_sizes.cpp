@@ -27,6 +27,9 @@ struct Scale {
   bool is_of_long_blocks = false; // the other dimensions are small
   std::size_t configurations = 0;
   double seconds = 0; // a run at most
+  // Elements where those of the largest buffer are bytes, too: their products have fewer bits to spare. 0:
+  // none.
+  std::uint64_t of_bytes = 0;
 };
 
 // The bytes of elements, or their numbers, do not fit in a signed or in an unsigned number of 32 bits.
@@ -39,9 +42,11 @@ const Scale& far_blocks() {
       0.5};
   return scale;
 }
-// A lane of a warp goes round more often than a number of 16 bits counts.
+// A lane of a warp goes round more often than a number of 16 bits counts, and a byte times its place has more
+// than 32 bits.
 const Scale& long_blocks() {
-  static const Scale scale{{(1ull << 22) + (1ull << 20)}, {1ull << 14}, true, 2, 4};
+  static const Scale scale{{(1ull << 22) + (1ull << 20)}, {1ull << 14}, true, 2, 4,
+                           (1ull << 24) + (1ull << 19)};
   return scale;
 }
 
@@ -53,6 +58,19 @@ std::uint64_t most_elements(const Workload& workload) {
   for (const Workload::Buffer& buffer : workload.buffers)
     most = std::max(most, buffer.count);
   return most;
+}
+
+bool is_of_bytes(const Workload& workload) {
+  const auto largest = std::ranges::max_element(workload.buffers, {}, &Workload::Buffer::count);
+  return largest != workload.buffers.end() && dtype_size(largest->dtype) == 1;
+}
+
+// The sum of a size's dimensions.
+std::int64_t extent(const Workload& workload) {
+  std::int64_t sum = 0;
+  for (const auto& [name, value] : workload.problem.dimensions)
+    sum += value;
+  return sum;
 }
 
 // Whether every integer argument is a number of its parameter's type.
@@ -113,7 +131,12 @@ private:
         continue;
       const double each =
           static_cast<double>(most_elements(*size->workload)) / static_cast<double>(own->second);
-      if (!base_ || (scale_.is_of_long_blocks ? each < best : each > best))
+      // Of ranges that share the elements a long one is one of few.
+      const bool has_fewer =
+          base_ && each == best &&
+          extent(*size->workload) - own->second <
+              extent(*base_->workload) - base_->workload->problem.dimensions.at(dimension_);
+      if (!base_ || (scale_.is_of_long_blocks ? each < best || has_fewer : each > best))
         base_ = size, best = each;
     }
     return base_ != nullptr;
@@ -181,6 +204,9 @@ private:
     const std::size_t small = small_.size();
     for (const std::uint64_t elements : scale_.elements)
       if (auto size = sized(elements))
+        sizes.push_back(std::move(*size));
+    if (scale_.of_bytes > 0)
+      if (auto size = sized(scale_.of_bytes); size && is_of_bytes(*size->workload))
         sizes.push_back(std::move(*size));
     std::vector<SparseTrial> trials;
     for (const Size& size : sizes) {

@@ -62,6 +62,9 @@ void TaskJudge::judge(const std::vector<Task>& tasks, const std::vector<std::siz
         trials.push_back({raw, &task.configuration.raw_launch, workload, demand.settings, memory});
       of_template.emplace_back(trials.size(), same_code_ && task.configuration.is_default);
       trials.push_back({templated, &task.configuration.template_launch, workload, demand.settings});
+      // In order all that are there, in every other order some.
+      trials.back().settings.parts_of_active_lanes =
+          parts_lanes_ && demand.settings.schedule != HostSchedule::forward;
     }
   }
   const std::vector<TrialResult> results = run_trials(trials);

@@ -1,6 +1,7 @@
 // What comes of a configuration at a size: the template's runs on the host executor beside the raw kernel's.
 #pragma once
 
+#include "refactor/guard/active_lanes.h"
 #include "refactor/guard/missing_barriers.h"
 #include "refactor/guard/raw_sizes.h"
 
@@ -20,7 +21,7 @@ public:
   TaskJudge(const JudgedPair& subject, const RawSizes& raw, const HostKernels& templated, bool same_code,
             bool asks_for_barriers)
       : subject_(subject), raw_(raw), templated_(templated), same_code_(same_code),
-        asks_for_barriers_(asks_for_barriers) {}
+        asks_for_barriers_(asks_for_barriers), parts_lanes_(asks_for_active_lanes(subject)) {}
 
   // Runs the tasks with these indices, all in one child process: the problem of each, or nothing.
   void judge(const std::vector<Task>& tasks, const std::vector<std::size_t>& indices,
@@ -59,6 +60,7 @@ private:
   const RawSizes& raw_;
   const HostKernels& templated_;
   bool same_code_, asks_for_barriers_;
+  bool parts_lanes_; // whether lanes of the template that ask who is there are told some, in some runs
   Reach reach_;
   BarrierRuns barrier_runs_;
   std::mutex mutex_;

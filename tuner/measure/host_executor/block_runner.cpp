@@ -383,9 +383,10 @@ unsigned BlockRunner::active_lanes() {
 
 void BlockRunner::converge(Warp& warp) {
   const unsigned lanes = std::exchange(warp.converging, 0);
+  const unsigned part = task_.parts_of_active_lanes ? static_cast<unsigned>(random_()) : ~0u;
   for (unsigned lane = 0; lane < WARP; ++lane)
     if (lanes >> lane & 1) {
-      arena_.thread(warp.carrier[lane]).result = lanes;
+      arena_.thread(warp.carrier[lane]).result = lanes & (part >> lane & 1 ? part : ~part);
       wake(warp.carrier[lane]);
       warp.carrier[lane] = MAIN;
     }

@@ -65,8 +65,9 @@ struct BlockTask {
   HostSchedule schedule = HostSchedule::forward;
   std::uint64_t seed = 1;
   std::byte poison{0xff};
-  bool strict = false;          // warp primitives must be reached in one place by all
-  bool strict_barriers = false; // barriers too
+  bool strict = false;                // warp primitives must be reached in one place by all
+  bool strict_barriers = false;       // barriers too
+  bool parts_of_active_lanes = false; // HostRunOptions::parts_of_active_lanes
   AccessLog* log = nullptr;
   RaceLog* races = nullptr;
   FenceLog* fences = nullptr;

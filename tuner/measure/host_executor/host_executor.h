@@ -133,6 +133,8 @@ struct HostRunOptions {
   // Threads of a block may meet at barriers that stand in different lines, as hardware counts arrivals; else
   // that ends a run of a kernel that was compiled to sanitize, with DIVERGENT_BARRIER.
   bool barriers_by_count = false;
+  // Lanes that ask which are there together are told some of these, by the seed, as a device may do.
+  bool parts_of_active_lanes = false;
   // Variables that outlive a launch hold what the launch before left in this process, not what the text
   // initialises them with.
   bool keep_globals = false;

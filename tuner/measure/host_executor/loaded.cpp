@@ -382,6 +382,7 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   task.poison = options.shared_poison;
   task.strict = checks.sanitize;
   task.strict_barriers = checks.sanitize && !options.barriers_by_count;
+  task.parts_of_active_lanes = options.parts_of_active_lanes;
   task.log = log ? &*log : nullptr;
   task.races = races ? &*races : nullptr;
   task.fences = fences ? &*fences : nullptr;

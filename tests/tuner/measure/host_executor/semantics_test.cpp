@@ -182,6 +182,28 @@ __global__ void k(int* out, const int* in, int n) {
             run<int>(racy, shape(1, 64), 64, counted(64, 1), reverse));
 }
 
+TEST(Warps, LanesThatAskWhoIsThereAreToldPartsOfThem) {
+  const char* text = "__global__ void k(unsigned* out, const unsigned* in, int n) {\n"
+                     "  if (threadIdx.x % 3 == 0) return;\n"
+                     "  const unsigned all = __activemask();\n"
+                     "  out[threadIdx.x] = all;\n"
+                     "  out[32 + threadIdx.x] = __reduce_add_sync(all, 1u);\n"
+                     "}";
+  constexpr unsigned THERE = 0xb6db6db6u;
+  HostRunOptions options;
+  const auto whole = run<unsigned>(text, shape(1, 32), 64, std::vector<unsigned>{0}, options);
+  EXPECT_EQ(whole[1], THERE);
+  options.parts_of_active_lanes = true;
+  const auto parts = run<unsigned>(text, shape(1, 32), 64, std::vector<unsigned>{0}, options, checked());
+  for (unsigned lane = 0; lane < 32; ++lane)
+    if (THERE >> lane & 1) {
+      EXPECT_TRUE(parts[lane] >> lane & 1) << lane;
+      EXPECT_EQ(parts[lane] & ~THERE, 0u) << lane;
+      EXPECT_EQ(parts[32 + lane], static_cast<unsigned>(__builtin_popcount(parts[lane]))) << lane;
+    }
+  EXPECT_NE(parts[1], THERE);
+}
+
 TEST(Races, AWarpThatRunsAheadShowsWhenOneGoesAfterTheOther) {
   // The first warp may overwrite its sum before the second has read it.
   const std::string racy = R"(

@@ -1,0 +1,27 @@
+// Lower factors of small symmetric matrices, in place, a block a matrix; the place of the first pivot that is not above zero, or 0.
+__global__ void cholesky_kernel(float* __restrict__ matrices, int* __restrict__ info, const int size) {
+  extern __shared__ float a[];
+  __shared__ int failed;
+  float* matrix = matrices + static_cast<long long>(blockIdx.x) * size * size;
+  if (threadIdx.x == 0) failed = 0;
+  for (int i = threadIdx.x; i < size * size; i += 64) a[i] = matrix[i];
+  __syncthreads();
+  for (int k = 0; k < size; ++k) {
+    if (threadIdx.x == 0) {
+      const float pivot = a[k * size + k];
+      if (!(pivot > 0.f)) failed = k + 1;
+      a[k * size + k] = sqrtf(pivot);
+    }
+    __syncthreads();
+    if (failed) break;
+    for (int i = k + 1 + threadIdx.x; i < size; i += 64) a[i * size + k] /= a[k * size + k];
+    __syncthreads();
+    for (int i = k + 1 + threadIdx.x; i < size; i += 64)
+      for (int j = k + 1; j <= i; ++j) a[i * size + j] -= a[i * size + k] * a[j * size + k];
+    __syncthreads();
+  }
+  if (!failed)
+    for (int i = threadIdx.x; i < size * size; i += 64)
+      if (i % size <= i / size) matrix[i] = a[i];
+  if (threadIdx.x == 0) info[blockIdx.x] = failed;
+}
