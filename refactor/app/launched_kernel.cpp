@@ -126,6 +126,16 @@ std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& req
     return macros;
   };
   std::vector<std::vector<std::string>> groups;
+  // What an #error asks for, one by one: of several some may exclude each other.
+  const auto add_demanded = [&] {
+    const std::vector<std::string> demanded = macros_of_demands(source);
+    const std::vector<std::string> numbers = numbers_of_build(request.source, demanded);
+    for (const std::string& macro : demanded) {
+      const auto number = std::ranges::find_if(
+          numbers, [&](const std::string& each) { return each.starts_with(macro + "="); });
+      groups.push_back(open_ones({number == numbers.end() ? macro : *number}));
+    }
+  };
   if (is_missing) {
     groups = {open_ones(macros_of_kernel(source, request.kernel))};
     // A name that no kernel has is answered with the names that there are.
@@ -133,18 +143,13 @@ std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& req
       groups = {open_ones(macros_of_kernel(source, ""))};
     // Or what its declaration names is not known.
     groups.push_back(open_ones(macros_of_cuda_headers(source)));
+    add_demanded();
     groups.push_back(open_ones(macros_of_errors(source)));
   } else {
-    groups = {open_ones(macros_of_cuda_headers(source)), open_ones(macros_of_errors(source)),
-              open_ones(numbers_of_build(request.source, unknown_names(source)))};
-  }
-  // What an #error asks for, one by one: of several some may exclude each other.
-  const std::vector<std::string> demanded = macros_of_demands(source);
-  const std::vector<std::string> numbers = numbers_of_build(request.source, demanded);
-  for (const std::string& macro : demanded) {
-    const auto number =
-        std::ranges::find_if(numbers, [&](const std::string& each) { return each.starts_with(macro + "="); });
-    groups.push_back(open_ones({number == numbers.end() ? macro : *number}));
+    groups = {open_ones(macros_of_cuda_headers(source))};
+    add_demanded();
+    groups.push_back(open_ones(macros_of_errors(source)));
+    groups.push_back(open_ones(numbers_of_build(request.source, unknown_names(source))));
   }
   std::erase_if(groups, [](const std::vector<std::string>& macros) { return macros.empty(); });
   return groups;

@@ -34,7 +34,7 @@ std::string mode_of(const Subject& subject) {
   return std::ranges::find(subject.raw.arguments, "mode", &Argument::name)->value.text();
 }
 
-TEST(Modes, TheFirstThatRuns) {
+TEST(EnumeratedModes, TheFirstThatRuns) {
   const auto subject =
       subject_with("if (mode != SQUARE && mode != TWICE) __trap();\n  if (i < n) x[i] *= mode;");
   ASSERT_TRUE(subject.ok()) << subject.error().sentence();
@@ -43,19 +43,19 @@ TEST(Modes, TheFirstThatRuns) {
   EXPECT_THAT(subject->notes, testing::Not(Contains(HasSubstr("mode = 0 "))));
 }
 
-TEST(Modes, TheFirstThatWrites) {
+TEST(EnumeratedModes, TheFirstThatWrites) {
   const auto subject = subject_with("if (mode == TWICE && i < n) x[i] *= 2;");
   ASSERT_TRUE(subject.ok()) << subject.error().sentence();
   EXPECT_EQ(mode_of(*subject), "2");
 }
 
-TEST(Modes, TheDefaultWhereItRuns) {
+TEST(EnumeratedModes, TheDefaultWhereItRuns) {
   const auto subject = subject_with("if (i < n) x[i] *= mode == TWICE ? 2 : 1;");
   ASSERT_TRUE(subject.ok()) << subject.error().sentence();
   EXPECT_EQ(mode_of(*subject), "0");
 }
 
-TEST(Modes, WhatIsGivenStays) {
+TEST(EnumeratedModes, WhatIsGivenStays) {
   const auto subject =
       subject_with("if (mode != SQUARE && mode != TWICE) __trap();\n  if (i < n) x[i] *= mode;", {"mode=2"});
   ASSERT_TRUE(subject.ok()) << subject.error().sentence();
