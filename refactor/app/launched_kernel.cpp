@@ -3,6 +3,7 @@
 
 #include "refactor/app/build_macros.h"
 #include "refactor/app/build_numbers.h"
+#include "refactor/app/device_definitions.h"
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/preceding_headers.h"
 #include "tuner/base/files.h"
@@ -338,6 +339,11 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
   }
   if (!find_kernel(*source, request.kernel).ok() && line_of_kernel(request) == 0)
     return source;
+  SubjectRequest linked = request;
+  if (auto whole = behind_device_definitions(linked, *source)) {
+    request = std::move(linked);
+    return whole;
+  }
   SubjectRequest part = request;
   part.parse = as_given.parse;
   part.assumed_macros = as_given.assumed_macros;
@@ -370,6 +376,11 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
         fmt::format("read behind the headers of {}, which launches it: {} alone is not whole (say "
                     "otherwise with -- -include FILE)",
                     request.headers_of.filename().string(), request.source.filename().string()));
+  if (!request.definitions_of.empty())
+    notes.push_back(
+        fmt::format("read behind {}, which defines what it calls on the device (say otherwise with "
+                    "-- -include FILE)",
+                    fmt::join(request.definitions_of, ", ")));
   if (!request.assumed_macros.empty())
     notes.push_back(fmt::format(
         "{} {} defined, as the source leaves out what the kernel needs otherwise (say "

@@ -28,8 +28,9 @@ struct SubjectRequest {
   std::vector<std::string> assumed_macros; // defined by open_source, in `parse` too
   std::filesystem::path
       headers_of; // whose headers open_source put before the source, in `parse` too; empty: none
-  std::vector<std::string> passed_over; // other kernels of the name that was given, set by open_source
-  bool contiguous_tensors = false;      // strides that nobody gives follow from the other sizes
+  std::vector<std::string> definitions_of; // files put before the source likewise: they define what it calls
+  std::vector<std::string> passed_over;    // other kernels of the name that was given, set by open_source
+  bool contiguous_tensors = false;         // strides that nobody gives follow from the other sizes
 };
 
 struct Subject {

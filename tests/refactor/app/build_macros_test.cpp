@@ -379,6 +379,54 @@ message("ORDER=9")
   EXPECT_THAT(request_.assumed_macros, testing::UnorderedElementsAre("ORDER=6", "SINGLE", "SCALAR=double"));
 }
 
+// What device code's linker would bring together.
+TEST_F(OpenSource, FunctionsForTheDeviceThatAnotherFileDefinesAreReadBeforeIt) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+namespace lib { __device__ float step(float x, int n); }
+__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = lib::step(x[threadIdx.x], n); }
+void launch(float* x, int n) { k<<<1, 128>>>(x, n); }
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder_->path() / "a_user.cu", R"(
+namespace lib { __device__ float step(float x, int n); }
+__device__ float other(float x) { return lib::step(x, 1); }
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder_->path() / "b_step.cu", R"(
+namespace lib {
+__device__ float scale(float x) { return 2 * x; }
+__device__ float step(float x, int n) { return scale(x) + n; }
+}
+)")
+                  .ok());
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  std::vector<std::string> notes;
+  const auto kernel = launched_kernel(request_, **source, notes);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().sentence();
+  const auto extracted = extract_kernel(**source, *kernel);
+  ASSERT_TRUE(extracted.ok()) << extracted.error().sentence();
+  EXPECT_THAT(extracted->text, HasSubstr("return scale(x) + n;"));
+  EXPECT_THAT(notes, Contains(HasSubstr("read behind b_step.cu, which defines what it calls on the device")));
+}
+
+TEST_F(OpenSource, FunctionsForTheDeviceThatNoFileDefinesAreNamed) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+__device__ float step(float x, int n);
+__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = step(x[threadIdx.x], n); }
+void launch(float* x, int n) { k<<<1, 128>>>(x, n); }
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder_->path() / "user.cu", "__device__ float step(float x, int n);\n"
+                                                      "__device__ float other() { return step(1, 2); }\n")
+                  .ok());
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  const auto extracted = extract_kernel(**source, *find_kernel(**source, "k"));
+  ASSERT_FALSE(extracted.ok());
+  EXPECT_THAT(extracted.error().sentence(), HasSubstr("it uses 'step', a function for the device"));
+}
+
 TEST_F(OpenSource, SizesOfAHeaderThatTheBuildWritesAreThoseOfItsPattern) {
   ASSERT_TRUE(write_file(request_.source, R"(
 #include "config.h"
