@@ -47,23 +47,28 @@ std::vector<fs::path> defining_files(const fs::path& source, const std::string& 
 
 std::unique_ptr<ParsedSource> behind_device_definitions(SubjectRequest& request, ParsedSource& source) {
   std::unique_ptr<ParsedSource> behind;
+  SubjectRequest linked = request;
   for (std::size_t i = 0; i <= MOST_FUNCTIONS; ++i) {
     ParsedSource& current = behind ? *behind : source;
     const auto kernel = find_kernel(current, request.kernel);
     if (!kernel.ok() || !kernel->is_whole())
       return nullptr;
     const std::string missing = device_function_elsewhere(current, *kernel);
-    if (missing.empty())
-      return behind && extract_kernel(current, *kernel).ok() ? std::move(behind) : nullptr;
+    if (missing.empty()) {
+      if (!behind || !extract_kernel(current, *kernel).ok())
+        return nullptr;
+      request = std::move(linked);
+      return behind;
+    }
     const auto lacks_another = [&](const fs::path& file) {
-      SubjectRequest with = request;
+      SubjectRequest with = linked;
       with.parse.flags.insert(with.parse.flags.end(), {"-include", file.string()});
       auto parsed = ParsedSource::parse(request.source, with.parse);
       const auto own = parsed.ok() ? find_kernel(**parsed, request.kernel) : Result<KernelInfo>(Error{});
       if (!own.ok() || !own->is_whole() || device_function_elsewhere(**parsed, *own) == missing)
         return false;
       with.definitions_of.push_back(file.filename().string());
-      request = std::move(with);
+      linked = std::move(with);
       behind = std::move(*parsed);
       return true;
     };

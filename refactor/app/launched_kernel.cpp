@@ -333,17 +333,15 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
   const SubjectRequest as_given = request;
   LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
   choose_among_namesakes(request, *source);
-  if (complete_with_macros(request, source) || request.kernel.empty()) {
+  const bool is_complete = complete_with_macros(request, source);
+  if (auto whole = behind_device_definitions(request, *source))
+    return whole;
+  if (is_complete || request.kernel.empty()) {
     understand_launches(request, source);
     return source;
   }
   if (!find_kernel(*source, request.kernel).ok() && line_of_kernel(request) == 0)
     return source;
-  SubjectRequest linked = request;
-  if (auto whole = behind_device_definitions(linked, *source)) {
-    request = std::move(linked);
-    return whole;
-  }
   SubjectRequest part = request;
   part.parse = as_given.parse;
   part.assumed_macros = as_given.assumed_macros;
