@@ -3,6 +3,7 @@
 #include "refactor/frontend/parsed_source.h"
 #include "tuner/base/text.h"
 
+#include <clang/Basic/FileManager.h>
 #include <clang/Basic/SourceManager.h>
 #include <clang/Frontend/ASTUnit.h>
 #include <clang/Lex/Preprocessor.h>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <regex>
 #include <set>
+#include <sstream>
 
 namespace lathe::refactor {
 namespace {
@@ -183,6 +185,38 @@ Macros macros_around(ParsedSource& source, const std::function<bool(const std::s
   });
 }
 
+// The names in the conditions of the innermost #if around a line, and of those before it in its chain.
+std::vector<std::string> names_in_conditions(const std::string& text, std::size_t line) {
+  std::vector<std::string> chains; // of conditions, outermost first
+  std::istringstream lines(text);
+  static const std::regex directive(R"(^\s*#\s*(if|ifdef|ifndef|elif|endif)\b(.*))");
+  std::string current;
+  for (std::size_t number = 1; number < line && std::getline(lines, current); ++number) {
+    std::smatch match;
+    if (!std::regex_search(current, match, directive))
+      continue;
+    if (match[1] == "endif") {
+      if (!chains.empty())
+        chains.pop_back();
+    } else if (match[1] != "elif") {
+      chains.push_back(match[2]);
+    } else if (!chains.empty()) {
+      chains.back() += " " + match[2].str();
+    }
+  }
+  std::vector<std::string> names = chains.empty() ? std::vector<std::string>() : identifiers(chains.back());
+  std::erase(names, "defined");
+  return names;
+}
+
+// Whether a header that is not the user's defines it.
+bool is_of_a_library(ParsedSource& source, const std::string& name) {
+  const Preprocessor& preprocessor = source.ast().getPreprocessor();
+  const IdentifierInfo* identifier = preprocessor.getIdentifierInfo(name);
+  const MacroInfo* macro = identifier ? preprocessor.getMacroInfo(identifier) : nullptr;
+  return macro && !static_cast<ParsedSourceImpl&>(source).is_user_file(macro->getDefinitionLoc());
+}
+
 // lib::scale:12 is `scale` in the text.
 std::string plain_name(const std::string& kernel) {
   static const std::regex line(R"(:\d+$)");
@@ -226,8 +260,30 @@ std::vector<std::string> macros_of_cuda_headers(ParsedSource& source) {
   return macros_around(source, [](const std::string& line) { return std::regex_search(line, inclusion); });
 }
 
+std::vector<std::string> macros_of_demands(ParsedSource& source) {
+  constexpr std::size_t MOST = 6;
+  Macros names;
+  static const std::regex place(R"(^(.+):(\d+): .*#error )");
+  const SourceManager& sources = source.ast().getSourceManager();
+  for (const std::string& error : source.errors()) {
+    std::smatch match;
+    if (!std::regex_search(error, match, place))
+      continue;
+    const auto file = sources.getFileManager().getOptionalFileRef(match[1].str());
+    const FileID id = file ? sources.translateFile(*file) : FileID();
+    if (id.isInvalid())
+      continue;
+    for (const std::string& name : names_in_conditions(sources.getBufferData(id).str(), std::stoul(match[2])))
+      if (!is_of_another_platform(name) && !is_of_a_library(source, name) &&
+          !is_named_after_architecture(name) && std::ranges::find(names, name) == names.end() &&
+          names.size() < MOST)
+        names.push_back(name);
+  }
+  return names;
+}
+
 std::vector<std::string> unknown_names(ParsedSource& source) {
-  static const std::regex unknown(R"(undeclared identifier '(\w+)')");
+  static const std::regex unknown(R"((?:undeclared identifier|unknown type name) '(\w+)')");
   std::set<std::string> names;
   for (const std::string& error : source.errors())
     if (std::smatch match; std::regex_search(error, match, unknown))

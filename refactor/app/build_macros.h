@@ -23,7 +23,11 @@ std::vector<std::string> macros_of_cuda_headers(ParsedSource& source);
 // asks for where it is the architecture.
 std::vector<std::string> macros_of_errors(ParsedSource& source);
 
-// The values that the source's errors say are unknown.
+// What the conditions around the `#error`s that the parse meets name (`#ifndef LEVEL #error`, `#if SINGLE +
+// DOUBLE != 1 #error`, of chains all of them), but for the compiler's own and other libraries' macros.
+std::vector<std::string> macros_of_demands(ParsedSource& source);
+
+// The values, and of a type the macros that may stand for it, that the source's errors say are unknown.
 std::vector<std::string> unknown_names(ParsedSource& source);
 
 // MY_CUDA_ARCH, but not the compiler's own.

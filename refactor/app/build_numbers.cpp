@@ -3,6 +3,7 @@
 #include "refactor/app/files_near.h"
 #include "tuner/base/files.h"
 
+#include <cctype>
 #include <optional>
 #include <regex>
 
@@ -11,21 +12,45 @@ namespace {
 
 constexpr const char* USUAL_NUMBER = "64";
 
+// Whether a definition of a macro may begin there: behind -D, or in one of CMake's lists of definitions
+// (`target_compile_definitions(k PRIVATE N=64)`, `list(APPEND DEFINITIONS N=64)`).
+bool is_defined_at(const std::string& text, std::size_t at) {
+  constexpr std::size_t LONGEST_LIST = 1000;
+  const std::size_t before = text.find_last_not_of(" ", at - 1);
+  if (before != std::string::npos && before > 0 && text.compare(before - 1, 2, "-D") == 0)
+    return true;
+  if (std::isalnum(static_cast<unsigned char>(text[at - 1])) || text[at - 1] == '_')
+    return false; // the end of another name
+  const std::size_t begin = text.find_last_of("()", at - 1);
+  if (begin == std::string::npos || text[begin] != '(' || at - begin > LONGEST_LIST)
+    return false;
+  static const std::regex of_definitions(R"(_definitions\s*$|^\s*APPEND\b)");
+  const std::size_t command = begin > 40 ? begin - 40 : 0;
+  return std::regex_search(text.substr(command, begin - command), of_definitions) ||
+         std::regex_search(text.substr(begin + 1, 20), of_definitions);
+}
+
 // What a file of a build gives the macro; nothing where it does not define it with a value.
 std::optional<std::string> number_in(const std::string& text, const std::string& macro) {
-  if (text.find("-D") == std::string::npos || text.find(macro) == std::string::npos)
-    return std::nullopt;
-  // -DN=64, -DN={SIZE}, "-DN=%d" % SIZE, "-DN=" + str(SIZE), -DN=${SIZE}
-  const std::regex defined("-D\\s*" + macro +
-                           R"re(=(?:(\d+)|\$?[{(](\w+)|%\w["']\s*%\s*\(?(\w+)|["']\s*\+\s*str\((\w+)))re");
-  std::smatch match;
-  if (!std::regex_search(text, match, defined))
-    return std::nullopt;
-  if (match[1].matched)
-    return match[1].str();
-  const std::string variable = match[2].str() + match[3].str() + match[4].str();
-  const std::regex given("\\b" + variable + R"re(\s*(?::\s*int\s*)?(?:=|\s)\s*(\d+)\b)re");
-  return std::regex_search(text, match, given) ? match[1].str() : USUAL_NUMBER;
+  constexpr std::size_t LONGEST_VALUE = 200;
+  // N=64, N={SIZE}, "N=%d" % SIZE, "N=" + str(SIZE), N=${SIZE}
+  static const std::regex value(
+      R"re(^=(?:(\d+|float\b|double\b)|\$?[{(](\w+)|%\w["']\s*%\s*\(?(\w+)|["']\s*\+\s*str\((\w+)))re");
+  for (std::size_t at = text.find(macro + "=", 1); at != std::string::npos;
+       at = text.find(macro + "=", at + 1)) {
+    std::smatch match;
+    const std::string behind = text.substr(at + macro.size(), LONGEST_VALUE);
+    if (!is_defined_at(text, at) || !std::regex_search(behind, match, value))
+      continue;
+    if (match[1].matched)
+      return match[1].str();
+    const std::string variable = match[2].str() + match[3].str() + match[4].str();
+    const std::regex given("\\b" + variable +
+                           R"re(\s*(?::\s*int\s*)?(?:=|\s)\s*(?:IN ITEMS\s+)?(\d+|float|double)\b)re");
+    std::smatch number;
+    return std::regex_search(text, number, given) ? number[1].str() : USUAL_NUMBER;
+  }
+  return std::nullopt;
 }
 
 // The same of a header that the build writes from a pattern: `#define N @N@`, `#cmakedefine N`, `#undef N`.

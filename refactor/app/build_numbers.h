@@ -8,10 +8,11 @@
 
 namespace lathe::refactor {
 
-// Of names that a source does not know, those that files of a build near it define as numbers, as
-// "Tmax=1024": the number that is written there, or that the same file gives the variable that is, or
-// else 64; 1 for a switch of a pattern (`#cmakedefine WITH_FFT`). What no file defines is left out, and so is
-// a name that a command line defines without a value.
+// Of names that a source does not know, those that files of a build near it define as numbers (`-DNAME=`, or
+// in CMake's lists of definitions) or as single or double precision, as "Tmax=1024": the number that is
+// written there, or that the same file gives the variable that is, or else 64; 1 for a switch of a pattern
+// (`#cmakedefine WITH_FFT`). What no file defines is left out, and so is a name that a command line defines
+// without a value.
 std::vector<std::string> numbers_of_build(const std::filesystem::path& source,
                                           const std::vector<std::string>& unknown);
 

@@ -3,6 +3,7 @@
 
 #include "refactor/app/build_macros.h"
 #include "refactor/app/build_numbers.h"
+#include "refactor/app/device_definitions.h"
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/preceding_headers.h"
 #include "tuner/base/files.h"
@@ -126,6 +127,16 @@ std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& req
     return macros;
   };
   std::vector<std::vector<std::string>> groups;
+  // What an #error asks for, one by one: of several some may exclude each other.
+  const auto add_demanded = [&] {
+    const std::vector<std::string> demanded = macros_of_demands(source);
+    const std::vector<std::string> numbers = numbers_of_build(request.source, demanded);
+    for (const std::string& macro : demanded) {
+      const auto number = std::ranges::find_if(
+          numbers, [&](const std::string& each) { return each.starts_with(macro + "="); });
+      groups.push_back(open_ones({number == numbers.end() ? macro : *number}));
+    }
+  };
   if (is_missing) {
     groups = {open_ones(macros_of_kernel(source, request.kernel))};
     // A name that no kernel has is answered with the names that there are.
@@ -133,10 +144,13 @@ std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& req
       groups = {open_ones(macros_of_kernel(source, ""))};
     // Or what its declaration names is not known.
     groups.push_back(open_ones(macros_of_cuda_headers(source)));
+    add_demanded();
     groups.push_back(open_ones(macros_of_errors(source)));
   } else {
-    groups = {open_ones(macros_of_cuda_headers(source)), open_ones(macros_of_errors(source)),
-              open_ones(numbers_of_build(request.source, unknown_names(source)))};
+    groups = {open_ones(macros_of_cuda_headers(source))};
+    add_demanded();
+    groups.push_back(open_ones(macros_of_errors(source)));
+    groups.push_back(open_ones(numbers_of_build(request.source, unknown_names(source))));
   }
   std::erase_if(groups, [](const std::vector<std::string>& macros) { return macros.empty(); });
   return groups;
@@ -319,7 +333,10 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
   const SubjectRequest as_given = request;
   LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
   choose_among_namesakes(request, *source);
-  if (complete_with_macros(request, source) || request.kernel.empty()) {
+  const bool is_complete = complete_with_macros(request, source);
+  if (auto whole = behind_device_definitions(request, *source))
+    return whole;
+  if (is_complete || request.kernel.empty()) {
     understand_launches(request, source);
     return source;
   }
@@ -357,6 +374,11 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
         fmt::format("read behind the headers of {}, which launches it: {} alone is not whole (say "
                     "otherwise with -- -include FILE)",
                     request.headers_of.filename().string(), request.source.filename().string()));
+  if (!request.definitions_of.empty())
+    notes.push_back(
+        fmt::format("read behind {}, which defines what it calls on the device (say otherwise with "
+                    "-- -include FILE)",
+                    fmt::join(request.definitions_of, ", ")));
   if (!request.assumed_macros.empty())
     notes.push_back(fmt::format(
         "{} {} defined, as the source leaves out what the kernel needs otherwise (say "

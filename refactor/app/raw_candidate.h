@@ -24,6 +24,7 @@ struct RawCandidate {
   // What dimensions that the source fixes are there: what problems have that nobody gives otherwise.
   std::map<std::string, std::int64_t> own_sizes;
   std::vector<std::string> assumed_switches; // arguments that are taken to be true
+  std::vector<std::string> assumed_modes;    // enumerations that are taken to be 0
   // Options for template arguments that nothing in sight says, with numbers that compile:
   // "--template-argument N=4".
   std::vector<std::string> assumed_template_arguments;

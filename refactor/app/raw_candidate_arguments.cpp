@@ -115,8 +115,10 @@ Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
   }
   // A size in place of an enumerator would be none of them.
   const auto passed_number = Expression::parse(text);
-  if (parameter.is_enumeration && (!passed_number.ok() || !passed_number->names().empty()))
+  if (parameter.is_enumeration && (!passed_number.ok() || !passed_number->names().empty())) {
+    result_.assumed_modes.push_back(parameter.name);
     return assumed(0, "0", "VALUE");
+  }
   if (parameter.is_integer) {
     const bool is_told =
         facts_.problems.empty() && !text.empty() && is_own_size(site_, parameter.name, passed->second);

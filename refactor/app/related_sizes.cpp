@@ -9,6 +9,8 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <regex>
+#include <utility>
 
 namespace lathe::refactor {
 namespace {
@@ -53,9 +55,29 @@ bool has_other_reasons(const Candidate& raw, const std::vector<Problem>& problem
   return false;
 }
 
+// What the text compares a size with, if it is passed as it is: which of a few ways is meant, or a number
+// that goes with one of them (`assert(mode != 1 || k == 3)`).
+std::map<std::string, std::vector<std::int64_t>> compared_numbers(const Candidate& raw) {
+  constexpr std::size_t MOST = 4;
+  std::map<std::string, std::vector<std::int64_t>> numbers;
+  for (const Argument& argument : raw.arguments) {
+    const std::string size = argument.is_buffer ? "" : argument.value.text();
+    if (std::ranges::find(raw.dimensions, size) == raw.dimensions.end())
+      continue;
+    std::vector<std::int64_t>& own = numbers[size];
+    const std::regex comparison("\\b" + argument.name + R"(\s*[=!<>]=\s*(\d{1,3})\b)");
+    for (std::sregex_iterator at(raw.text.begin(), raw.text.end(), comparison), none; at != none; ++at)
+      if (const std::int64_t number = std::stoi((*at)[1]);
+          number > 0 && own.size() < MOST && std::ranges::find(own, number) == own.end())
+        own.push_back(number);
+  }
+  return numbers;
+}
+
 class Search {
 public:
-  explicit Search(const TracedKernel& kernel) : kernel_(kernel) {}
+  Search(const TracedKernel& kernel, std::map<std::string, std::vector<std::int64_t>> compared)
+      : kernel_(kernel), compared_(std::move(compared)) {}
 
   bool is_clean(const Dimensions& sizes) const {
     const auto extents = kernel_.run(sizes, RUN_LIMIT_S);
@@ -65,6 +87,8 @@ public:
   std::optional<Dimensions> near(Dimensions sizes) const {
     for (auto& [name, size] : sizes)
       size = COMMON;
+    if (auto as_compared = with_compared(sizes))
+      return as_compared;
     for (const std::int64_t size : ALONE)
       for (const auto& [name, common] : sizes)
         if (Dimensions one = changed(sizes, name, size); is_worth_a_run() && is_clean(one))
@@ -101,7 +125,24 @@ private:
   }
   bool is_worth_a_run() const { return Clock::now() < deadline_; }
 
+  // One or two of them numbers that the text compares them with.
+  std::optional<Dimensions> with_compared(const Dimensions& sizes) const {
+    for (auto one = compared_.begin(); one != compared_.end(); ++one)
+      for (const std::int64_t number : one->second)
+        if (Dimensions alone = changed(sizes, one->first, number); is_worth_a_run() && is_clean(alone))
+          return alone;
+    for (auto one = compared_.begin(); one != compared_.end(); ++one)
+      for (auto other = std::next(one); other != compared_.end(); ++other)
+        for (const std::int64_t number : one->second)
+          for (const std::int64_t of_other : other->second)
+            if (Dimensions two = changed(changed(sizes, one->first, number), other->first, of_other);
+                is_worth_a_run() && is_clean(two))
+              return two;
+    return std::nullopt;
+  }
+
   const TracedKernel& kernel_;
+  std::map<std::string, std::vector<std::int64_t>> compared_;
   Clock::time_point deadline_ = Clock::now() + LONGEST;
 };
 
@@ -124,7 +165,7 @@ void relate_sizes(const Candidate& raw, const std::string& architecture, std::ve
     return;
   if (has_other_reasons(raw, problems, kernel))
     return;
-  const Search search(kernel);
+  const Search search(kernel, compared_numbers(raw));
   const std::optional<Dimensions> found = search.near(problems.front().dimensions);
   if (!found)
     return;

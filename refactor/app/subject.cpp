@@ -1,17 +1,15 @@
 #include "refactor/app/subject.h"
 
-#include "refactor/app/buffer_inference.h"
 #include "refactor/app/launched_kernel.h"
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/numbered_tables.h"
-#include "refactor/app/offset_fill.h"
 #include "refactor/app/raw_candidate_strides.h"
 #include "refactor/app/register_limits.h"
 #include "refactor/app/related_sizes.h"
 #include "refactor/app/runnable_problems.h"
+#include "refactor/app/sized_buffers.h"
 #include "refactor/app/usual_launch.h"
 #include "refactor/app/usual_problems.h"
-#include "refactor/app/written_buffers.h"
 #include "refactor/extract/flatten.h"
 #include "refactor/frontend/closures.h"
 #include "refactor/frontend/standard.h"
@@ -20,6 +18,7 @@
 #include "tuner/base/hash.h"
 
 #include <algorithm>
+#include <clang/AST/Decl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
@@ -48,7 +47,7 @@ Result<WorkloadFacts> gather_facts(const SubjectRequest& request) {
   WorkloadFacts facts;
   fs::path file = request.workload;
   const fs::path beside = fs::path(request.source).replace_extension(".workload.json");
-  if (file.empty() && fs::exists(beside))
+  if (file.empty() && path_exists(beside))
     file = beside;
   if (!file.empty()) {
     LATHE_TRY(facts, read_workload_file(file));
@@ -119,99 +118,11 @@ Status check_problems(const std::vector<Problem>& problems, const Candidate& raw
   return Done{};
 }
 
-// The problem with the fewest elements: cheap to trace.
-std::map<std::string, std::int64_t> smallest(const std::vector<Problem>& problems) {
-  const auto size = [](const Problem& problem) {
-    double product = 1;
-    for (const auto& [name, value] : problem.dimensions)
-      product *= static_cast<double>(value);
-    return product;
-  };
-  return std::min_element(problems.begin(), problems.end(),
-                          [&](const Problem& a, const Problem& b) { return size(a) < size(b); })
-      ->dimensions;
-}
-
-// The same with what is one there, and more in other problems, a few: (n - 1) * stride + m does not show at
-// one column that it follows the stride.
-std::map<std::string, std::int64_t> smallest_with_few(const std::vector<Problem>& problems) {
-  constexpr std::int64_t FEW = 4;
-  std::map<std::string, std::int64_t> sizes = smallest(problems);
-  for (auto& [name, size] : sizes)
-    if (size == 1 && std::ranges::any_of(problems, [&, &wanted = name](const Problem& problem) {
-          const auto found = problem.dimensions.find(wanted);
-          return found != problem.dimensions.end() && found->second >= FEW;
-        }))
-      size = FEW;
-  return sizes;
-}
-
 std::string joined_command(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words)
     text += (text.empty() ? "" : " ") + word;
   return text;
-}
-
-// Reads the sizes of buffers off traced runs where nobody gave them, with what looks like offsets of ranges
-// rising where the raw kernel runs so.
-Status size_buffers_as_given(Subject& subject, const ParseOptions& options) {
-  std::vector<std::string> fixed_directions;
-  bool all_known = true;
-  for (const Argument& argument : subject.raw.arguments) {
-    const auto given = subject.facts.arguments.find(argument.name);
-    const bool has_direction = given != subject.facts.arguments.end() && given->second.direction.has_value();
-    if (has_direction)
-      fixed_directions.push_back(argument.name);
-    all_known &= !argument.is_buffer ||
-                 (argument.count.text() != "0" && (argument.direction == Direction::in || has_direction));
-  }
-  const std::vector<Argument> without_offsets = subject.raw.arguments;
-  const std::vector<std::string> offsets = mark_offsets(subject.raw, subject.facts.arguments, options);
-  if (all_known && offsets.empty())
-    return Done{};
-  const auto infer = [&]() -> Status {
-    const std::vector<Problem>& problems = subject.facts.problems;
-    const auto few = smallest_with_few(problems), least = smallest(problems);
-    Status sized = infer_buffers(subject.raw, few, fixed_directions, subject.architecture, subject.notes,
-                                 &subject.writes_nothing);
-    if (!sized.ok() && few != least)
-      sized = infer_buffers(subject.raw, least, fixed_directions, subject.architecture, subject.notes,
-                            &subject.writes_nothing);
-    LATHE_CHECK(std::move(sized));
-    mark_written(subject.raw, fixed_directions, options, subject.notes);
-    return lay_out_tables(subject.tables, without_offsets, subject.raw, subject.notes);
-  };
-  Status inferred = infer();
-  if (inferred.ok() || offsets.empty())
-    return inferred.ok() ? bound_offsets(subject.raw, offsets, subject.notes) : inferred;
-  subject.notes.push_back(
-      fmt::format("{} could be offsets of ranges, but the raw kernel does not run so ({}): "
-                  "zeros instead",
-                  fmt::join(offsets, ", "), inferred.error().why));
-  subject.raw.arguments = without_offsets;
-  return all_known ? Status(Done{}) : infer();
-}
-
-// The same; where the raw kernel does not run with the switches that were taken to be true, without them.
-Status size_buffers(Subject& subject, const ParseOptions& options) {
-  Subject without = subject;
-  Status sized = size_buffers_as_given(subject, options);
-  if (sized.ok() || subject.assumed_switches.empty())
-    return sized;
-  for (Argument& argument : without.raw.arguments)
-    if (std::ranges::find(without.assumed_switches, argument.name) != without.assumed_switches.end()) {
-      argument.value = Expression(Value{std::int64_t{0}});
-      std::erase_if(without.notes,
-                    [&](const std::string& note) { return note.starts_with(argument.name + " = true"); });
-      without.notes.push_back(fmt::format(
-          "{0} = false, as the raw kernel does not run otherwise (say otherwise with --argument {0}=1)",
-          argument.name));
-    }
-  if (!size_buffers_as_given(without, options).ok())
-    return sized;
-  subject = std::move(without);
-  return Done{};
 }
 
 std::vector<std::string> strides_to_guess(const Subject& subject) {
@@ -267,6 +178,17 @@ bool states_standard(const ParseOptions& options) {
   });
 }
 
+// Of the kernel's parameter, in the order in which they are declared; none for a member of a structure.
+std::vector<std::int64_t> values_of_enumeration(const KernelInfo& kernel, const std::string& parameter) {
+  std::vector<std::int64_t> values;
+  for (const clang::ParmVarDecl* declared : kernel.declaration->parameters())
+    if (const auto* type = declared->getType()->getAs<clang::EnumType>();
+        type && declared->getNameAsString() == parameter)
+      for (const clang::EnumConstantDecl* enumerator : type->getDecl()->enumerators())
+        values.push_back(enumerator->getInitVal().getExtValue());
+  return values;
+}
+
 Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source) {
   Subject subject;
   LATHE_TRY(KernelInfo kernel, launched_kernel(request, source, subject.notes));
@@ -300,6 +222,8 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
   subject.raw = std::move(raw.candidate);
   subject.own_sizes = raw.own_sizes;
   subject.assumed_switches = raw.assumed_switches;
+  for (const std::string& name : raw.assumed_modes)
+    subject.assumed_modes[name] = values_of_enumeration(kernel, name);
   subject.assumed_template_arguments = raw.assumed_template_arguments;
   for (Problem& problem : subject.facts.problems)
     problem.dimensions.insert(raw.own_sizes.begin(), raw.own_sizes.end());

@@ -28,8 +28,9 @@ struct SubjectRequest {
   std::vector<std::string> assumed_macros; // defined by open_source, in `parse` too
   std::filesystem::path
       headers_of; // whose headers open_source put before the source, in `parse` too; empty: none
-  std::vector<std::string> passed_over; // other kernels of the name that was given, set by open_source
-  bool contiguous_tensors = false;      // strides that nobody gives follow from the other sizes
+  std::vector<std::string> definitions_of; // files put before the source likewise: they define what it calls
+  std::vector<std::string> passed_over;    // other kernels of the name that was given, set by open_source
+  bool contiguous_tensors = false;         // strides that nobody gives follow from the other sizes
 };
 
 struct Subject {
@@ -42,9 +43,10 @@ struct Subject {
   std::size_t launch_sites = 0;                  // that are found
   std::map<std::string, std::int64_t> own_sizes; // RawCandidate's
   std::vector<std::string> assumed_switches;     // likewise
-  std::vector<std::string> assumed_template_arguments; // likewise
-  std::vector<std::string> guessed_strides;            // of tensors: dimensions that nobody gives
-  std::vector<PointerTable> tables;                    // of pointers, that were made numbers
+  std::map<std::string, std::vector<std::int64_t>> assumed_modes; // enumerations taken to be 0: their values
+  std::vector<std::string> assumed_template_arguments;            // likewise
+  std::vector<std::string> guessed_strides;                       // of tensors: dimensions that nobody gives
+  std::vector<PointerTable> tables;                               // of pointers, that were made numbers
   Provenance provenance;          // without the certificate; the source file as the request names it
   std::vector<std::string> notes; // what was assumed, a sentence each
 };

@@ -3,6 +3,7 @@
 #include "refactor/extract/composed_text.h"
 #include "refactor/extract/declaration_graph.h"
 #include "refactor/extract/device_linking.h"
+#include "refactor/extract/elsewhere.h"
 #include "refactor/extract/host_members.h"
 #include "refactor/extract/lambda_annotations.h"
 #include "refactor/extract/newer_spellings.h"
@@ -57,6 +58,8 @@ public:
         sources_(context_.getSourceManager()), text_(source) {}
 
   Result<ExtractedKernel> run(const std::vector<std::string>& mentioned);
+
+  std::string function_elsewhere; // of a run that failed for it: what another translation unit defines
 
 private:
   void index();
@@ -316,12 +319,14 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
       units.insert(units.end(), companions->second.begin(), companions->second.end());
   }
   LATHE_CHECK(check_whole(units));
-  if (const NamedDecl* missing = defined_elsewhere(units))
+  if (const NamedDecl* missing = defined_elsewhere(units)) {
+    function_elsewhere = isa<FunctionDecl>(missing) ? missing->getNameAsString() : "";
     return Error{
         "cannot extract " + kernel_.name,
         fmt::format("it uses '{}', a {} the device that another translation unit defines",
                     missing->getNameAsString(), isa<VarDecl>(missing) ? "variable of" : "function for"),
         "put the file that defines it before this one with -- -include FILE, where no host code writes it"};
+  }
   if (context_.getLangOpts().CPlusPlus20 || std::ranges::any_of(units, leaves_typename_out))
     text_.demand_cxx20();
   text_.add_declarations(units);
@@ -377,6 +382,11 @@ Status Extractor::check_whole(const std::vector<const Decl*>& units) {
 Result<ExtractedKernel> extract_kernel(ParsedSource& source, const KernelInfo& kernel,
                                        const std::vector<std::string>& mentioned) {
   return Extractor(implementation(source), kernel).run(mentioned);
+}
+
+std::string device_function_elsewhere(ParsedSource& source, const KernelInfo& kernel) {
+  Extractor extractor(implementation(source), kernel);
+  return extractor.run({}).ok() ? "" : extractor.function_elsewhere;
 }
 
 } // namespace lathe::refactor

@@ -1,6 +1,7 @@
 #include "refactor/extract/flatten.h"
 
 #include "refactor/extract/changed_parameters.h"
+#include "refactor/extract/macro_parameters.h"
 #include "refactor/extract/object_image.h"
 #include "refactor/extract/record_members.h"
 #include "refactor/frontend/parsed_source.h"
@@ -388,6 +389,10 @@ Result<Flattened> flatten_structures(ExtractedKernel& extracted, KernelInfo& ker
   const std::vector<unsigned> empty = empty_parameters(*kernel.declaration);
   if (empty.empty() && !takes_structures(kernel))
     return result;
+  if (std::ranges::any_of(kernel.declaration->parameters(), [](const ParmVarDecl* parameter) {
+        return parameter->getBeginLoc().isMacroID() && parameter->getEndLoc().isMacroID();
+      }))
+    LATHE_CHECK(spell_macro_parameters(extracted, options));
   LATHE_TRY(const std::unique_ptr<ParsedSource> source, parse_extracted(extracted, options));
   LATHE_TRY(const KernelInfo before, find_kernel(*source, extracted.kernel));
   Flattener flattener(implementation(*source), extracted.text, *before.declaration, *kernel.declaration);

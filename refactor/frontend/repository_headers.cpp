@@ -5,6 +5,7 @@
 #include <map>
 #include <regex>
 #include <sstream>
+#include <string_view>
 
 namespace lathe::refactor {
 namespace {
@@ -43,6 +44,13 @@ fs::path including_folder(const fs::path& file, const fs::path& header) {
   return folder;
 }
 
+// Of headers for several kinds of compilers (syntax/acc, syntax/cu) those for CUDA.
+bool is_for_devices(const fs::path& folder) {
+  constexpr std::array<std::string_view, 3> NAMES{"cu", "cuda", "gpu"};
+  return std::ranges::any_of(
+      folder, [&](const fs::path& part) { return std::ranges::find(NAMES, part.string()) != NAMES.end(); });
+}
+
 // The folder for each of the headers that are there.
 std::map<fs::path, fs::path> found_headers(const fs::path& source, const std::vector<std::string>& missing) {
   std::multimap<std::string, fs::path> wanted; // by file name
@@ -68,7 +76,9 @@ std::map<fs::path, fs::path> found_headers(const fs::path& source, const std::ve
         continue;
       const auto is_nearer = [&](const fs::path& before) {
         const auto own = parts_in_common(folder, source), others = parts_in_common(before, source);
-        return own > others || (own == others && folder < before); // whatever the order of the entries
+        if (own != others || is_for_devices(folder) != is_for_devices(before))
+          return own > others || (own == others && is_for_devices(folder));
+        return folder < before; // whatever the order of the entries
       };
       if (const auto [place, is_first] = found.emplace(one->second, folder);
           !is_first && is_nearer(place->second))

@@ -1,8 +1,10 @@
 // expose-unroll: the unroll factor of run-time loops becomes a knob.
+#include "refactor/knobs/unrolled_size.h"
 #include "refactor/rewrite/loop_hint.h"
 
 #include <algorithm>
 #include <clang/AST/StmtCXX.h>
+#include <fmt/format.h>
 
 namespace lathe::refactor {
 
@@ -26,6 +28,9 @@ public:
     std::vector<std::string> taken;
     // Every knob multiplies the search space: the first loops, which move the data in all kernels met.
     constexpr std::size_t most_loops = 2;
+    // Compilers take minutes over more than so many operations in a row, which no cache of instructions
+    // holds.
+    constexpr std::size_t most_operations = 4000;
     view.visit(view.kernel()->getBody(), [&](const Stmt* statement) {
       const bool is_loop = isa<ForStmt>(statement) || isa<WhileStmt>(statement);
       if (!is_loop || proposal.knobs.size() == most_loops || inside_chosen(view, statement))
@@ -41,10 +46,20 @@ public:
       if ((!hint.owner.empty() && !owner) || (hint.present && !hint.factor) ||
           (!hint.present && !runs_at_run_time(view, statement)))
         return;
+      const std::int64_t raw = hint.present ? *hint.factor : 0;
+      const std::size_t size = unrolled_size(view, statement);
+      std::vector<std::int64_t> values{1, 2, 4, 8};
+      std::erase_if(values, [&](std::int64_t factor) {
+        return factor > 1 && size * static_cast<std::size_t>(factor) > most_operations;
+      });
+      if (values.size() == 1) {
+        reasons += (reasons.empty() ? "" : "; ") +
+                   fmt::format("the loop at {} has some {} operations a round as it is", where, size);
+        return;
+      }
       const std::string name = free_name(candidate.text, "UNROLL", taken);
       taken.push_back(name);
       chosen_.push_back(statement);
-      const std::int64_t raw = hint.present ? *hint.factor : 0;
       proposal.edits.push_back(set_loop_hint(
           view, statement, hint,
           "#pragma unroll " +
@@ -53,7 +68,6 @@ public:
         proposal.conditions.push_back(
             make_condition(owner->name + " == 0 || " + name + " == " + std::to_string(raw),
                            owner->name + " unrolls the loop itself"));
-      std::vector<std::int64_t> values{1, 2, 4, 8};
       if (std::find(values.begin(), values.end(), raw) == values.end())
         values.insert(values.begin(), raw);
       std::sort(values.begin(), values.end());

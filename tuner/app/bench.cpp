@@ -3,6 +3,7 @@
 #include "tuner/app/options.h"
 #include "tuner/app/selection.h"
 #include "tuner/app/tables.h"
+#include "tuner/base/files.h"
 
 #include <fmt/format.h>
 #include <iostream>
@@ -44,7 +45,7 @@ int bench_command(const Arguments& arguments) {
                             "name one, such as search_spaces/silu_and_mul.json"));
   const std::string path =
       line.has("results") ? line.get<std::string>("results") : default_store_path().string();
-  if (!std::filesystem::exists(path))
+  if (!path_exists(path))
     return fail(
         {"cannot bench", "there is no results store at " + path, "run lathe tune first, or give --results"});
   auto store = Store::open(path);

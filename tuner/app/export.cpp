@@ -132,7 +132,7 @@ int export_command(const Arguments& arguments) {
     return fail(spec.error());
   const std::string path =
       line.has("results") ? line.get<std::string>("results") : default_store_path().string();
-  if (!std::filesystem::exists(path))
+  if (!path_exists(path))
     return fail(
         {"cannot export", "there is no results store at " + path, "run lathe tune first, or give --results"});
   auto store = Store::open(path);

@@ -86,7 +86,7 @@ Result<Report> gather(const CommandLine& line) {
     if (!line.has("results"))
       path = folder / "results.sqlite";
   }
-  if (!std::filesystem::exists(path)) {
+  if (!path_exists(path)) {
     if (report.attempts && !line.has("results"))
       return report;
     return Error{"cannot report", "there is no results store at " + path.string(),

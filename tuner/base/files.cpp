@@ -72,6 +72,11 @@ Result<std::string> read_file(const fs::path& path) {
   return content;
 }
 
+bool path_exists(const std::filesystem::path& path) {
+  std::error_code failure;
+  return std::filesystem::exists(path, failure);
+}
+
 Status write_file(const fs::path& path, std::string_view content) {
   std::error_code failure;
   if (path.has_parent_path()) {

@@ -13,6 +13,9 @@ namespace lathe {
 // there: a named pipe is not waited for, and a device not read.
 Result<std::string> read_file(const std::filesystem::path& path);
 
+// Whether something is there. What cannot be looked at, such as a name that is too long, is not.
+bool path_exists(const std::filesystem::path& path);
+
 // Writes `content` beside `path` and renames it into place, so that a reader sees the old file or the new one
 // and a full disk loses neither. Creates missing parent folders.
 Status write_file(const std::filesystem::path& path, std::string_view content);

@@ -361,7 +361,7 @@ Result<TuningSpec> read_constraint_space(const Document& document, const std::fi
 
 Status check_files(Reading& reading) {
   TuningSpec& spec = reading.spec;
-  if (!spec.reference.file.empty() && !std::filesystem::exists(spec.reference.file))
+  if (!spec.reference.file.empty() && !path_exists(spec.reference.file))
     return reading.error(reading.origins["reference file"],
                          "the raw kernel " + spec.reference.file.string() + " does not exist",
                          "restore it or correct the path");

@@ -77,6 +77,32 @@ __global__ void k(__nv_bfloat16* x) { x[threadIdx.x] = __nv_bfloat16(0.f); }
   EXPECT_THAT(macros_of_cuda_headers(*source), ElementsAre("ENABLE_BF16"));
 }
 
+TEST(BuildMacros, ThoseThatAnErrorAsksFor) {
+  const auto source = parsed(R"(
+#ifndef LEVEL
+#error LEVEL is not set
+#endif
+#ifdef SINGLE
+#undef SINGLE
+#define SINGLE 1
+#else
+#define SINGLE 0
+#endif
+#if SINGLE + defined(DOUBLE) != 1
+#error one precision
+#endif
+#if __cplusplus < 300000L
+#error too early
+#endif
+#ifdef NEVER
+#error not met
+#endif
+__global__ void k(float* x) { x[0] = 0; }
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(macros_of_demands(*source), ElementsAre("LEVEL", "SINGLE", "DOUBLE"));
+}
+
 TEST(BuildMacros, ABuildsOwnMayBeginWithUnderscores) {
   const auto source = parsed("#if defined(__OFFLOAD_CUDA) || defined(__OFFLOAD_HIP)\n"
                              "typedef cudaStream_t stream_type;\n#endif\n"
@@ -312,6 +338,93 @@ flags = ["-O3", f"-D_N_={size}", "-DSTEPS=" + str(T_MAX), "-DWidth=12", "-DOTHER
   ASSERT_TRUE(source.ok()) << source.error().sentence();
   EXPECT_TRUE(find_kernel(**source, "k")->is_whole());
   EXPECT_THAT(request_.assumed_macros, testing::UnorderedElementsAre("_N_=64", "STEPS=2048", "Width=12"));
+}
+
+// Modes of which there must be one, and what CMake's lists of definitions give with a value.
+TEST_F(OpenSource, WhatAnErrorAsksForIsDefinedAsTheBuildHasIt) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+#ifndef ORDER
+#error ORDER is not set
+#endif
+#if defined(SINGLE) + defined(DOUBLE) != 1
+#error one precision
+#endif
+#ifdef SINGLE
+using real = float;
+#elif defined(DOUBLE)
+using real = double;
+#endif
+__global__ void k(real* x, SCALAR factor, int n) {
+  if (threadIdx.x < n) x[threadIdx.x] = factor * ORDER;
+}
+void launch(real* x, int n) { k<<<1, 128>>>(x, 2, n); }
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder_->path() / "CMakeLists.txt", R"(
+foreach(WHICH IN ITEMS 6 8)
+  list(APPEND DEFINITIONS OTHER_ORDER=3 ORDER=${WHICH})
+endforeach()
+if(PRECISION STREQUAL "s")
+  list(APPEND DEFINITIONS SINGLE)
+endif()
+target_compile_definitions(k PRIVATE ${DEFINITIONS})
+target_compile_definitions(k PRIVATE SCALAR=double)
+message("ORDER=9")
+)")
+                  .ok());
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  ASSERT_TRUE(find_kernel(**source, "k").ok());
+  EXPECT_TRUE(find_kernel(**source, "k")->is_whole());
+  EXPECT_THAT(request_.assumed_macros, testing::UnorderedElementsAre("ORDER=6", "SINGLE", "SCALAR=double"));
+}
+
+// What device code's linker would bring together.
+TEST_F(OpenSource, FunctionsForTheDeviceThatAnotherFileDefinesAreReadBeforeIt) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+namespace lib { __device__ float step(float x, int n); }
+__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = lib::step(x[threadIdx.x], n); }
+void launch(float* x, int n) { k<<<1, 128>>>(x, n); }
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder_->path() / "a_user.cu", R"(
+namespace lib { __device__ float step(float x, int n); }
+__device__ float other(float x) { return lib::step(x, 1); }
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder_->path() / "b_step.cu", R"(
+namespace lib {
+__device__ float scale(float x) { return 2 * x; }
+__device__ float step(float x, int n) { return scale(x) + n; }
+}
+)")
+                  .ok());
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  std::vector<std::string> notes;
+  const auto kernel = launched_kernel(request_, **source, notes);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().sentence();
+  const auto extracted = extract_kernel(**source, *kernel);
+  ASSERT_TRUE(extracted.ok()) << extracted.error().sentence();
+  EXPECT_THAT(extracted->text, HasSubstr("return scale(x) + n;"));
+  EXPECT_THAT(notes, Contains(HasSubstr("read behind b_step.cu, which defines what it calls on the device")));
+}
+
+TEST_F(OpenSource, FunctionsForTheDeviceThatNoFileDefinesAreNamed) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+__device__ float step(float x, int n);
+__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = step(x[threadIdx.x], n); }
+void launch(float* x, int n) { k<<<1, 128>>>(x, n); }
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder_->path() / "user.cu", "__device__ float step(float x, int n);\n"
+                                                      "__device__ float other() { return step(1, 2); }\n")
+                  .ok());
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  const auto extracted = extract_kernel(**source, *find_kernel(**source, "k"));
+  ASSERT_FALSE(extracted.ok());
+  EXPECT_THAT(extracted.error().sentence(), HasSubstr("it uses 'step', a function for the device"));
 }
 
 TEST_F(OpenSource, SizesOfAHeaderThatTheBuildWritesAreThoseOfItsPattern) {

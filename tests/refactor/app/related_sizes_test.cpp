@@ -60,6 +60,27 @@ TEST(RelatedSizes, OneThatHasToBeAMultipleOfAnother) {
   EXPECT_THAT(found.notes, Contains(HasSubstr("nodes = 32")));
 }
 
+// A kind of layer that there are two of, one of which wants a width of its own.
+TEST(RelatedSizes, NumbersThatTheTextComparesThemWith) {
+  const Related found = related(candidate("if (nodes < 1 || nodes >= 6) __trap();\n"
+                                          "  if (nodes != 5) __trap();\n  if (i < n) x[i] = nodes;"),
+                                4096, 64);
+  ASSERT_FALSE(found.problems.empty());
+  for (const Problem& problem : found.problems)
+    EXPECT_EQ(problem.dimensions.at("nodes"), 5);
+  EXPECT_THAT(found.notes, Contains(HasSubstr("nodes = 5")));
+}
+
+TEST(RelatedSizes, TwoNumbersThatGoTogether) {
+  const Related found =
+      related(candidate("if (!(nodes <= 2)) __trap();\n  if (nodes == 2 && n != 7) __trap();\n"
+                        "  if (nodes != 2) __trap();\n  if (i < n) x[i] = nodes;"),
+              4096, 64);
+  ASSERT_FALSE(found.problems.empty());
+  EXPECT_EQ(found.problems[0].dimensions.at("nodes"), 2);
+  EXPECT_EQ(found.problems[0].dimensions.at("n"), 7);
+}
+
 TEST(RelatedSizes, ThoseThatRunStay) {
   const Related found = related(candidate("if (i < n) x[i] = nodes;"), 4096, 64);
   ASSERT_EQ(found.problems.size(), 1u);

@@ -313,6 +313,24 @@ __global__ void k(TWO second, int* out) { out[0] = first.a + second.b; }
                    .ok());
 }
 
+TEST(Flatten, ParametersThatAMacroWrites) {
+  const auto flat = flatten(R"(
+struct Pair { float x, y; };
+enum Shape { CUBE, BALL };
+#define EDGES Pair first, Pair second
+#define BOX Shape shape, EDGES
+__global__ void k(int n, BOX, const float (*in)[2], float* __restrict__ out);
+__global__ void k(int n, BOX, const float (*in)[2], float* __restrict__ out) {
+  if (threadIdx.x < n) out[threadIdx.x] = shape == BALL ? first.x * in[threadIdx.x][0] : second.y;
+}
+void launch(int n, BOX, const float (*in)[2], float* out) { k<<<1, 128>>>(n, shape, first, second, in, out); }
+)");
+  ASSERT_TRUE(flat.ok()) << flat.error().sentence();
+  EXPECT_THAT(names(flat->kernel),
+              ElementsAre("n", "shape", "first_x", "first_y", "second_x", "second_y", "in", "out"));
+  expect_compiles(*flat, "k");
+}
+
 TEST(Flatten, AccessorsOf64BitIntegersKeepTheirNames) {
   const auto flat = flatten(R"(
 #include <torch/extension.h>

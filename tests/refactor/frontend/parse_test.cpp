@@ -391,6 +391,16 @@ TEST_F(InRepository, HeadersThatLieElsewhereInItAreFound) {
   EXPECT_THAT((*source)->missing_headers(), ElementsAre("no/such.h"));
 }
 
+TEST_F(InRepository, OfHeadersForSeveralCompilersThoseForCudaAreTaken) {
+  write("syntax/acc/marks.h", "#define FOR_DEVICES\n");
+  write("syntax/cu/marks.h", "#define FOR_DEVICES __device__\n");
+  write("src/k.cu", "#include \"marks.h\"\nFOR_DEVICES float twice(float x) { return 2 * x; }\n"
+                    "__global__ void k(float* x) { x[threadIdx.x] = twice(x[threadIdx.x]); }\n");
+  const auto source = ParsedSource::parse(folder_->path() / "src/k.cu", {});
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_THAT((*source)->errors(), IsEmpty());
+}
+
 TEST_F(InRepository, WhatLeavesAsManyErrorsIsNotTaken) {
   write("host/tools.h", "struct Tools;\n#error not for devices\n");
   write("gpu/k.cu", "#include <tools.h>\n__global__ void k(Unknown* x) { x[threadIdx.x] = 0; }\n");

@@ -484,6 +484,17 @@ INSTANTIATE_TEST_SUITE_P(
             ""},
         Row{"UnrollNotConstantLoop", "expose-unroll",
             plain(kernel("  for (int i = 0; i < 4; ++i) out[i] = in[i];")), "", "run time"},
+        Row{"UnrollNotWhatIsLongAlready", "expose-unroll",
+            plain("__device__ float step(float x) {\n  for (int a = 0; a < 32; ++a)\n    for (int b = 0; b < "
+                  "32; "
+                  "++b) x = x * 2 + b;\n  return x;\n}\n" +
+                  kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = step(in[i]);")),
+            "", "operations a round as it is"},
+        Row{"UnrollCallsOfFew", "expose-unroll",
+            plain("__device__ float step(float x) {\n  for (int a = 0; a < 4; ++a) x = x * 2 + a;\n  return "
+                  "x;\n}\n" +
+                  kernel("  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = step(in[i]);")),
+            "UNROLL", ""},
         Row{"UnrollPragma", "expose-unroll",
             plain(kernel(
                 "#pragma unroll 4\n  for (int i = threadIdx.x; i < d; i += blockDim.x) out[i] = in[i];")),

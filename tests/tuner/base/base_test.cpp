@@ -90,6 +90,11 @@ TEST(Error, SentenceLeavesOutEmptyParts) {
   EXPECT_EQ((Error{"a", "", "c"}).sentence(), "a: c");
 }
 
+TEST(Files, NamesThatCannotBeLookedAtAreNotThere) {
+  EXPECT_TRUE(path_exists("/tmp"));
+  EXPECT_FALSE(path_exists("/tmp/" + std::string(5000, 'x')));
+}
+
 TEST(Files, WriteThenReadGivesTheSameBytes) {
   auto folder = TemporaryFolder::create("test");
   ASSERT_TRUE(folder.ok());

@@ -1,0 +1,149 @@
+#include "refactor/app/sized_buffers.h"
+
+#include "refactor/app/buffer_inference.h"
+#include "refactor/app/numbered_tables.h"
+#include "refactor/app/offset_fill.h"
+#include "refactor/app/written_buffers.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lathe::refactor {
+namespace {
+
+// The problem with the fewest elements: cheap to trace.
+std::map<std::string, std::int64_t> smallest(const std::vector<Problem>& problems) {
+  const auto size = [](const Problem& problem) {
+    double product = 1;
+    for (const auto& [name, value] : problem.dimensions)
+      product *= static_cast<double>(value);
+    return product;
+  };
+  return std::min_element(problems.begin(), problems.end(),
+                          [&](const Problem& a, const Problem& b) { return size(a) < size(b); })
+      ->dimensions;
+}
+
+} // namespace
+
+// The same with what is one there, and more in other problems, a few: (n - 1) * stride + m does not show at
+// one column that it follows the stride.
+std::map<std::string, std::int64_t> smallest_with_few(const std::vector<Problem>& problems) {
+  constexpr std::int64_t FEW = 4;
+  std::map<std::string, std::int64_t> sizes = smallest(problems);
+  for (auto& [name, size] : sizes)
+    if (size == 1 && std::ranges::any_of(problems, [&, &wanted = name](const Problem& problem) {
+          const auto found = problem.dimensions.find(wanted);
+          return found != problem.dimensions.end() && found->second >= FEW;
+        }))
+      size = FEW;
+  return sizes;
+}
+
+namespace {
+
+// Reads the sizes of buffers off traced runs where nobody gave them, with what looks like offsets of ranges
+// rising where the raw kernel runs so.
+Status size_buffers_as_given(Subject& subject, const ParseOptions& options) {
+  std::vector<std::string> fixed_directions;
+  bool all_known = true;
+  for (const Argument& argument : subject.raw.arguments) {
+    const auto given = subject.facts.arguments.find(argument.name);
+    const bool has_direction = given != subject.facts.arguments.end() && given->second.direction.has_value();
+    if (has_direction)
+      fixed_directions.push_back(argument.name);
+    all_known &= !argument.is_buffer ||
+                 (argument.count.text() != "0" && (argument.direction == Direction::in || has_direction));
+  }
+  const std::vector<Argument> without_offsets = subject.raw.arguments;
+  const std::vector<std::string> offsets = mark_offsets(subject.raw, subject.facts.arguments, options);
+  if (all_known && offsets.empty())
+    return Done{};
+  const auto infer = [&]() -> Status {
+    const std::vector<Problem>& problems = subject.facts.problems;
+    const auto few = smallest_with_few(problems), least = smallest(problems);
+    Status sized = infer_buffers(subject.raw, few, fixed_directions, subject.architecture, subject.notes,
+                                 &subject.writes_nothing);
+    if (!sized.ok() && few != least)
+      sized = infer_buffers(subject.raw, least, fixed_directions, subject.architecture, subject.notes,
+                            &subject.writes_nothing);
+    LATHE_CHECK(std::move(sized));
+    mark_written(subject.raw, fixed_directions, options, subject.notes);
+    return lay_out_tables(subject.tables, without_offsets, subject.raw, subject.notes);
+  };
+  Status inferred = infer();
+  if (inferred.ok() || offsets.empty())
+    return inferred.ok() ? bound_offsets(subject.raw, offsets, subject.notes) : inferred;
+  subject.notes.push_back(
+      fmt::format("{} could be offsets of ranges, but the raw kernel does not run so ({}): "
+                  "zeros instead",
+                  fmt::join(offsets, ", "), inferred.error().why));
+  subject.raw.arguments = without_offsets;
+  return all_known ? Status(Done{}) : infer();
+}
+
+// Whether the raw kernel runs without the switches that were taken to be true: then that is what it is.
+bool size_buffers_without_switches(Subject& subject, const ParseOptions& options) {
+  if (subject.assumed_switches.empty())
+    return false;
+  Subject without = subject;
+  for (Argument& argument : without.raw.arguments)
+    if (std::ranges::find(without.assumed_switches, argument.name) != without.assumed_switches.end()) {
+      argument.value = Expression(Value{std::int64_t{0}});
+      std::erase_if(without.notes,
+                    [&](const std::string& note) { return note.starts_with(argument.name + " = true"); });
+      without.notes.push_back(fmt::format(
+          "{0} = false, as the raw kernel does not run otherwise (say otherwise with --argument {0}=1)",
+          argument.name));
+    }
+  if (!size_buffers_as_given(without, options).ok())
+    return false;
+  subject = std::move(without);
+  return true;
+}
+
+// Whether the raw kernel runs, and writes, with another of the first values of its enumerations than the one
+// that was taken (a mode that is not implemented, a default that the host resolves): then that is what it is.
+bool size_buffers_in_another_mode(Subject& subject, const ParseOptions& options) {
+  constexpr std::size_t MOST_MODES = 6;
+  for (std::size_t i = 0; i < MOST_MODES; ++i) {
+    Subject other = subject;
+    bool is_other = false;
+    for (Argument& argument : other.raw.arguments) {
+      const auto modes = other.assumed_modes.find(argument.name);
+      if (modes == other.assumed_modes.end() || i >= modes->second.size() || modes->second[i] == 0)
+        continue;
+      is_other = true;
+      argument.value = Expression(Value{modes->second[i]});
+      std::erase_if(other.notes,
+                    [&](const std::string& note) { return note.starts_with(argument.name + " = 0 "); });
+      other.notes.push_back(
+          fmt::format("{0} = {1}, as the raw kernel does not run, or writes nothing, with 0 "
+                      "(say otherwise with --argument {0}=VALUE)",
+                      argument.name, modes->second[i]));
+    }
+    if (!is_other || !size_buffers_as_given(other, options).ok() || other.writes_nothing)
+      continue;
+    subject = std::move(other);
+    return true;
+  }
+  return false;
+}
+
+} // namespace
+
+Status size_buffers(Subject& subject, const ParseOptions& options) {
+  Subject before = subject;
+  Status sized = size_buffers_as_given(subject, options);
+  if (sized.ok() && !subject.writes_nothing)
+    return sized;
+  if ((!sized.ok() && size_buffers_without_switches(before, options)) ||
+      size_buffers_in_another_mode(before, options)) {
+    subject = std::move(before);
+    return Done{};
+  }
+  return sized;
+}
+
+} // namespace lathe::refactor
