@@ -130,8 +130,10 @@ Status keep_buildable_values(Candidate& candidate, const std::string& architectu
   request.architecture = architecture;
   const Trials make(candidate);
   const std::vector<TypeParameter> none{{"", {""}}};
+  const bool asserts = candidate.text.find("static_assert") != std::string::npos;
   for (Knob& knob : candidate.knobs) {
-    if (knob.kind != KnobKind::vector && knob.kind != KnobKind::tile)
+    if (knob.kind != KnobKind::vector && knob.kind != KnobKind::tile &&
+        !(knob.kind == KnobKind::block && asserts))
       continue;
     for (const TypeParameter& type : candidate.types.empty() ? none : candidate.types)
       for (const std::string& dtype : type.dtypes)

@@ -94,5 +94,23 @@ TEST(RegisterLimits, KnobsKeepNoMoreThreadsThanThereAreRegistersFor) {
   EXPECT_EQ(made.knobs[0].values.size(), 3u);
 }
 
+// The text says for which numbers it is written.
+TEST(RegisterLimits, KnobsKeepThreadsThatTheTextAllows) {
+  Candidate made;
+  made.kernel = "k";
+  made.text = "template <int BLOCK> __global__ void k(float* out) {\n"
+              "  static_assert(BLOCK <= 32 || BLOCK == 256);\n  out[threadIdx.x] = BLOCK;\n}\n";
+  made.instance = "k<{BLOCK}>";
+  Knob knob;
+  knob.name = "BLOCK";
+  knob.kind = KnobKind::block;
+  knob.values = {Value{std::int64_t{32}}, Value{std::int64_t{64}}, Value{std::int64_t{256}}};
+  knob.default_value = *Expression::parse("256");
+  made.knobs = {knob};
+  std::vector<std::string> notes;
+  ASSERT_TRUE(keep_buildable_values(made, "sm_90", notes).ok());
+  EXPECT_THAT(made.knobs[0].values, testing::ElementsAre(Value{std::int64_t{32}}, Value{std::int64_t{256}}));
+}
+
 } // namespace
 } // namespace lathe::refactor
