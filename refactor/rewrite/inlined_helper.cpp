@@ -202,7 +202,8 @@ private:
       return false;
     const auto* reference = dyn_cast<DeclRefExpr>(call_.call->getArg(index)->IgnoreParenImpCasts());
     const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-    if (!variable || variable->getNameAsString() != parameter->getNameAsString())
+    if (!variable || variable->getNameAsString() != parameter->getNameAsString() ||
+        is_handed_on_twice(variable, index))
       return false;
     const QualType from = variable->getType().getUnqualifiedType(),
                    to = parameter->getType().getNonReferenceType().getUnqualifiedType();
@@ -212,6 +213,19 @@ private:
     return rename_identifiers(type, names_) == view_.type_text(from) &&
            std::ranges::none_of(identifiers(type),
                                 [&](const Identifier& part) { return template_names_.contains(part.name); });
+  }
+
+  // Another parameter may be the variable itself, by reference or address, and the helper change it so.
+  bool is_handed_on_twice(const VarDecl* variable, unsigned index) const {
+    for (unsigned i = 0; i < call_.call->getNumArgs(); ++i) {
+      const Expr* argument = call_.call->getArg(i)->IgnoreParenImpCasts();
+      if (const auto* address = dyn_cast<UnaryOperator>(argument);
+          address && address->getOpcode() == UO_AddrOf)
+        argument = address->getSubExpr()->IgnoreParens();
+      if (i != index && named_variable(argument) == variable)
+        return true;
+    }
+    return false;
   }
 
   // What stands before the name of a parameter, and behind it.

@@ -67,6 +67,15 @@ TEST(InlineHelpers, AParameterThatIsChangedIsACopy) {
   EXPECT_NE(text.find("i < d_2; i += blockDim.x)\n    out[i] = in[i];"), std::string::npos) << text;
 }
 
+// One by value, the other the variable itself.
+TEST(InlineHelpers, AVariableThatIsPassedTwice) {
+  const std::string text =
+      inlined(kernel("  row(out, in, d, d);\n  if (threadIdx.x == 0) out[d] = d;",
+                     "__device__ void row(float* out, const float* in, int d, int& next) {\n  next = 3;\n" +
+                         LOOP + "    out[i] = in[i];\n}\n"));
+  EXPECT_NE(text.find("int d_2 = d;\n  int& next = d;\n  next = 3;\n"), std::string::npos) << text;
+}
+
 TEST(InlineHelpers, Values) {
   const std::string sum = "__device__ float sum(const float* x, int d) {\n  float total = 0;\n" + LOOP +
                           "    total += x[i];\n  return total;\n}\n";
