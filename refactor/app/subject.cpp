@@ -96,20 +96,12 @@ std::string sizes_of(const Problem& problem) {
   return text;
 }
 
-Status check_problems(const std::vector<Problem>& problems, const Candidate& raw, bool are_guessed) {
-  const std::vector<std::string>& dimensions = raw.dimensions;
+Status check_problems(const std::vector<Problem>& problems, const std::vector<std::string>& dimensions) {
   for (const Problem& problem : problems) {
     for (const auto& [name, value] : problem.dimensions)
       if (std::find(dimensions.begin(), dimensions.end(), name) == dimensions.end())
         return usage_error("no dimension '" + name + "'",
                            fmt::format("the kernel's are {}", fmt::join(dimensions, ", ")));
-    for (const Expression& condition : raw.launched_where)
-      if (!are_guessed && fails_at(condition, problem))
-        return usage_error(
-            "the launcher launches something else at " + sizes_of(problem),
-            "this launch is where " + condition.text(),
-            "give problems of one launch at a time; lathe templatize --list shows the launches, "
-            "and --site takes one");
     for (const std::string& name : dimensions)
       if (!problem.dimensions.contains(name))
         return usage_error("a problem lacks dimension '" + name + "'", "",
@@ -149,6 +141,23 @@ void set_strides(Subject& subject) {
   take_as_contiguous(subject.raw, strides, smallest_with_few(problems), subject.architecture, subject.notes);
 }
 
+// Problems that no one launch is for are held against this one all the same, which has to be said: the raw
+// side may be slower there than the program is.
+void tell_other_launches(Subject& subject) {
+  std::string elsewhere;
+  for (const Problem& problem : subject.facts.problems)
+    if (std::ranges::any_of(subject.raw.launched_where,
+                            [&](const Expression& condition) { return fails_at(condition, problem); }))
+      elsewhere += (elsewhere.empty() ? "" : " and ") + sizes_of(problem);
+  if (elsewhere.empty())
+    return;
+  subject.notes.push_back(fmt::format(
+      "at {} the launcher launches something else than the raw side here, which may be slower than the "
+      "program (give problems of one launch at a time; --list shows the launches, and --site takes one)",
+      elsewhere));
+  subject.raw.launched_where.clear();
+}
+
 // The problems, where nobody gave any, and the sizes of the buffers.
 Status settle_sizes(Subject& subject, const SubjectRequest& request) {
   subject.guessed_problems = subject.facts.problems.empty();
@@ -159,7 +168,9 @@ Status settle_sizes(Subject& subject, const SubjectRequest& request) {
     if (subject.own_sizes.empty())
       relate_sizes(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
   }
-  LATHE_CHECK(check_problems(subject.facts.problems, subject.raw, subject.guessed_problems));
+  LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
+  if (!subject.guessed_problems)
+    tell_other_launches(subject);
   LATHE_CHECK(size_buffers(subject, request.parse));
   std::set<std::string> given;
   for (const auto& [name, facts] : subject.facts.arguments)
