@@ -83,7 +83,8 @@ Status RawCandidateBuilder::choose_site() {
                        "lathe templatize --list shows them");
   std::string why = kernel_.launches.empty() ? "nothing in this file launches it" : "";
   const bool is_any_served = std::ranges::any_of(kernel_.launches, [&](const LaunchSite& site) {
-    return (site.unreadable.empty() || overridden) && serves_problems(site);
+    return (site.unreadable.empty() || overridden) && !is_for_others(site, architecture_) &&
+           serves_problems(site);
   });
   for (std::size_t i = 0; i < kernel_.launches.size() && !has_site_; ++i) {
     const LaunchSite& site = kernel_.launches[i];

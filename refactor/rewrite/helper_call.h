@@ -19,9 +19,9 @@ struct HelperCall {
 };
 
 // Those whose helper reaches memory through its parameters and goes through it in loops or by the thread's
-// number: what the rules look for in a kernel. None of methods, overloaded or specialised functions, of
-// functions that call themselves, have labels or static variables, or return from their middle where the
-// kernel goes on.
+// number: what the rules look for in a kernel. None of methods, specialised functions or those that the
+// kernel calls more than one overload of, of functions that call themselves, have labels or static variables,
+// or return from their middle where the kernel goes on.
 std::vector<HelperCall> helper_calls(const KernelView& view);
 
 } // namespace lathe::refactor

@@ -166,10 +166,8 @@ private:
         continue;
       }
       const std::string name = parameter->getNameAsString();
-      if (is_passed_on(i, parameter)) {
-        kept_.insert(name);
-        continue;
-      }
+      if (is_passed_on(i, parameter))
+        continue; // the kernel's own variable
       const auto type = declared_type(parameter);
       if (!type)
         return "the declaration of " + name + " of " + helper_.getNameAsString() + " comes from a macro";
@@ -263,8 +261,6 @@ private:
       const std::string name = declared->getNameAsString();
       if (!call_.is_in_block)
         continue; // braces keep it to itself
-      if (kept_.contains(name))
-        return name + " is declared twice";
       if (kernel_names_.contains(name))
         if (auto reason = can_rename(declared))
           return reason;
@@ -298,7 +294,7 @@ private:
             of_kernel.insert(named->getNameAsString());
     });
     of_kernel.insert(taken_.begin(), taken_.end());
-    std::set<std::string> own = kept_;
+    std::set<std::string> own;
     for (const auto& [name, count] : declared_)
       own.insert(name);
     if (const FunctionTemplateDecl* described = helper_.getDescribedFunctionTemplate())
@@ -416,7 +412,6 @@ private:
   std::vector<const NamedDecl*> outermost_;
   std::vector<std::string> lines_;           // declarations of the parameters
   std::map<std::string, std::string> names_; // of the helper's, and what they are called in the kernel
-  std::set<std::string> kept_;               // parameters that are the kernel's own variables
   std::set<std::string> template_names_;     // template parameters that are declared
   std::vector<std::string> added_;
 };

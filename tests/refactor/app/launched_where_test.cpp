@@ -76,6 +76,26 @@ TEST(LaunchedWhere, GuessesAreWhatTheFirstLaunchIsFor) {
   EXPECT_THAT(assumptions, testing::Contains(HasSubstr("or not by this launch")));
 }
 
+// A launch for other devices is nobody's either, whatever its sizes.
+TEST(LaunchedWhere, ALaunchForOtherDevicesServesNothing) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, int columns) {
+  for (int i = threadIdx.x; i < columns; i += blockDim.x) out[blockIdx.x * columns + i] = i;
+}
+void launch(float* out, int rows, int columns) {
+  cudaDeviceProp device;
+  cudaGetDeviceProperties(&device, 0);
+  if (device.major < 7)
+    k<<<rows, 64>>>(out, columns);
+  else if (columns < 1024)
+    k<<<rows, 32>>>(out, columns);
+}
+)",
+                          {}, rows_of({4096}));
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.launch.block[0].text(), "32");
+}
+
 // A launch that the user states is nobody's to choose.
 TEST(LaunchedWhere, ALaunchThatIsGiven) {
   LaunchOverride launch;
