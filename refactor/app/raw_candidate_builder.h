@@ -63,6 +63,9 @@ private:
   bool is_number_of_launcher(const std::string& name) const;
   bool is_true_or_false(const std::string& name) const;
   std::map<std::string, std::string> answers_that_compile() const;
+  // What the launch's own instances have for the questions, each once, in their order.
+  std::vector<std::map<std::string, std::string>> answers_in_use() const;
+  bool compiles_with(const std::map<std::string, std::string>& answers) const;
   // Takes numbers that compile for template arguments that are left open. Fails, naming all of these, where
   // none do.
   Status answer_questions();
@@ -124,9 +127,10 @@ private:
   std::map<std::string, std::vector<std::string>> dtypes_in_use_; // of those that the launch makes concrete
   std::map<std::string, std::vector<std::string>>
       integers_in_use_; // of those that all instances make integers
-  // A template argument that only the user knows: its name, and that with what the launch says of it.
+  // A template argument that only the user knows: its name, that with what the launch says of it, and the
+  // launcher's variable that it is, where it is one and no size of the kernel's.
   struct Question {
-    std::string name, what;
+    std::string name, what, variable;
   };
   std::vector<Question> questions_;
   RawCandidate result_;

@@ -52,7 +52,7 @@ void RawCandidateBuilder::close_open_names() {
   const auto ask = [&](const std::string& name) {
     std::erase(assumed, name);
     std::erase(data_types_, name);
-    questions_.push_back({name, name});
+    questions_.push_back({name, name, ""});
   };
   for (;;) {
     const std::string message = complaint_with("");

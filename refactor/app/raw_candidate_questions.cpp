@@ -36,7 +36,7 @@ void RawCandidateBuilder::check_template_arguments() {
     std::string& argument = site_.template_arguments[i];
     if (!is_type_parameter(parameter) && kernel_.launches.empty() && argument.empty() &&
         parameter.default_argument.empty()) {
-      questions_.push_back({parameter.name, parameter.name});
+      questions_.push_back({parameter.name, parameter.name, ""});
       argument = parameter.name;
     }
     if (is_type_parameter(parameter) || argument.empty())
@@ -57,37 +57,78 @@ void RawCandidateBuilder::check_template_arguments() {
         });
     if (!is_open)
       continue;
-    questions_.push_back({parameter.name, argument == parameter.name
-                                              ? argument
-                                              : fmt::format("{}, which is '{}'", parameter.name, argument)});
+    const bool is_size =
+        std::ranges::find(kernel_.parameters, argument, &KernelParameter::name) != kernel_.parameters.end() ||
+        names_.contains(argument);
+    questions_.push_back(
+        {parameter.name,
+         argument == parameter.name ? argument : fmt::format("{}, which is '{}'", parameter.name, argument),
+         plain_word(argument) && !is_function && !is_size ? argument : ""});
     argument = parameter.name;
   }
 }
 
+std::vector<std::map<std::string, std::string>> RawCandidateBuilder::answers_in_use() const {
+  const auto is_number = [](const std::string& text) {
+    const auto value = Expression::parse(text);
+    return text == "true" || text == "false" || (value.ok() && value->names().empty());
+  };
+  std::vector<std::map<std::string, std::string>> in_use;
+  for (const std::vector<std::string>& instance : site_.instances) {
+    if (instance.size() != kernel_.template_parameters.size())
+      continue;
+    std::map<std::string, std::string> answers;
+    bool is_of_launch = true; // an instance may be another one's: what is a number here has to be the same
+    for (std::size_t i = 0; i < instance.size(); ++i) {
+      const std::string& name = kernel_.template_parameters[i].name;
+      if (std::ranges::find(questions_, name, &Question::name) != questions_.end())
+        answers[name] = instance[i];
+      else if (is_number(site_.template_arguments[i]))
+        is_of_launch = is_of_launch && site_.template_arguments[i] == instance[i];
+    }
+    if (is_of_launch && answers.size() == questions_.size() &&
+        std::ranges::all_of(answers, [&](const auto& answer) { return is_number(answer.second); }) &&
+        std::ranges::find(in_use, answers) == in_use.end())
+      in_use.push_back(std::move(answers));
+  }
+  return in_use;
+}
+
+bool RawCandidateBuilder::compiles_with(const std::map<std::string, std::string>& answers) const {
+  // Of the types, whose own choice comes later, one may be an index.
+  for (std::size_t index = 0; index <= data_types_.size(); ++index) {
+    std::map<std::string, std::string> values = answers;
+    if (index > 0)
+      values[data_types_[index - 1]] = dtype_cxx("i32");
+    if (complaint(values).empty())
+      return true;
+  }
+  return false;
+}
+
 // Numbers for the questions with which an instance compiles, as they are usual by the names or else all
-// alike; empty where none of a few does.
+// alike, and of the launch's own instances where it has any; empty where none of a few does.
 std::map<std::string, std::string> RawCandidateBuilder::answers_that_compile() const {
-  constexpr int NAMED = 0, MOST_COMPILES = 30;
-  int compiles = 0;
+  constexpr int NAMED = 0;
+  constexpr std::size_t MOST_TRIED = 10;
+  std::vector<std::map<std::string, std::string>> tried;
   for (const int number : {NAMED, 128, 64, 256, 32, 16, 8, 4, 2, 1}) {
     std::map<std::string, std::string> answers;
     for (const Question& question : questions_) {
       const std::int64_t usual = number == NAMED ? usual_number(question.name) : number;
       answers[question.name] = is_true_or_false(question.name) ? "false" : std::to_string(usual);
     }
-    if (!fits_block(answers))
-      continue;
-    // Of the types, whose own choice comes later, one may be an index.
-    std::map<std::string, std::string> values = answers;
-    for (std::size_t index = 0; index <= data_types_.size() && compiles < MOST_COMPILES;
-         ++index, ++compiles) {
-      values = answers;
-      if (index > 0)
-        values[data_types_[index - 1]] = dtype_cxx("i32");
-      if (complaint(values).empty())
-        return answers;
-    }
+    tried.push_back(std::move(answers));
   }
+  if (auto in_use = answers_in_use(); !in_use.empty()) {
+    if (const auto usual = std::ranges::find(in_use, tried.front()); usual != in_use.end())
+      std::rotate(in_use.begin(), usual, usual + 1);
+    in_use.resize(std::min(in_use.size(), MOST_TRIED));
+    tried.insert(tried.begin(), in_use.begin(), in_use.end());
+  }
+  for (const std::map<std::string, std::string>& answers : tried)
+    if (fits_block(answers) && compiles_with(answers))
+      return answers;
   return {};
 }
 
@@ -129,11 +170,20 @@ Status RawCandidateBuilder::answer_questions() {
     values.push_back(fmt::format("{} = {}", question.name, value));
   }
   if (!answers.empty()) {
-    substitute_in_site(answers);
-    result_.assumptions.push_back(fmt::format(
-        "{}, which compiles, as nothing in sight says what {} (say otherwise with --template-argument "
-        "NAME=VALUE)",
-        fmt::join(values, ", "), values.size() == 1 ? "it is" : "they are"));
+    std::map<std::string, std::string> bound = answers;
+    for (const Question& question : questions_)
+      if (!question.variable.empty())
+        bound[question.variable] = answers.at(question.name);
+    const auto in_use = answers_in_use();
+    const bool is_in_use = std::ranges::find(in_use, answers) != in_use.end();
+    result_.assumptions.push_back(
+        is_in_use ? fmt::format("{}, as in one of the program's own {} instances (say otherwise with "
+                                "--template-argument NAME=VALUE)",
+                                fmt::join(values, ", "), site_.instances.size())
+                  : fmt::format("{}, which compiles, as nothing in sight says what {} (say otherwise with "
+                                "--template-argument NAME=VALUE)",
+                                fmt::join(values, ", "), values.size() == 1 ? "it is" : "they are"));
+    substitute_in_site(bound);
     result_.assumed_template_arguments = std::move(options);
     return Done{};
   }

@@ -88,10 +88,16 @@ public:
   // it.
   const clang::Expr* returned_expression(const clang::CallExpr* call) const;
 
+  // True when the argument is threads' or blocks' numbers that every call gives that parameter of the
+  // functions that this one may be of. Within these, the parameter is evaluated as what it is given.
+  bool is_given(const clang::CallExpr* call, const clang::Expr* argument) const;
+
   // The parent of a node inside the functions (skipping nothing); null at the top.
   const clang::Stmt* parent(const clang::Stmt* statement) const;
   // The nearest ancestor that is not a parenthesis, an implicit node or a cast.
   const clang::Stmt* meaningful_parent(const clang::Stmt* statement) const;
+  // The call that the name of a function stands in as what is called, or nothing.
+  const clang::CallExpr* call_of(const clang::Stmt* name) const;
   // True when `wanted` is `root` or stands below it.
   bool within(const clang::Stmt* root, const clang::Stmt* wanted) const;
   const clang::FunctionDecl* enclosing_function(const clang::Stmt* statement) const;
@@ -119,6 +125,10 @@ private:
   std::map<const clang::Expr*, std::string> kept_expressions_;
   // Parameters of a function that is read in place of its call.
   mutable std::map<const clang::VarDecl*, Polynomial> bound_;
+  // Parameters of functions that every call gives the same numbers of threads and blocks.
+  std::map<const clang::VarDecl*, Polynomial> given_;
+  std::set<clang::DeclarationName>
+      named_alone_; // functions that some call may mean of which the name is known alone
   std::map<const clang::Stmt*, const clang::Stmt*> parents_;
   std::map<const clang::Stmt*, const clang::FunctionDecl*> owners_;
   mutable int depth_ = 0;
@@ -128,6 +138,7 @@ private:
   void collect_functions();
   void index_body(const clang::FunctionDecl* function);
   void collect_modified();
+  void collect_given();
 };
 
 } // namespace lathe::refactor

@@ -1,6 +1,7 @@
 #include "refactor/rewrite/helper_call.h"
 
 #include "refactor/knobs/called_functions.h"
+#include "refactor/knobs/meant_functions.h"
 #include "refactor/knobs/variables.h"
 
 #include <clang/AST/Attr.h>
@@ -16,31 +17,6 @@ using namespace clang;
 
 namespace {
 
-const FunctionDecl* pattern_of(const FunctionDecl* function) {
-  const FunctionDecl* pattern = function->getTemplateInstantiationPattern();
-  function = pattern ? pattern : function;
-  const FunctionDecl* definition = nullptr;
-  return function->hasBody(definition) ? definition : function;
-}
-
-// The functions that a name in the text may mean.
-std::vector<const FunctionDecl*> meant_by(const Stmt* name) {
-  std::vector<const FunctionDecl*> found;
-  if (const auto* reference = dyn_cast<DeclRefExpr>(name)) {
-    if (const auto* function = dyn_cast<FunctionDecl>(reference->getDecl()))
-      found.push_back(pattern_of(function));
-  } else if (const auto* lookup = dyn_cast<OverloadExpr>(name)) {
-    for (const NamedDecl* declared : lookup->decls()) {
-      declared = declared->getUnderlyingDecl();
-      if (const auto* of_template = dyn_cast<FunctionTemplateDecl>(declared))
-        declared = of_template->getTemplatedDecl();
-      if (const auto* function = dyn_cast<FunctionDecl>(declared))
-        found.push_back(pattern_of(function));
-    }
-  }
-  return found;
-}
-
 class Finder {
 public:
   explicit Finder(const KernelView& view) : view_(view), with_labels_(functions_with_labels(view)) {}
@@ -50,7 +26,7 @@ public:
     if (!isa_and_nonnull<CompoundStmt>(view_.kernel()->getBody()) || with_labels_.contains(view_.kernel()))
       return found;
     view_.visit([&](const Stmt* statement) {
-      for (const FunctionDecl* function : meant_by(statement))
+      for (const FunctionDecl* function : functions_meant(statement))
         ++mentions_[function];
     });
     view_.visit(view_.kernel()->getBody(), [&](const Stmt* statement) {
@@ -64,7 +40,7 @@ public:
 
 private:
   std::optional<HelperCall> read(const CallExpr* call) const {
-    const std::vector<const FunctionDecl*> meant = meant_by(call->getCallee()->IgnoreParenImpCasts());
+    const std::vector<const FunctionDecl*> meant = functions_meant(call->getCallee()->IgnoreParenImpCasts());
     if (meant.size() != 1 || mentions_.at(meant.front()) != 1 || !is_plain(meant.front()))
       return std::nullopt;
     HelperCall found{meant.front(), call, nullptr, nullptr, nullptr, false};

@@ -1,6 +1,7 @@
 #include "refactor/rewrite/rule_support.h"
 
 #include "refactor/knobs/geometry.h"
+#include "refactor/knobs/meant_functions.h"
 #include "tuner/base/text.h"
 
 #include <clang/AST/Attr.h>
@@ -183,30 +184,10 @@ std::optional<std::string> pass_knob_down(const KernelView& view, const std::str
     const Expr* reference;
   };
   std::vector<Call> calls;
-  const auto pattern = [](const FunctionDecl* function) {
-    const FunctionDecl* of = function->getTemplateInstantiationPattern();
-    return (of ? of : function)->getCanonicalDecl();
-  };
-  std::map<const FunctionDecl*, const FunctionDecl*> by_canonical;
-  for (const FunctionDecl* function : view.functions())
-    by_canonical[function->getCanonicalDecl()] = function;
-  const auto add_call = [&](const Expr* reference, const FunctionDecl* callee) {
-    if (const auto found = by_canonical.find(pattern(callee)); found != by_canonical.end())
-      calls.push_back({view.enclosing_function(reference), found->second, reference});
-  };
   view.visit([&](const Stmt* statement) {
-    if (const auto* reference = dyn_cast<DeclRefExpr>(statement)) {
-      if (const auto* callee = dyn_cast<FunctionDecl>(reference->getDecl()))
-        add_call(reference, callee);
-    } else if (const auto* lookup = dyn_cast<OverloadExpr>(statement)) {
-      for (const NamedDecl* candidate : lookup->decls()) {
-        candidate = candidate->getUnderlyingDecl();
-        if (const auto* of_template = dyn_cast<FunctionTemplateDecl>(candidate))
-          candidate = of_template->getTemplatedDecl();
-        if (const auto* callee = dyn_cast<FunctionDecl>(candidate))
-          add_call(lookup, callee);
-      }
-    }
+    for (const FunctionDecl* callee : functions_meant(statement))
+      if (std::ranges::find(view.functions(), callee) != view.functions().end())
+        calls.push_back({view.enclosing_function(statement), callee, cast<Expr>(statement)});
   });
   for (bool grew = true; grew;) {
     grew = false;

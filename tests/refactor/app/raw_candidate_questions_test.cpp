@@ -177,5 +177,37 @@ template <class T> void run(T* out, const T* in, int rows, int columns) {
   ASSERT_EQ(raw->candidate.types.size(), 1u);
 }
 
+// A number of axes that the launcher asks a tensor for, and has an instance for each of.
+constexpr const char* AXES = R"(
+#define DISPATCH(value, ...)                                                                                 \
+  switch (value) {                                                                                           \
+  case 2: { constexpr int n = 2; __VA_ARGS__(); break; }                                                     \
+  case 3: { constexpr int n = 3; __VA_ARGS__(); break; }                                                     \
+  }
+template <typename T, int AXES>
+__global__ void k(T* out, const T* in, long stride, long outer, int inner, int d) {
+  const T* row = in + blockIdx.x * stride;
+  if (AXES == 3) row = in + blockIdx.x / inner * outer + blockIdx.x % inner * stride;
+  for (int i = threadIdx.x; i < d; i += blockDim.x) out[blockIdx.x * d + i] = row[i];
+}
+struct Shape { int axes(); long stride(int); };
+void launch(float* out, const float* in, Shape shape, int rows, int d) {
+  int axes = shape.axes();
+  long outer = axes == 3 ? shape.stride(0) : 0;
+  int inner = axes == 3 ? 4 : 1;
+  DISPATCH(axes, [&] { k<float, n><<<rows, 128>>>(out, in, shape.stride(1), outer, inner, d); });
+}
+)";
+
+TEST(RawCandidateQuestions, ANumberIsOneOfTheProgramsInstances) {
+  LaunchOverride launch;
+  const auto raw = raw_of(AXES, launch);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<{T}, 2>");
+  EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("AXES = 2, as in one of the program's own 2")));
+  // What the launcher makes of that number is known with it.
+  EXPECT_THAT(raw->candidate.dimensions, testing::Not(testing::Contains("axes")));
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -146,6 +146,83 @@ extern "C" __global__ void k(float* out, const float* in, unsigned n) {
 }
 )";
 
+constexpr const char* TRAITS = R"(
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+struct pod { int a; float b; };
+struct counted { counted(); ~counted(); virtual void go(); int n; };
+struct made { made(int); made(const made&) = delete; made& operator=(const made&) = delete; };
+struct last final {};
+enum kind { one };
+static_assert(std::is_pod_v<pod> && !std::is_pod_v<counted> && std::is_volatile_v<volatile int> && !std::is_volatile_v<int>);
+static_assert(std::is_function_v<int(float)> && !std::is_function_v<int (*)(float)> && !std::is_function_v<const int>);
+static_assert(std::is_member_object_pointer_v<int pod::*> && std::is_member_function_pointer_v<void (counted::*)()>);
+static_assert(!std::is_member_pointer_v<int*> && std::is_member_pointer_v<int pod::* const>);
+static_assert(std::is_rvalue_reference_v<int&&> && !std::is_rvalue_reference_v<int&> && std::is_pointer_v<int* volatile>);
+static_assert(std::is_object_v<pod> && !std::is_object_v<int&> && !std::is_object_v<void> && std::is_scalar_v<kind>);
+static_assert(std::is_scalar_v<int pod::*> && !std::is_scalar_v<pod> && std::is_compound_v<pod> && !std::is_compound_v<int>);
+static_assert(std::rank_v<int[2][3]> == 2 && std::extent_v<int[2][3]> == 2 && std::extent_v<int[2][3], 1> == 3);
+static_assert(std::is_same_v<std::remove_all_extents_t<float[2][3]>, float> && std::alignment_of_v<double> == 8);
+static_assert(std::is_same_v<std::add_cv_t<int>, const volatile int> && std::is_same_v<std::add_lvalue_reference_t<int>, int&>);
+static_assert(std::is_polymorphic_v<counted> && !std::is_polymorphic_v<pod> && std::is_final_v<last> && !std::is_abstract_v<pod>);
+static_assert(std::is_trivially_default_constructible_v<pod> && !std::is_trivially_default_constructible_v<counted>);
+static_assert(std::is_constructible_v<made, int> && !std::is_default_constructible_v<made> && !std::is_copy_constructible_v<made>);
+static_assert(!std::is_copy_assignable_v<made> && std::is_move_assignable_v<pod> && std::is_assignable_v<int&, float>);
+static_assert(std::is_trivially_copy_assignable_v<pod> && std::is_nothrow_move_constructible_v<pod>);
+static_assert(std::is_trivially_destructible_v<pod> && !std::is_trivially_destructible_v<counted> && std::is_destructible_v<counted>);
+static_assert(!std::has_virtual_destructor_v<counted> && std::is_nothrow_assignable_v<int&, int>);
+static_assert(std::numeric_limits<float>::is_iec559 && std::numeric_limits<double>::max_digits10 == 17);
+static_assert(std::numeric_limits<float>::max_exponent10 == 38 && std::numeric_limits<double>::min_exponent10 == -307);
+static_assert(std::numeric_limits<unsigned>::is_modulo && !std::numeric_limits<int>::is_iec559 && std::numeric_limits<char32_t>::digits == 32);
+static_assert(std::numeric_limits<volatile short>::max() == 32767 && std::numeric_limits<wchar_t>::is_signed);
+constexpr std::pair<int, int> low{1, 2}, high{2, 0};
+static_assert(low == std::make_pair(1, 2) && low != high && low < high && high > low);
+
+extern "C" __global__ void k(float* x) { x[0] = std::as_const(x[1]) + std::numeric_limits<float>::round_error(); }
+)";
+
+constexpr const char* ALGORITHMS = R"(
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+constexpr std::array<int, 5> sorted{1, 2, 2, 5, 9};
+static_assert(std::lower_bound(sorted.begin(), sorted.end(), 2) - sorted.begin() == 1);
+static_assert(std::upper_bound(sorted.begin(), sorted.end(), 2) - sorted.begin() == 3);
+static_assert(std::binary_search(sorted.begin(), sorted.end(), 5) && !std::binary_search(sorted.begin(), sorted.end(), 4));
+static_assert(*std::max_element(sorted.begin(), sorted.end()) == 9 && *std::min_element(sorted.begin(), sorted.end()) == 1);
+static_assert(std::count(sorted.begin(), sorted.end(), 2) == 2 && std::find(sorted.begin(), sorted.end(), 5) - sorted.begin() == 3);
+static_assert(std::any_of(sorted.begin(), sorted.end(), [](int x) { return x > 8; }));
+static_assert(std::all_of(sorted.begin(), sorted.end(), [](int x) { return x > 0; }));
+static_assert(std::none_of(sorted.begin(), sorted.end(), [](int x) { return x > 9; }));
+static_assert(std::equal(sorted.begin(), sorted.end(), sorted.begin()) && sorted.front() == 1 && sorted.back() == 9 && !sorted.empty());
+static_assert(std::accumulate(sorted.begin(), sorted.end(), 1, [](int a, int b) { return a * b; }) == 180);
+static_assert(std::inner_product(sorted.begin(), sorted.end(), sorted.begin(), 0) == 115 && std::get<3>(sorted) == 5);
+static_assert(std::clamp(7, 5, 0, [](int a, int b) { return a > b; }) == 5);
+constexpr int turned() {
+  int n[4] = {};
+  std::iota(n, n + 4, 1);
+  std::reverse(n, n + 4);
+  std::transform(n, n + 4, n, [](int x) { return 2 * x; });
+  return n[0] * 100 + n[3];
+}
+static_assert(turned() == 802);
+constexpr bool copies() {
+  int n[3] = {};
+  return std::copy_n(sorted.begin(), 3, n) == n + 3 && n[2] == 2;
+}
+static_assert(copies());
+
+extern "C" __global__ void k(float* x) {
+  float mine[4] = {x[threadIdx.x], x[threadIdx.x + 1], x[threadIdx.x + 2], x[threadIdx.x + 3]};
+  std::for_each(mine, mine + 4, [](float& v) { v += 1; });
+  std::transform(mine, mine + 4, mine, [](float v) { return v * v; });
+  x[threadIdx.x] = std::accumulate(mine, mine + 4, 0.0f);
+}
+)";
+
 struct Dialect {
   std::string name, standard, text;
 };
@@ -155,6 +232,8 @@ class StandIns : public testing::TestWithParam<Dialect> {};
 INSTANTIATE_TEST_SUITE_P(Dialects, StandIns,
                          testing::Values(Dialect{"cxx17", "-std=c++17", ALL},
                                          Dialect{"cxx20", "-std=c++20", ALL_OF_CXX20},
+                                         Dialect{"traits", "-std=c++17", TRAITS},
+                                         Dialect{"algorithms", "-std=c++20", ALGORITHMS},
                                          Dialect{"cxx17_unqualified", "-std=c++17", WITHOUT_QUALIFICATION},
                                          Dialect{"several_types", "-std=c++17", OF_SEVERAL_TYPES}),
                          [](const auto& dialect) { return dialect.param.name; });
