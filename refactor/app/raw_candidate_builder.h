@@ -22,6 +22,8 @@ std::string without_sizeof(const std::string& text);
 std::optional<std::pair<std::string, std::string>> operands_of_gcd(const std::string& text);
 // "const T" -> "T".
 std::string without_qualifiers(std::string type);
+// e4m3 and e5m2, which values are quantised to.
+bool is_eight_bit_real(const std::string& dtype);
 // CUDA's vector types as what they are vectors of: float4 -> f32. Empty: none of them.
 std::string dtype_of_vector(const std::string& type);
 
@@ -71,16 +73,18 @@ private:
   Status answer_questions();
   // Whether a block of the launch has no more threads than one may have, as far as the values for names tell.
   bool fits_block(const std::map<std::string, std::string>& values) const;
-  // Given, or in use, or all instances' where those are integers, or else the usual ones.
+  // Given, or in use, or all instances' where those are integers or have 8 bits, or else the usual ones.
   const std::vector<std::string>& dtypes_of(const std::string& type) const;
   Result<std::vector<std::string>> compiling_dtypes(const TypeParameter& type) const;
   // Of types that compile, those that the host executor takes too, where there are any.
   std::vector<std::string> runnable_dtypes(const TypeParameter& type, std::vector<std::string> dtypes);
-  // The types that the file's instances have for the parameter, where all of these are integers.
-  std::vector<std::string> integers_in_use(std::size_t parameter) const;
+  // The types that the file's instances have for the parameter, where all of these are integers, or all real
+  // numbers of 8 bits.
+  std::vector<std::string> types_as_used(std::size_t parameter) const;
   bool is_object_in_use(const std::string& type) const;
   bool is_specialised(const std::string& type, const std::string& dtype) const;
   Status leave_out_specialised();
+  void keep_classes_in_use();
   bool take_types_of_an_instance();
   bool take_types_of(const std::vector<std::string>& instance, bool as_written);
   // Gives buffers that the launch's function allocates itself their sizes, where the problem's sizes decide
@@ -126,7 +130,7 @@ private:
   std::vector<std::string> data_types_;      // type parameters that are element types
   std::map<std::string, std::vector<std::string>> dtypes_in_use_; // of those that the launch makes concrete
   std::map<std::string, std::vector<std::string>>
-      integers_in_use_; // of those that all instances make integers
+      types_as_used_; // of those that all instances make integers or 8-bit numbers
   // A template argument that only the user knows: its name, that with what the launch says of it, and the
   // launcher's variable that it is, where it is one and no size of the kernel's.
   struct Question {

@@ -124,12 +124,13 @@ bool RawCandidateBuilder::is_class_of_text(const std::string& name) const {
 }
 
 // Of real types more are tried than a file instantiates. What is an integer in all of its instances is an
-// index or a count: it compiles as a real number too, and is none.
-std::vector<std::string> RawCandidateBuilder::integers_in_use(std::size_t parameter) const {
+// index or a count, and what has 8 bits is what values are quantised to: it compiles as another number too,
+// and is none.
+std::vector<std::string> RawCandidateBuilder::types_as_used(std::size_t parameter) const {
   std::vector<std::string> dtypes;
   for (const std::vector<std::string>& instance : site_.instances) {
     const std::string dtype = parameter < instance.size() ? dtype_of_type(instance[parameter]) : "";
-    if (!dtype.starts_with('i') && !dtype.starts_with('u'))
+    if (!dtype.starts_with('i') && !dtype.starts_with('u') && !is_eight_bit_real(dtype))
       return {};
     if (std::ranges::find(dtypes, dtype) == dtypes.end())
       dtypes.push_back(dtype);

@@ -61,6 +61,10 @@ std::string without_qualifiers(std::string type) {
   return type;
 }
 
+bool is_eight_bit_real(const std::string& dtype) {
+  return dtype == "e4m3" || dtype == "e5m2";
+}
+
 std::string dtype_of_vector(const std::string& type) {
   static const std::map<std::string, std::string> vectors{
       {"half2", "f16"}, {"__half2", "f16"}, {"nv_bfloat162", "bf16"}, {"__nv_bfloat162", "bf16"},
@@ -90,6 +94,10 @@ std::string dtype_of_type(std::string type) {
                                                         {"c10::Half", "f16"},
                                                         {"at::BFloat16", "bf16"},
                                                         {"c10::BFloat16", "bf16"},
+                                                        {"at::Float8_e4m3fn", "e4m3"},
+                                                        {"c10::Float8_e4m3fn", "e4m3"},
+                                                        {"at::Float8_e5m2", "e5m2"},
+                                                        {"c10::Float8_e5m2", "e5m2"},
                                                         {"bool", "bool"},
                                                         {"char", "i8"},
                                                         {"signed char", "i8"},

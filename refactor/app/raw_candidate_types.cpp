@@ -28,27 +28,6 @@ std::string with_sizeof(const std::string& text) {
   return std::regex_replace(text, pattern, "sizeof($1)");
 }
 
-// 64-bit integers by the standard's names: what std::uint64_t is to clang (unsigned long) is none to NVRTC.
-std::vector<std::string> with_fixed_widths(std::vector<std::string> instance) {
-  static const std::regex long_long(R"(\b(unsigned )?long long\b)"), unsigned_long(R"(\bunsigned long\b)"),
-      signed_long(R"(\blong\b)");
-  const auto replaced = [](const std::string& text) {
-    return std::regex_replace(std::regex_replace(text, unsigned_long, "std::uint64_t"), signed_long,
-                              "std::int64_t");
-  };
-  for (std::string& argument : instance) {
-    std::string text;
-    std::size_t end = 0;
-    for (std::sregex_iterator kept(argument.begin(), argument.end(), long_long), last; kept != last; ++kept) {
-      const auto at = static_cast<std::size_t>(kept->position());
-      text += replaced(argument.substr(end, at - end)) + kept->str();
-      end = at + static_cast<std::size_t>(kept->length());
-    }
-    argument = text + replaced(argument.substr(end));
-  }
-  return instance;
-}
-
 } // namespace
 
 Status RawCandidateBuilder::override_template_arguments() {
@@ -170,10 +149,10 @@ void RawCandidateBuilder::name_types() {
       // written.
       if (argument.empty() || (plain && dtype_of_vector(argument).empty())) {
         data_types_.push_back(parameter.name);
-        if (std::vector<std::string> integers = integers_in_use(i); !integers.empty())
-          integers_in_use_[parameter.name] = std::move(integers);
+        if (std::vector<std::string> integers = types_as_used(i); !integers.empty())
+          types_as_used_[parameter.name] = std::move(integers);
         else if (site_.instances.empty() && is_index_type(parameter.name, parameter.default_argument))
-          integers_in_use_[parameter.name] = {dtype_of_index(parameter)};
+          types_as_used_[parameter.name] = {dtype_of_index(parameter)};
         if (plain && argument != parameter.name) {
           names_[argument] = parameter.name;
           names_["sizeof_" + argument] = "sizeof_" + parameter.name;
@@ -248,12 +227,13 @@ const std::vector<std::string>& RawCandidateBuilder::dtypes_of(const std::string
     return given->second;
   if (const auto used = dtypes_in_use_.find(type); used != dtypes_in_use_.end())
     return used->second;
-  const auto integers = integers_in_use_.find(type);
-  return integers != integers_in_use_.end() ? integers->second : usual_dtypes;
+  const auto integers = types_as_used_.find(type);
+  return integers != types_as_used_.end() ? integers->second : usual_dtypes;
 }
 
 Status RawCandidateBuilder::choose_dtypes() {
   Candidate& candidate = result_.candidate;
+  keep_classes_in_use();
   for (const std::string& type : data_types_)
     candidate.types.push_back({type, dtypes_of(type)});
   for (const auto& [name, dtypes] : facts_.types)
@@ -295,60 +275,6 @@ Status RawCandidateBuilder::leave_out_specialised() {
   return Done{};
 }
 
-// The types of the first of the file's instances that compiles: element types where they are that, and the
-// others (a functor, half2) as they are written there. Where a type is asked for by name (a generator of
-// unsigned long, which is no unsigned long long), all of them as they are written, or by the standard's
-// names.
-bool RawCandidateBuilder::take_types_of_an_instance() {
-  std::vector<std::vector<std::string>> complete = site_.instances;
-  std::erase_if(complete,
-                [&](const auto& instance) { return instance.size() != kernel_.template_parameters.size(); });
-  const auto take = [&](bool as_written) {
-    return std::ranges::any_of(complete,
-                               [&](const auto& instance) { return take_types_of(instance, as_written); });
-  };
-  if (take(false) || take(true))
-    return true;
-  for (std::vector<std::string>& instance : complete)
-    instance = with_fixed_widths(std::move(instance));
-  return take(true);
-}
-
-bool RawCandidateBuilder::take_types_of(const std::vector<std::string>& instance, bool as_written) {
-  const LaunchSite before = site_;
-  const std::vector<std::string> data_types = data_types_;
-  std::map<std::string, std::string> dtypes, cxx;
-  for (std::size_t i = 0; i < instance.size(); ++i) {
-    const TemplateParameter& parameter = kernel_.template_parameters[i];
-    if (std::ranges::find(data_types, parameter.name) == data_types.end())
-      continue;
-    const std::string dtype = as_written ? "" : dtype_of_type(instance[i]);
-    if (!dtype.empty()) {
-      dtypes[parameter.name] = dtype;
-      cxx[parameter.name] = dtype_cxx(dtype);
-    } else {
-      site_.template_arguments[i] = instance[i];
-      std::erase(data_types_, parameter.name);
-    }
-  }
-  const std::string list = type_list(cxx);
-  if (!compile_kernel(extracted_.text, extracted_.kernel + list, {standard_option(extracted_.text)},
-                      architecture_)
-           .ok()) {
-    site_ = before;
-    data_types_ = data_types;
-    return false;
-  }
-  std::erase_if(result_.candidate.types,
-                [&](const TypeParameter& type) { return !dtypes.contains(type.name); });
-  for (TypeParameter& type : result_.candidate.types)
-    type.dtypes = {dtypes[type.name]};
-  result_.candidate.instance = extracted_.kernel + type_list({});
-  result_.assumptions.push_back(
-      fmt::format("types as in {}, which the file instantiates (say otherwise with --types)", list));
-  return true;
-}
-
 Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const TypeParameter& type) const {
   std::vector<std::string> compiling;
   std::string first_error;
@@ -362,7 +288,7 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
   const std::array kinds{&usual_dtypes, &index_dtypes, &quantised_dtypes};
   std::vector<const std::vector<std::string>*> tried{&usual_dtypes, &wide_dtypes, &index_dtypes,
                                                      &quantised_dtypes};
-  if (const auto integers = integers_in_use_.find(type.name); integers != integers_in_use_.end())
+  if (const auto integers = types_as_used_.find(type.name); integers != types_as_used_.end())
     tried.insert(tried.begin(), &integers->second);
   std::size_t combinations = 1;
   for (std::size_t i = 0; i < open_types.size(); ++i)

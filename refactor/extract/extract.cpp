@@ -1,5 +1,6 @@
 #include "refactor/extract/extract.h"
 
+#include "refactor/extract/awaited_classes.h"
 #include "refactor/extract/composed_text.h"
 #include "refactor/extract/declaration_graph.h"
 #include "refactor/extract/device_linking.h"
@@ -7,7 +8,6 @@
 #include "refactor/extract/host_members.h"
 #include "refactor/extract/lambda_annotations.h"
 #include "refactor/extract/newer_spellings.h"
-#include "refactor/extract/operator_classes.h"
 #include "refactor/extract/reached.h"
 #include "refactor/extract/sequential_thrust.h"
 #include "refactor/extract/source_text.h"
@@ -67,7 +67,7 @@ private:
   void index_macro(const Decl* declaration);
   void need(const Decl* user, const NamedDecl* used);
   void follow(const Decl* user, const Decl* unit);
-  bool need_operators(const std::set<const Decl*>& done);
+  bool need_what_awaits(const std::set<const Decl*>& done);
   Status check_whole(const std::vector<const Decl*>& units);
   void add_header(const std::string& path);
 
@@ -77,7 +77,8 @@ private:
   const SourceManager& sources_;
   DeclarationGraph graph_;
   std::vector<const Decl*> waiting_;
-  std::vector<std::pair<const Decl*, const NamedDecl*>> operators_; // used, and by whom
+  // Who may use what, which is needed where the classes that it is for are.
+  std::vector<std::pair<const Decl*, const NamedDecl*>> awaiting_classes_;
   std::vector<const Decl*> roots_;
   std::map<const Decl*, std::vector<const Decl*>>
       companions_; // canonical unit -> specialisations, members, redeclarations, and what the same macro
@@ -190,6 +191,11 @@ void Extractor::need(const Decl* user, const NamedDecl* used) {
   if (!unit || unit->getLocation().isInvalid())
     return;
   if (!is_written_by_user(source_, unit)) {
+    // std::numeric_limits<T> of a T that only an instance knows may be any that the file specialises.
+    if (const auto own = companions_.find(unit->getCanonicalDecl()); own != companions_.end())
+      for (const Decl* companion : own->second)
+        if (const auto* specialised = dyn_cast<ClassTemplateSpecializationDecl>(companion))
+          awaiting_classes_.emplace_back(user, specialised);
     if (is_sequential_thrust(*used)) {
       thrust_names_.insert(used->getNameAsString());
     } else if (!unit->isImplicit()) {
@@ -224,23 +230,26 @@ void Extractor::follow(const Decl* user, const Decl* unit) {
     if (classes_of_operator(*used).empty())
       need(user, used);
     else
-      operators_.emplace_back(user, used);
+      awaiting_classes_.emplace_back(user, used);
   });
 }
 
 // a + b of types that only an instance knows may be any operator in sight: those are needed whose classes
 // are. Whether another one was.
-bool Extractor::need_operators(const std::set<const Decl*>& done) {
+bool Extractor::need_what_awaits(const std::set<const Decl*>& done) {
   const auto is_needed = [&](const std::pair<const Decl*, const NamedDecl*>& use) {
-    return std::ranges::all_of(classes_of_operator(*use.second), [&](const NamedDecl* of) {
+    const auto* specialised = dyn_cast<ClassTemplateSpecializationDecl>(use.second);
+    const std::vector<const NamedDecl*> classes =
+        specialised ? classes_among_arguments(*specialised) : classes_of_operator(*use.second);
+    return std::ranges::all_of(classes, [&](const NamedDecl* of) {
       const Decl* unit = unit_of(of);
       return !unit || !is_written_by_user(source_, unit) || done.contains(unit->getCanonicalDecl());
     });
   };
-  const auto needed = std::stable_partition(operators_.begin(), operators_.end(),
+  const auto needed = std::stable_partition(awaiting_classes_.begin(), awaiting_classes_.end(),
                                             [&](const auto& use) { return !is_needed(use); });
-  const std::vector<std::pair<const Decl*, const NamedDecl*>> uses(needed, operators_.end());
-  operators_.erase(needed, operators_.end());
+  const std::vector<std::pair<const Decl*, const NamedDecl*>> uses(needed, awaiting_classes_.end());
+  awaiting_classes_.erase(needed, awaiting_classes_.end());
   for (const auto& [user, used] : uses)
     need(user, used);
   return !uses.empty();
@@ -295,7 +304,7 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
       }
 
   std::set<const Decl*> done;
-  while (!waiting_.empty() || (need_operators(done) && !waiting_.empty())) {
+  while (!waiting_.empty() || (need_what_awaits(done) && !waiting_.empty())) {
     const Decl* unit = waiting_.back();
     waiting_.pop_back();
     if (!done.insert(unit).second)
