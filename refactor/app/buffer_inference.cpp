@@ -58,6 +58,11 @@ bool is_silent(const Candidate& raw, const std::vector<std::vector<Extent>>& run
   return !writes || !touches_all;
 }
 
+bool writes_nothing_in(const Growth& growth) {
+  return std::ranges::none_of(growth.runs,
+                              [](const auto& run) { return std::ranges::any_of(run, &Extent::written); });
+}
+
 // Integers by which a kernel may tell what there is to do: a count, a mark of nothing, and the numbers that
 // its text has for such marks.
 std::vector<std::int8_t> telling_numbers(const std::string& text) {
@@ -172,7 +177,7 @@ Result<Growth> trace_without_zeros(Candidate& raw, const Dimensions& base, Trace
       if (!divides && !kernel.run(small, RUN_LIMIT_S).ok())
         continue;
       auto traced = trace_growth(raw, base, kernel);
-      if (!traced.ok())
+      if (!traced.ok() || writes_nothing_in(*traced)) // a mark by which nothing is done, and nothing fails
         continue;
       LATHE_CHECK(fill_with(raw, choice, number, number,
                             divides ? "as the kernel divides by it"
@@ -240,8 +245,7 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
         "cannot see the buffers of " + raw.kernel, traced.error().sentence(),
         "give sizes that it supports with --problem, or every buffer's size with --argument NAME=COUNT"};
   if (writes_nothing)
-    *writes_nothing = std::ranges::none_of(
-        traced->runs, [](const auto& run) { return std::ranges::any_of(run, &Extent::written); });
+    *writes_nothing = writes_nothing_in(*traced);
   for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
     Argument& argument = raw.arguments[i];
     if (!argument.is_buffer)

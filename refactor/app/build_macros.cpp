@@ -282,6 +282,30 @@ std::vector<std::string> macros_of_demands(ParsedSource& source) {
   return names;
 }
 
+bool fails_on_purpose(const std::string& text) {
+  static const std::regex failure(R"(\bassert\s*\(\s*(false|0)\s*(&&[^;]*)?\))");
+  return std::regex_search(text, failure);
+}
+
+std::vector<std::string> macros_of_failures(ParsedSource& source) {
+  std::optional<Macros> left_out; // in front of the line, in the same function
+  return macros_of_lines(
+      source, [&](const std::string& line, const Conditions& around) -> std::optional<Macros> {
+        const std::optional<Macros> wanted = around.all();
+        if (!wanted || line.find_first_not_of(" \t\r") == std::string::npos)
+          return std::nullopt;
+        const bool is_in_body = line.starts_with(" ") || line.starts_with("\t"); // as code is indented
+        if (!is_in_body && !line.starts_with("#"))
+          left_out = std::nullopt;
+        if (!wanted->empty()) {
+          if (is_in_body)
+            left_out = wanted;
+          return std::nullopt;
+        }
+        return fails_on_purpose(line) ? left_out : std::nullopt;
+      });
+}
+
 std::vector<std::string> unknown_names(ParsedSource& source) {
   static const std::regex unknown(R"((?:undeclared identifier|unknown type name) '(\w+)')");
   std::set<std::string> names;

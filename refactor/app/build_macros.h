@@ -27,6 +27,13 @@ std::vector<std::string> macros_of_errors(ParsedSource& source);
 // DOUBLE != 1 #error`, of chains all of them), but for the compiler's own and other libraries' macros.
 std::vector<std::string> macros_of_demands(ParsedSource& source);
 
+// Those without which functions of the parsed files have nothing left but a failure at their end: code that
+// is left out under their conditions, and behind it, in the same function, `assert(false)`.
+std::vector<std::string> macros_of_failures(ParsedSource& source);
+
+// Whether a text fails on purpose somewhere: `assert(false)`, `assert(0)`.
+bool fails_on_purpose(const std::string& text);
+
 // The values, and of a type the macros that may stand for it, that the source's errors say are unknown.
 std::vector<std::string> unknown_names(ParsedSource& source);
 

@@ -112,18 +112,20 @@ bool is_whole(ParsedSource& source, const KernelInfo& kernel) {
   return kernel.is_whole() && (source.errors().empty() || extract_kernel(source, kernel).ok());
 }
 
+// Who undefines a macro, or gave it a value, has decided.
+bool is_decided(const SubjectRequest& request, const std::string& macro) {
+  const std::string name = macro.substr(0, macro.find('='));
+  return std::ranges::any_of(request.parse.flags, [&](const std::string& flag) {
+    return flag == "-U" + name || flag == "-D" + name || flag.starts_with("-D" + name + "=");
+  });
+}
+
 // What the source leaves out because its build's macros are not defined: the kernel, or else the headers that
 // it needs, or what the errors name. Each group is worth a try, the first that helps is the one.
 std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& request, ParsedSource& source,
                                                        bool is_missing) {
-  // Who undefines a macro, or gave it a value, has decided.
   const auto open_ones = [&](std::vector<std::string> macros) {
-    std::erase_if(macros, [&](const std::string& macro) {
-      const std::string name = macro.substr(0, macro.find('='));
-      return std::ranges::any_of(request.parse.flags, [&](const std::string& flag) {
-        return flag == "-U" + name || flag == "-D" + name || flag.starts_with("-D" + name + "=");
-      });
-    });
+    std::erase_if(macros, [&](const std::string& macro) { return is_decided(request, macro); });
     return macros;
   };
   std::vector<std::vector<std::string>> groups;
@@ -221,6 +223,30 @@ void understand_launches(SubjectRequest& request, std::unique_ptr<ParsedSource>&
       return;
     }
   }
+}
+
+// Where the kernel can but fail, as what it calls is left out, with the macros under which that is there.
+void leave_no_failure(SubjectRequest& request, std::unique_ptr<ParsedSource>& source) {
+  const auto text_of = [&](ParsedSource& of) {
+    const auto kernel = find_kernel(of, request.kernel);
+    const auto extracted =
+        kernel.ok() ? extract_kernel(of, *kernel) : Result<ExtractedKernel>(Error{"", "", ""});
+    return extracted.ok() ? extracted->text : "";
+  };
+  std::vector<std::string> macros = macros_of_failures(*source);
+  std::erase_if(macros, [&](const std::string& macro) { return is_decided(request, macro); });
+  if (macros.empty())
+    return;
+  const std::string before = text_of(*source);
+  if (!fails_on_purpose(before))
+    return;
+  SubjectRequest with = with_macros(request, macros);
+  auto again = ParsedSource::parse(request.source, with.parse);
+  const std::string after = again.ok() ? text_of(**again) : "";
+  if (after.empty() || after == before)
+    return;
+  source = std::move(*again);
+  request = std::move(with);
 }
 
 // Of overloads and kernels of several namespaces one is taken: a whole one that the file launches, or else a
@@ -338,6 +364,8 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
     return whole;
   if (is_complete || request.kernel.empty()) {
     understand_launches(request, source);
+    if (!request.kernel.empty())
+      leave_no_failure(request, source);
     return source;
   }
   if (!find_kernel(*source, request.kernel).ok() && line_of_kernel(request) == 0)

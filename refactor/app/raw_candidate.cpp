@@ -245,11 +245,18 @@ void RawCandidateBuilder::collect_launch_conditions() {
   Candidate& candidate = result_.candidate;
   if (launch_.at_any_size || !launch_.grid.empty() || !launch_.block.empty())
     return; // or the launch is the user's
+  const auto is_dimension = [&](const std::string& name) {
+    return std::ranges::find(candidate.dimensions, name) != candidate.dimensions.end();
+  };
+  const auto is_size_of_type = [&](const std::string& name) {
+    return std::ranges::any_of(candidate.types,
+                               [&](const TypeParameter& type) { return name == "sizeof_" + type.name; });
+  };
   for (const std::string& text : site_.conditions) {
-    auto condition = Expression::parse(in_kernel_terms(text));
-    if (condition.ok() && !condition->names().empty() &&
+    auto condition = Expression::parse(in_kernel_terms(without_sizeof(text)));
+    if (condition.ok() && std::ranges::any_of(condition->names(), is_dimension) &&
         std::ranges::all_of(condition->names(), [&](const std::string& name) {
-          return std::ranges::find(candidate.dimensions, name) != candidate.dimensions.end();
+          return is_dimension(name) || is_size_of_type(name);
         }))
       candidate.launched_where.push_back(std::move(*condition));
   }

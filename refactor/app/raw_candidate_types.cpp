@@ -107,6 +107,7 @@ void RawCandidateBuilder::take_widest_instance() {
                       "--template-argument {}=...)",
                       name, number, size, name));
       argument = number;
+      site_.conditions.push_back(fmt::format("({}) % ({}) == 0", size, number));
       break;
     }
   }

@@ -298,12 +298,45 @@ bool KernelIr::is_divergent(const Instruction& instruction, Together together) {
                              [&](const BasicBlock* controller) { return divergent.contains(controller); });
 }
 
+namespace {
+
+// Whether the value is the low bits of an address alone: how it is aligned, by which packs are chosen and
+// elements in front of them counted.
+bool is_alignment(const llvm::Value* value) {
+  constexpr std::uint64_t LARGEST_PACK = 256; // bytes
+  constexpr int MOST_STEPS = 6;               // of arithmetic between the address and its bits
+  const auto* bits = dyn_cast<BinaryOperator>(value);
+  const auto* mask = bits ? dyn_cast<ConstantInt>(bits->getOperand(1)) : nullptr;
+  if (!mask || mask->getValue().getLimitedValue() > LARGEST_PACK ||
+      (bits->getOpcode() != Instruction::And && bits->getOpcode() != Instruction::URem))
+    return false;
+  const llvm::Value* address = bits->getOperand(0);
+  for (int step = 0; step < MOST_STEPS; ++step) {
+    if (isa<PtrToIntInst>(address))
+      return true;
+    if (const auto* cast = dyn_cast<CastInst>(address)) {
+      address = cast->getOperand(0);
+    } else if (const auto* sum = dyn_cast<BinaryOperator>(address);
+               sum && (sum->getOpcode() == Instruction::Sub || sum->getOpcode() == Instruction::Add)) {
+      const bool is_first = !isa<Constant>(sum->getOperand(0));
+      if (is_first && !isa<Constant>(sum->getOperand(1)))
+        return false;
+      address = sum->getOperand(is_first ? 0 : 1);
+    } else {
+      return false;
+    }
+  }
+  return false;
+}
+
+} // namespace
+
 std::set<int> KernelIr::scalars_in(llvm::Value* value) {
   std::set<int> parameters;
   walk_back(value, [&](llvm::Value* current) {
     if (const auto* argument = dyn_cast<Argument>(current); argument && !argument->getType()->isPointerTy())
       parameters.insert(static_cast<int>(argument->getArgNo()));
-    return !isa<LoadInst>(current);
+    return !isa<LoadInst>(current) && !is_alignment(current);
   });
   return parameters;
 }

@@ -54,7 +54,8 @@ public:
   static std::optional<BlockStep> block_step(const llvm::BinaryOperator& product);
   // Whether a real number that becomes an integer was made of integers, none of which was loaded since.
   bool is_integer_by_way_of_real(llvm::Instruction& conversion);
-  // Scalar parameters that the value is computed from, without going through memory.
+  // Scalar parameters that the value is computed from, without going through memory, and but for those that
+  // say how an address is aligned.
   std::set<int> scalars_in(llvm::Value* value);
   // The function as text without the names of functions, globals, metadata and attributes.
   std::string normal_text();

@@ -10,6 +10,7 @@ namespace lathe::refactor {
 namespace {
 
 constexpr std::size_t SHAPES_PER_CONFIGURATION = 5;
+constexpr std::size_t MOST_OWN_SIZES = 3; // of one configuration
 
 // How many blocks a run has to have along each axis, at least: a first, a last, and one between, where any of
 // the specification's problems has them.
@@ -176,14 +177,18 @@ void RunPlan::add_swept(const Configuration& configuration) {
 
 // Sizes looked for on behalf of one configuration, whose conditions admit none of those that all share.
 std::size_t RunPlan::add_own_sizes(const Configuration& configuration) {
-  constexpr std::size_t SIZES = 3;
-  std::size_t taken = 0;
-  for (const ReferenceRuns* shape :
-       run_raw_(boundary_shapes(subject_, configuration.workload->types, {&configuration}, limits_, SIZES,
-                                &configuration),
-                false, true))
-    taken += add(configuration, *shape, limits_);
-  return taken;
+  // More where the raw kernel runs clean at none of the first: rows that overlap, packs that are not aligned.
+  for (const std::size_t sizes : {3, 12, 48}) {
+    std::size_t taken = 0;
+    for (const ReferenceRuns* shape :
+         run_raw_(boundary_shapes(subject_, configuration.workload->types, {&configuration}, limits_, sizes,
+                                  &configuration),
+                  false, true))
+      taken += taken < MOST_OWN_SIZES && add(configuration, *shape, limits_);
+    if (taken > 0)
+      return taken;
+  }
+  return 0;
 }
 
 // Sizes that stand as numbers in the template's text and not in the raw kernel's: what the template does

@@ -271,6 +271,7 @@ Result<ProgramOptions> program_options(const CompileRequest& request, const Cuda
     result.options.push_back("-std=c++17");
   result.options.push_back("--gpu-architecture=" + request.architecture);
   result.options.push_back("--device-as-default-execution-space");
+  result.options.push_back("--device-int128"); // which nvcc takes without being asked
   result.options.push_back("--no-cache");
   result.options.push_back("--ptxas-options=-v"); // its report has the spills, which the cubin does not
   result.options.push_back("--frandom-seed=lathe");

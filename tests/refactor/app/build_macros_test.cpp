@@ -507,5 +507,49 @@ struct Context { stream_type stream; void run(float* x, int n) { k<<<n / 64, 64,
   EXPECT_EQ(find_kernel(**source, "k")->launches.size(), 1u);
 }
 
+// Without its macro the conversion has nothing but a failure, and so has the kernel.
+constexpr const char* FAILING = R"(#include <cassert>
+template <class T> __device__ T converted(float x) {
+#ifdef WITH_NARROW
+  if (sizeof(T) == 1)
+    return T(x * 16);
+#endif
+  assert(false);
+  __builtin_unreachable();
+}
+#ifdef WITH_OTHERS
+int other();
+#endif
+__device__ int unreached() {
+  assert(false && "never called");
+  return 0;
+}
+__global__ void k(unsigned char* out, const float* in, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = converted<unsigned char>(in[i]);
+}
+void run(unsigned char* out, const float* in, int n) { k<<<(n + 127) / 128, 128>>>(out, in, n); }
+)";
+
+TEST(BuildMacros, WithoutWhichThereIsNothingButAFailure) {
+  const auto source = parsed(FAILING);
+  ASSERT_TRUE(source);
+  EXPECT_THAT(macros_of_failures(*source), ElementsAre("WITH_NARROW"));
+  auto folder = TemporaryFolder::create("failing");
+  ASSERT_TRUE(folder.ok() && write_file(folder->path() / "k.cu", FAILING).ok());
+  SubjectRequest request;
+  request.source = folder->path() / "k.cu";
+  request.kernel = "k";
+  auto opened = open_source(request);
+  ASSERT_TRUE(opened.ok()) << opened.error().sentence();
+  EXPECT_THAT(request.assumed_macros, ElementsAre("WITH_NARROW"));
+  SubjectRequest decided;
+  decided.source = request.source;
+  decided.kernel = "k";
+  decided.parse.flags = {"-UWITH_NARROW"};
+  ASSERT_TRUE(open_source(decided).ok());
+  EXPECT_THAT(decided.assumed_macros, IsEmpty());
+}
+
 } // namespace
 } // namespace lathe::refactor
