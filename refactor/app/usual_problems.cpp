@@ -50,6 +50,9 @@ bool halve_largest(Problem& problem, const std::vector<std::string>& names) {
   return true;
 }
 
+// Of a token's vector in a model.
+constexpr std::int64_t USUAL_ROW = 4096;
+
 // The first line that fits counts.
 std::optional<std::int64_t> usual_size(const std::string& name) {
   struct Usual {
@@ -71,6 +74,7 @@ std::optional<std::int64_t> usual_size(const std::string& name) {
       Usual{{" ratio ", " scale factor "}, 2},
       Usual{{" block size "}, 16},
       Usual{{" group"}, 128},
+      Usual{{" hidden ", " embed dim ", " embedding dim ", " d model "}, USUAL_ROW},
   };
   const std::string words = words_of(name);
   for (const Usual& line : usual)
@@ -295,6 +299,12 @@ std::vector<Problem> usual_problems(const Candidate& raw,
   Problem common;
   std::vector<std::string> counts; // dimensions that are small in one call and large in another
   const std::int64_t length = usual_length(raw.dimensions);
+  // Rows are at least as far apart as they are long, or they would overlap.
+  const bool has_usual_rows = std::ranges::any_of(
+      raw.dimensions, [](const std::string& name) { return usual_size(name) == USUAL_ROW; });
+  const auto least = [&](const std::string& name) {
+    return has_usual_rows && says_any(words_of(name), {" stride "}) ? USUAL_ROW : length;
+  };
   for (const std::string& name : raw.dimensions) {
     if (const auto own = own_sizes.find(name); own != own_sizes.end()) {
       common.dimensions[name] = own->second;
@@ -305,7 +315,7 @@ std::vector<Problem> usual_problems(const Candidate& raw,
       counts.push_back(name);
       continue;
     }
-    common.dimensions[name] = usual.value_or(length);
+    common.dimensions[name] = usual.value_or(std::max(length, least(name)));
     assumptions.push_back(fmt::format("{} = {} (say otherwise with --problem or a workload file)", name,
                                       common.dimensions[name]));
   }

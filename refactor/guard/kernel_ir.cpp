@@ -300,6 +300,18 @@ bool KernelIr::is_divergent(const Instruction& instruction, Together together) {
 
 namespace {
 
+// Whether the value is made of an address: sums and products on the way to it.
+bool is_of_address(const llvm::Value* value, int steps) {
+  if (isa<PtrToIntInst>(value))
+    return true;
+  const auto* instruction = dyn_cast<Instruction>(value);
+  if (steps == 0 || !instruction || (!isa<CastInst>(value) && !isa<BinaryOperator>(value)))
+    return false;
+  return std::ranges::any_of(instruction->operands(), [&](const llvm::Use& operand) {
+    return is_of_address(operand.get(), steps - 1);
+  });
+}
+
 // Whether the value is the low bits of an address alone: how it is aligned, by which packs are chosen and
 // elements in front of them counted.
 bool is_alignment(const llvm::Value* value) {
@@ -307,26 +319,9 @@ bool is_alignment(const llvm::Value* value) {
   constexpr int MOST_STEPS = 6;               // of arithmetic between the address and its bits
   const auto* bits = dyn_cast<BinaryOperator>(value);
   const auto* mask = bits ? dyn_cast<ConstantInt>(bits->getOperand(1)) : nullptr;
-  if (!mask || mask->getValue().getLimitedValue() > LARGEST_PACK ||
-      (bits->getOpcode() != Instruction::And && bits->getOpcode() != Instruction::URem))
-    return false;
-  const llvm::Value* address = bits->getOperand(0);
-  for (int step = 0; step < MOST_STEPS; ++step) {
-    if (isa<PtrToIntInst>(address))
-      return true;
-    if (const auto* cast = dyn_cast<CastInst>(address)) {
-      address = cast->getOperand(0);
-    } else if (const auto* sum = dyn_cast<BinaryOperator>(address);
-               sum && (sum->getOpcode() == Instruction::Sub || sum->getOpcode() == Instruction::Add)) {
-      const bool is_first = !isa<Constant>(sum->getOperand(0));
-      if (is_first && !isa<Constant>(sum->getOperand(1)))
-        return false;
-      address = sum->getOperand(is_first ? 0 : 1);
-    } else {
-      return false;
-    }
-  }
-  return false;
+  return mask && mask->getValue().getLimitedValue() <= LARGEST_PACK &&
+         (bits->getOpcode() == Instruction::And || bits->getOpcode() == Instruction::URem) &&
+         is_of_address(bits->getOperand(0), MOST_STEPS);
 }
 
 } // namespace

@@ -206,5 +206,28 @@ template void launch<float>(int);
   EXPECT_EQ(problems[1].dimensions.at("megabytes"), 1 << 12) << "elements of two bytes";
 }
 
+TEST(UsualProblems, RowsOfATokenAreAsLongAsModelsHaveThem) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, const float* in, long stride_d2, long stride_d3, long stride_d4, int shape_d2,
+                  int hidden_size) {
+  const float* row = in + blockIdx.x / shape_d2 * stride_d3 + blockIdx.x % shape_d2 * stride_d2 + stride_d4;
+  for (int i = threadIdx.x; i < hidden_size; i += blockDim.x) out[blockIdx.x * hidden_size + i] = row[i];
+}
+void launch(float* out, const float* in, long stride_d2, long stride_d3, long stride_d4, int shape_d2,
+            int num_tokens, int hidden_size) {
+  k<<<num_tokens, 256>>>(out, in, stride_d2, stride_d3, stride_d4, shape_d2, hidden_size);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);
+  ASSERT_FALSE(problems.empty());
+  for (const Problem& problem : problems) {
+    EXPECT_EQ(problem.dimensions.at("hidden_size"), 4096);
+    for (const char* stride : {"stride_d2", "stride_d3", "stride_d4"})
+      EXPECT_GE(problem.dimensions.at(stride), 4096) << stride;
+  }
+}
+
 } // namespace
 } // namespace lathe::refactor
