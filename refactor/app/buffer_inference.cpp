@@ -212,6 +212,41 @@ Result<Growth> trace_from_one(Candidate& raw, const Dimensions& base, TracedKern
   return Error{};
 }
 
+ExtentGuess guess_of(const Growth& growth, std::size_t argument) {
+  std::vector<std::int64_t> elements;
+  for (const std::vector<Extent>& run : growth.runs)
+    elements.push_back(run[argument].elements);
+  return guess_extent(growth.sizes, elements, growth.geometry);
+}
+
+// Where threads beyond the sizes work, too (a launch of whole blocks, which the kernel does not check), one
+// block's work hides how buffers grow: where a run of more blocks reaches further than what is guessed,
+// traces anew from sizes at which the grid grows with them. Nothing otherwise.
+Result<Growth> trace_over_blocks(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel,
+                                 const Growth& traced) {
+  const Dimensions& sizes = traced.sizes.front();
+  const Dimensions wider = with_growing_grid(raw, sizes, base, kernel);
+  Dimensions doubled = wider;
+  for (auto& [name, size] : doubled)
+    if (size != sizes.at(name))
+      size *= 2;
+  const auto extents =
+      wider == sizes ? Result<std::vector<Extent>>(Error{}) : kernel.run(doubled, QUICK_RUN_S);
+  if (!extents.ok())
+    return Error{};
+  bool is_outgrown = false;
+  for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
+    const auto count = Expression::parse(raw.arguments[i].is_buffer ? guess_of(traced, i).count : "0");
+    const auto value = count.ok() ? kernel.evaluate(*count, doubled) : Result<Value>(Error{});
+    const auto* room = value.ok() ? std::get_if<std::int64_t>(&*value) : nullptr;
+    is_outgrown |= room && (*extents)[i].elements > *room;
+  }
+  if (!is_outgrown)
+    return Error{};
+  LATHE_TRY(Growth grown, trace_growth_at(raw, wider, kernel, QUICK_RUN_S));
+  return is_telling(grown) ? Result<Growth>(std::move(grown)) : Error{};
+}
+
 } // namespace
 
 Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<std::string>& fixed_directions,
@@ -240,6 +275,9 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
     if (louder.ok())
       traced = std::move(louder);
   }
+  if (traced.ok())
+    if (auto grown = trace_over_blocks(raw, base, kernel, *traced); grown.ok())
+      traced = std::move(grown);
   if (!traced.ok())
     return Error{
         "cannot see the buffers of " + raw.kernel, traced.error().sentence(),
@@ -251,11 +289,9 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
     if (!argument.is_buffer)
       continue;
     bool read = false, written = false;
-    std::vector<std::int64_t> elements;
     for (const std::vector<Extent>& run : traced->runs) {
       read |= run[i].read;
       written |= run[i].written;
-      elements.push_back(run[i].elements);
     }
     const bool fixed =
         std::find(fixed_directions.begin(), fixed_directions.end(), argument.name) != fixed_directions.end();
@@ -263,7 +299,7 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
       argument.direction = !written ? Direction::in : read ? Direction::inout : Direction::out;
     if (argument.count.text() != "0")
       continue;
-    const ExtentGuess guess = guess_extent(traced->sizes, elements, traced->geometry);
+    const ExtentGuess guess = guess_of(*traced, i);
     LATHE_TRY(argument.count, Expression::parse(guess.count));
     notes.push_back(fmt::format("{} has {} elements ({}; say otherwise with --argument {}=COUNT)",
                                 argument.name, argument.count.text(), guess.why, argument.name));

@@ -404,7 +404,7 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
                     request.headers_of.filename().string(), request.source.filename().string()));
   if (!request.definitions_of.empty())
     notes.push_back(
-        fmt::format("read behind {}, which defines what it calls on the device (say otherwise with "
+        fmt::format("read behind {}, which defines what it uses on the device (say otherwise with "
                     "-- -include FILE)",
                     fmt::join(request.definitions_of, ", ")));
   if (!request.assumed_macros.empty())

@@ -71,6 +71,30 @@ std::vector<Dimensions> sizes_to_trace(const Candidate& raw, const Dimensions& b
   return found;
 }
 
+Dimensions with_growing_grid(const Candidate& raw, const Dimensions& sizes, const Dimensions& base,
+                             const TracedKernel& kernel) {
+  Dimensions grown = sizes;
+  for (const Expression& side : raw.launch.grid)
+    for (const std::string& name : side.names()) {
+      const auto own = grown.find(name);
+      if (own == grown.end())
+        continue;
+      const std::int64_t before = own->second;
+      const auto is_flat = [&] {
+        const auto blocks = kernel.evaluate(side, grown);
+        Dimensions doubled = grown;
+        doubled[name] *= 2;
+        const auto more = kernel.evaluate(side, doubled);
+        return blocks.ok() && more.ok() && *blocks == *more;
+      };
+      while (is_flat() && own->second < base.at(name))
+        own->second = std::min(2 * own->second, base.at(name));
+      if (is_flat()) // the grid is of one size, or has its largest
+        own->second = before;
+    }
+  return grown;
+}
+
 // A pair of doubled dimensions tells something only where both of them alone change the same buffer.
 Result<Growth> trace_growth_at(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel,
                                double first_run_limit_s) {

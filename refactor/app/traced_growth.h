@@ -20,6 +20,11 @@ struct Growth {
 std::vector<Dimensions> sizes_to_trace(const Candidate& raw, const Dimensions& base,
                                        const TracedKernel& kernel);
 
+// The sizes, those of them larger, up to `base`, that a side of the grid follows of which twice the size is
+// no more blocks: what the last block does beyond them hides how buffers grow. Others stay as they are.
+Dimensions with_growing_grid(const Candidate& raw, const Dimensions& sizes, const Dimensions& base,
+                             const TracedKernel& kernel);
+
 // A run that shows how buffers grow is a small one; one that takes longer says that its sizes are too large.
 inline constexpr double LONGEST_FIRST_RUN_S = 20;
 

@@ -1,5 +1,6 @@
 #include "refactor/extract/composed_text.h"
 
+#include "refactor/extract/constant_initialisers.h"
 #include "refactor/extract/constant_memory.h"
 #include "refactor/extract/host_members.h"
 #include "refactor/extract/inclusions.h"
@@ -99,6 +100,8 @@ void ComposedText::add_declarations(const std::vector<const Decl*>& units) {
     replaced.push_back(std::move(value));
   for (const std::string& variable : filled)
     stand_ins_.insert("numbers for " + variable + ", which the host writes to constant memory");
+  for (Replacement& word : constant_initialisers(source_, units))
+    replaced.push_back(std::move(word));
   for (const Decl* unit : units)
     if (const NestedNameSpecifierLoc qualifier = kernel_qualifier(unit);
         qualifier && !qualifier.getBeginLoc().isMacroID() && !qualifier.getEndLoc().isMacroID())

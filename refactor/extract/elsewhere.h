@@ -7,8 +7,8 @@
 
 namespace lathe::refactor {
 
-// The function for the device that the kernel needs and the source only declares, without its namespaces;
-// empty where there is none, or the extraction fails before it is seen.
-std::string device_function_elsewhere(ParsedSource& source, const KernelInfo& kernel);
+// The function for the device, or the variable in its memory, that the kernel needs and the source only
+// declares, without its namespaces; empty where there is none, or the extraction fails before it is seen.
+std::string device_definition_elsewhere(ParsedSource& source, const KernelInfo& kernel);
 
 } // namespace lathe::refactor

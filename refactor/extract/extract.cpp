@@ -59,7 +59,7 @@ public:
 
   Result<ExtractedKernel> run(const std::vector<std::string>& mentioned);
 
-  std::string function_elsewhere; // of a run that failed for it: what another translation unit defines
+  std::string elsewhere; // of a run that failed for it: what another translation unit defines
 
 private:
   void index();
@@ -329,7 +329,7 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
   }
   LATHE_CHECK(check_whole(units));
   if (const NamedDecl* missing = defined_elsewhere(units)) {
-    function_elsewhere = isa<FunctionDecl>(missing) ? missing->getNameAsString() : "";
+    elsewhere = missing->getNameAsString();
     return Error{
         "cannot extract " + kernel_.name,
         fmt::format("it uses '{}', a {} the device that another translation unit defines",
@@ -393,9 +393,9 @@ Result<ExtractedKernel> extract_kernel(ParsedSource& source, const KernelInfo& k
   return Extractor(implementation(source), kernel).run(mentioned);
 }
 
-std::string device_function_elsewhere(ParsedSource& source, const KernelInfo& kernel) {
+std::string device_definition_elsewhere(ParsedSource& source, const KernelInfo& kernel) {
   Extractor extractor(implementation(source), kernel);
-  return extractor.run({}).ok() ? "" : extractor.function_elsewhere;
+  return extractor.run({}).ok() ? "" : extractor.elsewhere;
 }
 
 } // namespace lathe::refactor

@@ -49,8 +49,17 @@ public:
     for (const ParmVarDecl* parameter : view_.kernel()->parameters()) {
       if (!parameter->getType()->isPointerType() || written_.contains(parameter))
         continue;
-      if (const std::vector<const Element*> own = elements_of(parameter); delimit_ranges(own))
-        found.push_back({parameter->getNameAsString(), ranged_by(parameter, own)});
+      const std::vector<const Element*> own = elements_of(parameter);
+      const auto [begins, ends] = handed_round(own);
+      if (!delimit_ranges(own) && !bound_a_range(begins, ends))
+        continue;
+      std::vector<const Expr*> offsets;
+      for (const Element* element : own)
+        offsets.push_back(element->expression);
+      for (const Parts& parts : {begins, ends})
+        for (const Stmt* part : parts)
+          offsets.push_back(cast<Expr>(part));
+      found.push_back({parameter->getNameAsString(), ranged_by(parameter, offsets)});
     }
     return found;
   }
@@ -65,11 +74,15 @@ private:
   std::set<const ParmVarDecl*> written_;                              // of the kernel's
   std::map<const FunctionDecl*, std::vector<const Expr*>> returned_;
   std::vector<const Expr*> writes_;
-  std::vector<const Stmt*> relations_; // comparisons and differences
+  std::vector<const Stmt*> relations_;                           // comparisons and differences
+  std::vector<std::pair<const Expr*, const Expr*>> assignments_; // to, from
+  std::map<const VarDecl*, std::vector<const ArraySubscriptExpr*>> elements_of_arrays_; // the innermost
 
   void note(const Stmt* statement) {
     if (const auto* subscript = dyn_cast<ArraySubscriptExpr>(statement)) {
       add(subscript, subscript);
+      if (const VarDecl* array = array_of(subscript))
+        elements_of_arrays_[array].push_back(subscript);
     } else if (const auto* unary = dyn_cast<UnaryOperator>(statement)) {
       if (unary->getOpcode() == UO_Deref)
         add(unary, unary->getSubExpr());
@@ -90,6 +103,7 @@ private:
       return;
     if (BinaryOperator::isAssignmentOp(binary->operation)) {
       writes_.push_back(binary->left);
+      assignments_.emplace_back(binary->left, binary->right);
       if (const auto* reference = dyn_cast<DeclRefExpr>(binary->left->IgnoreParenCasts()))
         if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl()))
           sources_[variable->getCanonicalDecl()].push_back(binary->right);
@@ -165,13 +179,6 @@ private:
 
   using Parts = std::set<const Stmt*>;
 
-  static Parts parts_of(const std::vector<const Element*>& elements) {
-    Parts parts;
-    for (const Element* element : elements)
-      parts.insert(element->expression);
-    return parts;
-  }
-
   // Whether the value of an expression is made of one of the parts, through variables and what helpers
   // return. What is loaded from memory is made of nothing else.
   bool comes_from(const Stmt* value, const Parts& wanted) const {
@@ -207,17 +214,60 @@ private:
     return own;
   }
 
+  // The array that an element of it, of whatever rank, is of.
+  static const VarDecl* array_of(const ArraySubscriptExpr* element) {
+    const Expr* base = element->getBase()->IgnoreParenImpCasts();
+    while (const auto* outer = dyn_cast<ArraySubscriptExpr>(base))
+      base = outer->getBase()->IgnoreParenImpCasts();
+    const auto* reference = dyn_cast<DeclRefExpr>(base);
+    const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+    return variable && variable->getType()->isArrayType() ? variable : nullptr;
+  }
+
+  // if (lane < 2) ends[warp][lane] = p[row + lane]; two threads load what the others of their warp read as
+  // ends[warp][0] and ends[warp][1]: these, for the buffer of which `own` are the elements.
+  std::pair<Parts, Parts> handed_round(const std::vector<const Element*>& own) const {
+    std::pair<Parts, Parts> found;
+    for (const Element* element : own)
+      for (const auto& [to, from] : assignments_) {
+        const auto* place = dyn_cast<ArraySubscriptExpr>(to->IgnoreParenImpCasts());
+        const VarDecl* array = place ? array_of(place) : nullptr;
+        if (!array || from->IgnoreParenCasts() != element->expression)
+          continue;
+        const Polynomial lane = view_.evaluate(place->getIdx());
+        const std::vector<std::string> others = (element->index - lane).atoms();
+        const auto is_other = [&](const std::string& atom) {
+          return std::ranges::find(others, atom) != others.end();
+        };
+        if (!is_below_two(lane) || std::ranges::any_of(lane.atoms(), is_other))
+          continue;
+        for (const ArraySubscriptExpr* read : elements_of_arrays_.at(array))
+          if (const auto which = view_.evaluate(read->getIdx()).as_constant(); which == 0)
+            found.first.insert(read);
+          else if (which == 1)
+            found.second.insert(read);
+      }
+    return found;
+  }
+
+  bool is_below_two(const Polynomial& lane) const {
+    return !lane.as_constant() && std::ranges::any_of(relations_, [&](const Stmt* relation) {
+      const auto parts = *binary_parts(relation);
+      return parts.operation == BO_LT && view_.evaluate(parts.left).text() == lane.text() &&
+             view_.evaluate(parts.right).as_constant() == 2;
+    });
+  }
+
   bool delimit_ranges(const std::vector<const Element*>& own) const {
     for (const Element* lower : own)
       for (const Element* upper : own)
         if (upper->pointer == lower->pointer && (upper->index - lower->index).as_constant() == 1 &&
-            bound_a_range(lower, upper))
+            bound_a_range({lower->expression}, {upper->expression}))
           return true;
     return false;
   }
 
-  bool bound_a_range(const Element* lower, const Element* upper) const {
-    const Parts begin{lower->expression}, end{upper->expression};
+  bool bound_a_range(const Parts& begin, const Parts& end) const {
     std::set<std::string> above_begin, below_end; // numbers that each is compared with
     for (const Stmt* relation : relations_) {
       const auto parts = *binary_parts(relation);
@@ -245,12 +295,11 @@ private:
   }
 
   // What the elements of the ranges are: places whose index is made of an offset.
-  std::vector<RangedBuffer> ranged_by(const ParmVarDecl* offsets,
-                                      const std::vector<const Element*>& own) const {
+  std::vector<RangedBuffer> ranged_by(const ParmVarDecl* offsets, const std::vector<const Expr*>& own) const {
+    const Parts parts(own.begin(), own.end());
     std::map<std::string, std::string> steps;
     for (const Element& element : elements_) {
-      if (std::ranges::none_of(element.indices,
-                               [&](const Expr* index) { return comes_from(index, parts_of(own)); }))
+      if (std::ranges::none_of(element.indices, [&](const Expr* index) { return comes_from(index, parts); }))
         continue;
       const auto roots = roots_.find(element.pointer);
       for (const ParmVarDecl* root : roots == roots_.end() ? std::set<const ParmVarDecl*>() : roots->second) {
@@ -269,13 +318,14 @@ private:
 
   // By how much the index grows with an offset: what the offset, or a variable that is made of it, is
   // multiplied by.
-  std::string step_of(const Element& element, const std::vector<const Element*>& own) const {
+  std::string step_of(const Element& element, const std::vector<const Expr*>& own) const {
+    const Parts parts(own.begin(), own.end());
     std::set<std::string> offsets;
-    for (const Element* offset : own)
-      offsets.insert(view_.evaluate(offset->expression).text());
+    for (const Expr* offset : own)
+      offsets.insert(view_.evaluate(offset).text());
     for (const auto& [variable, sources] : sources_)
       if (view_.is_modified(variable) &&
-          std::ranges::any_of(sources, [&](const Expr* source) { return comes_from(source, parts_of(own)); }))
+          std::ranges::any_of(sources, [&](const Expr* source) { return comes_from(source, parts); }))
         offsets.insert(view_.atom_of(variable));
     std::set<std::string> steps;
     for (const std::string& atom : element.index.atoms())

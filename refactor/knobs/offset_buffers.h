@@ -24,8 +24,8 @@ struct OffsetBuffer {
 
 // A parameter counts whose elements i and i + 1 are both read, and either compared with one another (a loop
 // that runs from the one to the other, a length that something is compared with), or both with the same
-// number (which range holds it); nothing writes it. In helpers that are handed it, too. Types are not looked
-// at.
+// number (which range holds it); nothing writes it. In helpers that are handed it, too, and where two
+// threads of a warp load the elements into an array for the others. Types are not looked at.
 std::vector<OffsetBuffer> offset_buffers(const KernelView& view);
 
 } // namespace lathe::refactor

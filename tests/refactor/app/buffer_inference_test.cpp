@@ -63,6 +63,28 @@ TEST(BufferInference, ASizeThatRunsWhileLargerOnesDoNot) {
   EXPECT_EQ(size_of_x(candidate(SQUARE, "(n + 63) / 64", "64", {"n"}), {{"n", 12000}}), "n * n");
 }
 
+// A launch of whole blocks, which the kernel takes for granted: at small sizes there is one, whatever they
+// are.
+TEST(BufferInference, BlocksThatAreNotCheckedShowAtSizesOfMoreThanOne) {
+  EXPECT_EQ(size_of_x(candidate(R"(
+__global__ void k(unsigned char* x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+)",
+                                "(n + 255) / 256", "256", {"n"}),
+                      {{"n", 65536}}),
+            "n");
+}
+
+TEST(BufferInference, RowsOfBlocksThatAreNotCheckedShowBesideOtherSizes) {
+  EXPECT_EQ(size_of_x(candidate(R"(
+__global__ void k(unsigned char* x, int n, int rows) {
+  for (int row = 0; row < rows; ++row) x[row * n + blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+)",
+                                "(n + 255) / 256", "256", {"n", "rows"}),
+                      {{"n", 65536}, {"rows", 64}}),
+            "n * rows");
+}
+
 TEST(BufferInference, WhatIsDividedByHoldsOnes) {
   Candidate raw = candidate(R"(
 __global__ void k(int* x, int n) {

@@ -407,7 +407,32 @@ __device__ float step(float x, int n) { return scale(x) + n; }
   const auto extracted = extract_kernel(**source, *kernel);
   ASSERT_TRUE(extracted.ok()) << extracted.error().sentence();
   EXPECT_THAT(extracted->text, HasSubstr("return scale(x) + n;"));
-  EXPECT_THAT(notes, Contains(HasSubstr("read behind b_step.cu, which defines what it calls on the device")));
+  EXPECT_THAT(notes, Contains(HasSubstr("read behind b_step.cu, which defines what it uses on the device")));
+}
+
+TEST_F(OpenSource, VariablesOfTheDeviceThatAnotherFileDefinesAreReadBeforeIt) {
+  ASSERT_TRUE(write_file(request_.source, R"(
+extern __constant__ float lookup[4];
+__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= lookup[n % 4]; }
+void launch(float* x, int n) { k<<<1, 128>>>(x, n); }
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder_->path() / "a_user.cu", R"(
+extern __constant__ float lookup[4];
+__device__ float other(int n) { return lookup[n]; }
+)")
+                  .ok());
+  ASSERT_TRUE(
+      write_file(folder_->path() / "b_lookup.cu", "__constant__ float lookup[4] = {1, 2, 3, 4};\n").ok());
+  const auto source = open_source(request_);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  std::vector<std::string> notes;
+  const auto kernel = launched_kernel(request_, **source, notes);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().sentence();
+  const auto extracted = extract_kernel(**source, *kernel);
+  ASSERT_TRUE(extracted.ok()) << extracted.error().sentence();
+  EXPECT_THAT(extracted->text, HasSubstr("lookup[4] = {1, 2, 3, 4};"));
+  EXPECT_THAT(notes, Contains(HasSubstr("read behind b_lookup.cu, which defines what it uses")));
 }
 
 TEST_F(OpenSource, FunctionsForTheDeviceThatNoFileDefinesAreNamed) {

@@ -55,6 +55,36 @@ template __global__ void k<float, int>(const int*, const float*, float*, int);
             "starts: in by d out by 2 * d");
 }
 
+TEST(OffsetBuffers, TwoThreadsLoadThemForTheirWarp) {
+  EXPECT_EQ(offsets_in(R"(
+__global__ void k(const int* Ap, const int* Aj, const float* Ax, float* y, int rows) {
+  __shared__ int ends[8][2];
+  const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+  for (int row = blockIdx.x * 8 + warp; row < rows; row += gridDim.x * 8) {
+    if (lane < 2) ends[warp][lane] = Ap[row + lane];
+    __syncwarp();
+    const int begin = ends[warp][0], end = ends[warp][1];
+    float sum = 0;
+    for (int j = begin + lane; j < end; j += 32) sum += Ax[j] * Aj[j];
+    y[row] = sum;
+  }
+})"),
+            "Ap: Aj by 1 Ax by 1");
+}
+
+TEST(OffsetBuffers, PairsThatAreNoEndsAreNone) {
+  EXPECT_EQ(offsets_in(R"(
+__global__ void k(const int* p, const float* x, float* y, int rows) {
+  __shared__ int both[8][2];
+  const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+  const int row = blockIdx.x * 8 + warp;
+  if (lane < 2) both[warp][lane] = p[row + lane];
+  __syncwarp();
+  y[row * 32 + lane] = x[both[warp][0]] + x[both[warp][1]];
+})"),
+            "");
+}
+
 TEST(OffsetBuffers, LengthsInHelpersAndEndsAlone) {
   EXPECT_EQ(offsets_in(R"(
 __device__ int length_of(const int* lengths, int i) { return lengths[i + 1] - lengths[i]; }
