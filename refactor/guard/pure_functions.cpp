@@ -166,12 +166,24 @@ Expression expression_of(const PureValues& values, int root, int depth, Widening
   return expression;
 }
 
+bool has_no_sign(const PureNode& node) {
+  return node.op == PureOp::icmp &&
+         llvm::CmpInst::isUnsigned(static_cast<llvm::CmpInst::Predicate>(node.detail));
+}
+
+bool asks_without_sign(const Expression& expression) {
+  return std::ranges::any_of(expression.steps, has_no_sign, &Expression::Step::node);
+}
+
 // Whether what looks like places and sizes is compared, of which some are sums: `n - i > 2` and `i + 2 < n`
 // are one question, which the optimiser asks without a sign where it knows that nothing is below zero.
 bool compares_places(const Expression& expression) {
   for (const Kind& argument : expression.arguments)
     if (argument.is_real || argument.bits < 32) // a byte's upper half is no number below zero
       return false;
+  const auto is_constant = [&](int from) {
+    return from >= 0 && expression.steps[static_cast<std::size_t>(from)].node.op == PureOp::constant;
+  };
   bool has_sum = false;
   for (const auto& step : expression.steps) {
     switch (step.node.op) {
@@ -181,10 +193,13 @@ bool compares_places(const Expression& expression) {
         return false;
       has_sum = true;
       break;
+    case PureOp::icmp: // a range from zero to a constant may be asked for so, and means what is below zero
+      if (has_no_sign(step.node) && std::ranges::any_of(step.node.from, is_constant))
+        return false;
+      break;
     case PureOp::constant:
     case PureOp::sext:
     case PureOp::zext:
-    case PureOp::icmp:
       break;
     case PureOp::bit_xor: // asked the other way round
       if (step.node.bits != 1)
@@ -195,13 +210,6 @@ bool compares_places(const Expression& expression) {
     }
   }
   return has_sum && expression.result == Kind{false, 1};
-}
-
-bool asks_without_sign(const Expression& expression) {
-  return std::ranges::any_of(expression.steps, [](const Expression::Step& step) {
-    return step.node.op == PureOp::icmp &&
-           llvm::CmpInst::isUnsigned(static_cast<llvm::CmpInst::Predicate>(step.node.detail));
-  });
 }
 
 void make_places(std::vector<Bits>& arguments, const std::vector<Kind>& kinds) {
