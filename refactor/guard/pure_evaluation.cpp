@@ -1,6 +1,7 @@
 #include "refactor/guard/pure_evaluation.h"
 
 #include <llvm/IR/InstrTypes.h>
+#include <llvm/IR/Instructions.h>
 
 #include <algorithm>
 
@@ -46,9 +47,12 @@ Bits integer_of(double value, bool is_signed, int bits, Toward toward) {
          mask_of(bits);
 }
 
-bool compare_integers(unsigned predicate, Bits a, Bits b, int bits) {
+// `x` and `y` are the same numbers with a sign, and exact.
+bool compare_integers(unsigned predicate, Bits a, Bits b, Wide x, Wide y) {
   using P = llvm::CmpInst;
-  const std::int64_t x = with_sign(a, bits), y = with_sign(b, bits);
+  // Of numbers that are not below zero the optimiser asks without a sign what the text asks with one.
+  if (P::isUnsigned(static_cast<P::Predicate>(predicate)) && x >= 0 && y >= 0)
+    predicate = llvm::ICmpInst::getSignedPredicate(static_cast<P::Predicate>(predicate));
   switch (predicate) {
   case P::ICMP_EQ:
     return a == b;
@@ -159,7 +163,6 @@ Bits quotient(const PureNode& node, Bits a, Bits b, int bits) {
 }
 
 Bits integer_result(const PureNode& node, Bits a, Bits b, int bits) {
-  __extension__ typedef __int128 Wide; // NOLINT(modernize-use-using): no other way to say that it is meant
   __extension__ typedef unsigned __int128 UnsignedWide; // NOLINT(modernize-use-using)
   const std::int64_t x = with_sign(a, bits), y = with_sign(b, bits);
   switch (node.op) {
@@ -210,8 +213,6 @@ Bits evaluate(const Expression::Step& step, Bits a, Bits b, Bits c) {
     return static_cast<Bits>(with_sign(a, from.bits)) & mask_of(node.bits);
   case PureOp::select:
     return a != 0 ? b : c;
-  case PureOp::icmp:
-    return compare_integers(node.detail, a, b, from.bits);
   case PureOp::fcmp:
     return from.bits == 32 ? compare_reals(node.detail, real_of<float>(a), real_of<float>(b))
                            : compare_reals(node.detail, real_of<double>(a), real_of<double>(b));
@@ -237,19 +238,34 @@ Bits evaluate(const Expression::Step& step, Bits a, Bits b, Bits c) {
 
 } // namespace
 
+// A sum that may not overflow is what it is in whole numbers: whoever asks `n - i < 3` and whoever asks
+// `n <= i + 2` ask the same, though bits that come round would tell them apart.
 Bits Evaluation::of(const std::vector<Bits>& arguments) {
   for (std::size_t i = 0; i < results_.size(); ++i) {
     const Expression::Step& step = expression_.steps[i];
-    if (step.node.op == PureOp::constant) {
-      results_[i] = step.node.constant;
-      continue;
-    }
+    const PureNode& node = step.node;
     std::array<Bits, 3> from{};
+    std::array<Wide, 3> exact{};
     for (std::size_t k = 0; k < from.size(); ++k)
-      if (const int place = step.node.from[k]; step.kinds[k].bits > 0)
+      if (const int place = node.from[k]; node.op != PureOp::constant && step.kinds[k].bits > 0) {
         from[k] = place < 0 ? arguments[static_cast<std::size_t>(-1 - place)]
                             : results_[static_cast<std::size_t>(place)];
-    results_[i] = evaluate(step, from[0], from[1], from[2]);
+        exact[k] =
+            place < 0 ? with_sign(from[k], step.kinds[k].bits) : exact_[static_cast<std::size_t>(place)];
+      }
+    if (node.op == PureOp::constant)
+      results_[i] = node.constant;
+    else if (node.op == PureOp::icmp)
+      results_[i] = compare_integers(node.detail, from[0], from[1], exact[0], exact[1]);
+    else
+      results_[i] = evaluate(step, from[0], from[1], from[2]);
+    const bool is_sum = node.op == PureOp::add || node.op == PureOp::sub;
+    if (node.op == PureOp::sext)
+      exact_[i] = exact[0];
+    else if (is_sum && node.detail == NEVER_WRAPS)
+      exact_[i] = node.op == PureOp::add ? exact[0] + exact[1] : exact[0] - exact[1];
+    else
+      exact_[i] = with_sign(results_[i], node.bits);
   }
   return results_.back();
 }

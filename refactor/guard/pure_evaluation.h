@@ -14,11 +14,16 @@ namespace lathe::refactor {
 
 using Bits = std::uint64_t; // a number's, in the lower places
 
+__extension__ typedef __int128 Wide; // NOLINT(modernize-use-using): no other way to say that it is meant
+
 struct Kind {
   bool is_real = false;
   int bits = 0;
   auto operator<=>(const Kind&) const = default;
 };
+
+// PureNode::detail of a sum or difference that overflows, as a number with a sign, nowhere.
+constexpr unsigned NEVER_WRAPS = 1;
 
 inline Bits mask_of(int bits) {
   return bits >= 64 ? ~Bits{0} : (Bits{1} << bits) - 1;
@@ -48,13 +53,14 @@ class Evaluation {
 public:
   // Refers to what it is given.
   explicit Evaluation(const Expression& expression)
-      : expression_(expression), results_(expression.steps.size()) {}
+      : expression_(expression), results_(expression.steps.size()), exact_(expression.steps.size()) {}
 
   Bits of(const std::vector<Bits>& arguments);
 
 private:
   const Expression& expression_;
   std::vector<Bits> results_;
+  std::vector<Wide> exact_; // the same as numbers with a sign, without the end of what may not overflow
 };
 
 } // namespace lathe::refactor

@@ -1,6 +1,8 @@
 // Whether values of two kernels are the same functions of what they are computed from.
 #include "refactor/guard/pure_evaluation.h"
 
+#include <llvm/IR/InstrTypes.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -103,9 +105,15 @@ private:
   std::vector<std::vector<Bits>> cases_;
 };
 
+// Which operations count: with a number that only becomes wider as one of them, or as none. `i + 2 < n` has n
+// one operation away, `n - i > 2` two, and i one and two: neither is the other's at any one depth unless
+// where n becomes wider does not count.
+enum class Widening : std::uint8_t { counts, is_free };
+
 // The value as a function of what lies `depth` operations in front of it; empty where that is more than
 // MOST_LEAVES numbers.
-Expression expression_of(const PureValues& values, int root, int depth, std::vector<int>& inside) {
+Expression expression_of(const PureValues& values, int root, int depth, Widening widening,
+                         std::vector<int>& inside) {
   std::map<int, int> distance{{root, 0}};
   inside = {root};
   std::vector<int> leaves;
@@ -116,7 +124,9 @@ Expression expression_of(const PureValues& values, int root, int depth, std::vec
   for (std::size_t at = 0; at < inside.size(); ++at)
     for (const int from : node(inside[at]).from)
       if (from >= 0 && !distance.contains(from)) {
-        const int away = distance[from] = distance[inside[at]] + 1;
+        const bool widens = node(from).op == PureOp::sext || node(from).op == PureOp::zext;
+        const int away = distance[from] =
+            distance[inside[at]] + (widens && widening == Widening::is_free ? 0 : 1);
         if (node(from).op == PureOp::constant || (node(from).op != PureOp::leaf && away < depth))
           inside.push_back(from);
         else
@@ -156,15 +166,69 @@ Expression expression_of(const PureValues& values, int root, int depth, std::vec
   return expression;
 }
 
+bool has_no_sign(const PureNode& node) {
+  return node.op == PureOp::icmp &&
+         llvm::CmpInst::isUnsigned(static_cast<llvm::CmpInst::Predicate>(node.detail));
+}
+
+bool asks_without_sign(const Expression& expression) {
+  return std::ranges::any_of(expression.steps, has_no_sign, &Expression::Step::node);
+}
+
+// Whether what looks like places and sizes is compared, of which some are sums: `n - i > 2` and `i + 2 < n`
+// are one question, which the optimiser asks without a sign where it knows that nothing is below zero.
+bool compares_places(const Expression& expression) {
+  for (const Kind& argument : expression.arguments)
+    if (argument.is_real || argument.bits < 32) // a byte's upper half is no number below zero
+      return false;
+  const auto is_constant = [&](int from) {
+    return from >= 0 && expression.steps[static_cast<std::size_t>(from)].node.op == PureOp::constant;
+  };
+  bool has_sum = false;
+  for (const auto& step : expression.steps) {
+    switch (step.node.op) {
+    case PureOp::add:
+    case PureOp::sub:
+      if (step.node.detail != NEVER_WRAPS)
+        return false;
+      has_sum = true;
+      break;
+    case PureOp::icmp: // a range from zero to a constant may be asked for so, and means what is below zero
+      if (has_no_sign(step.node) && std::ranges::any_of(step.node.from, is_constant))
+        return false;
+      break;
+    case PureOp::constant:
+    case PureOp::sext:
+    case PureOp::zext:
+      break;
+    case PureOp::bit_xor: // asked the other way round
+      if (step.node.bits != 1)
+        return false;
+      break;
+    default:
+      return false;
+    }
+  }
+  return has_sum && expression.result == Kind{false, 1};
+}
+
+void make_places(std::vector<Bits>& arguments, const std::vector<Kind>& kinds) {
+  for (std::size_t k = 0; k < arguments.size(); ++k)
+    arguments[k] &= mask_of(kinds[k].bits - 1);
+}
+
 Bits mark_of(const Expression& expression, const std::vector<std::size_t>& order,
              const Arguments& arguments) {
   Evaluation evaluation(expression);
   Bits mark = expression.result.is_real ? 1 : 0;
+  const bool are_places = compares_places(expression);
   for (std::size_t i = 0; i < FEW; ++i) {
     const auto drawn = arguments.at(arguments.corners() / FEW * i + i % 7);
     std::vector<Bits> given(drawn.size());
     for (std::size_t k = 0; k < order.size(); ++k)
       given[order[k]] = drawn[k];
+    if (are_places)
+      make_places(given, expression.arguments);
     mark = mixed(mark ^ evaluation.of(given));
   }
   return mark;
@@ -187,13 +251,16 @@ public:
       const PureOp op = values.nodes[root].op;
       if (op == PureOp::leaf || op == PureOp::constant)
         continue;
-      std::size_t steps = 0;
-      for (int depth = 1; depth <= MOST_DEPTH; ++depth) {
-        Expression expression = expression_of(values, static_cast<int>(root), depth, inside);
-        if (expression.steps.size() <= steps)
-          continue; // nothing lies deeper, or too much
-        steps = expression.steps.size();
-        keep_with_others(expression);
+      for (const Widening widening : {Widening::counts, Widening::is_free}) {
+        std::size_t steps = 0;
+        for (int depth = 1; depth <= MOST_DEPTH; ++depth) {
+          Expression expression = expression_of(values, static_cast<int>(root), depth, widening, inside);
+          if (expression.steps.size() <= steps)
+            continue; // nothing lies deeper, or too much
+          steps = expression.steps.size();
+          if (widening == Widening::counts || compares_places(expression))
+            keep_with_others(expression);
+        }
       }
     }
   }
@@ -273,8 +340,12 @@ private:
       own.push_back(constant);
     const Arguments arguments(wanted.arguments, own);
     Evaluation one(wanted), other(known);
+    const bool are_places = compares_places(wanted) && compares_places(known) &&
+                            asks_without_sign(wanted) != asks_without_sign(known);
     for (std::size_t i = 0; i < arguments.corners() + MANY; ++i) {
-      const auto drawn = arguments.at(i);
+      auto drawn = arguments.at(i);
+      if (are_places)
+        make_places(drawn, wanted.arguments);
       std::vector<Bits> given(drawn.size());
       for (std::size_t k = 0; k < order.size(); ++k)
         given[order[k]] = drawn[k];
@@ -296,12 +367,13 @@ public:
   // Whether what the node does shows only in values that are known functions.
   bool is_served(int node, int value, int away) {
     std::vector<int> inside;
-    for (int depth = away + 1; depth <= MOST_DEPTH; ++depth) {
-      const Expression expression = expression_of(values_, value, depth, inside);
-      if (!expression.steps.empty() && std::ranges::find(inside, node) != inside.end() &&
-          known_.has(expression))
-        return true;
-    }
+    for (const Widening widening : {Widening::counts, Widening::is_free})
+      for (int depth = away + 1; depth <= MOST_DEPTH; ++depth) {
+        const Expression expression = expression_of(values_, value, depth, widening, inside);
+        if (!expression.steps.empty() && std::ranges::find(inside, node) != inside.end() &&
+            (widening == Widening::counts || compares_places(expression)) && known_.has(expression))
+          return true;
+      }
     const auto& users = values_.users[static_cast<std::size_t>(value)];
     return away + 1 < MOST_DEPTH && !users.empty() &&
            std::ranges::all_of(users, [&](int user) { return user >= 0 && is_served(node, user, away + 1); });

@@ -1,5 +1,7 @@
 #include "refactor/guard/pure_values.h"
 
+#include "refactor/guard/pure_evaluation.h"
+
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/InstrTypes.h>
@@ -186,7 +188,8 @@ std::optional<Operation> operation_of(const Instruction& instruction) {
   std::optional<PureOp> op = binary_op(instruction.getOpcode());
   if (!op)
     op = cast_op(instruction.getOpcode());
-  return op ? std::optional(Operation{*op}) : std::nullopt;
+  const bool never_wraps = (op == PureOp::add || op == PureOp::sub) && instruction.hasNoSignedWrap();
+  return op ? std::optional(Operation{*op, never_wraps ? NEVER_WRAPS : 0}) : std::nullopt;
 }
 
 bool is_number(const Type* type) {

@@ -73,7 +73,7 @@ struct PureNode {
   PureOp op = PureOp::leaf;
   bool is_real = false;       // 32 or 64 bits
   std::uint8_t bits = 0;      // up to 64
-  unsigned detail = 0;        // a comparison's llvm::CmpInst::Predicate, a Toward
+  unsigned detail = 0;        // a comparison's llvm::CmpInst::Predicate, a Toward, NEVER_WRAPS
   std::uint64_t constant = 0; // its bits
   std::array<int, 3> from{-1, -1, -1};
 };
