@@ -57,6 +57,7 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   LATHE_CHECK(override_template_arguments());
   take_instance();
   name_types();
+  name_element_sizes();
   take_widest_instance();
   check_template_arguments();
   close_open_names();

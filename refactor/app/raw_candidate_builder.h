@@ -99,6 +99,8 @@ private:
   bool is_class_of_text(const std::string& name) const;
   std::string type_left_out(std::size_t parameter) const;
   void name_types();
+  // Sizes of tensors' elements become those of the types of the kernel's own parameters.
+  void name_element_sizes();
   // The size of a launcher's own type, where the kernel has one element type: its size.
   void name_sizes();
   Status geometry();

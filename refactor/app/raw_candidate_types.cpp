@@ -191,6 +191,38 @@ void RawCandidateBuilder::name_sizes() {
                 : fmt::format("sizeof({}) at the launch is {}: the kernel has no element type", type, own));
 }
 
+void RawCandidateBuilder::name_element_sizes() {
+  const auto size_of = [&](const std::string& tensor) -> std::string {
+    for (const KernelParameter& parameter : kernel_.parameters) {
+      const auto passed = site_.arguments.find(parameter.name);
+      if (!parameter.is_pointer ||
+          (parameter.name != tensor && (passed == site_.arguments.end() || passed->second != tensor)))
+        continue;
+      const std::string element = element_of(parameter), dtype = dtype_of_type(element);
+      if (std::ranges::find(data_types_, element) != data_types_.end())
+        return "sizeof_" + element;
+      if (!dtype.empty())
+        return std::to_string(dtype_size(dtype));
+    }
+    return data_types_.empty() ? "" : "sizeof_" + data_types_.front();
+  };
+  std::vector<std::string> texts = site_.template_arguments;
+  for (const auto* axes : {&site_.grid, &site_.block})
+    texts.insert(texts.end(), axes->begin(), axes->end());
+  texts.push_back(site_.shared_bytes);
+  texts.insert(texts.end(), site_.conditions.begin(), site_.conditions.end());
+  for (const auto* passed : {&site_.arguments, &site_.buffer_bytes})
+    for (const auto& entry : *passed)
+      texts.push_back(entry.second);
+  std::map<std::string, std::string> sizes;
+  for (const std::string& text : texts)
+    for (const std::string& name : identifiers(text))
+      if (name.starts_with(SIZE_OF_ELEMENT))
+        if (const std::string size = size_of(name.substr(SIZE_OF_ELEMENT.size())); !size.empty())
+          sizes[name] = size;
+  substitute_in_site(sizes);
+}
+
 // The template argument list with {T} for element types, or with the C++ types of `cxx` filled in.
 std::string RawCandidateBuilder::type_list(const std::map<std::string, std::string>& cxx) const {
   if (kernel_.template_parameters.empty())

@@ -69,6 +69,10 @@ struct LaunchText {
 
 // A place that launches a kernel, with its host expressions turned into Lathe expressions over the launcher's
 // integer parameters, sizeof_<T> and the kernel's template parameters.
+// In front of a tensor's name, in the expressions of a launch: the size of its elements in bytes, whose type
+// the launcher asks the tensor for.
+inline const std::string SIZE_OF_ELEMENT = "sizeof_element_of_";
+
 struct LaunchSite {
   std::string launcher; // function that holds it; "file:line" of the launch
   std::string location;

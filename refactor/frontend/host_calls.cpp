@@ -75,6 +75,18 @@ bool takes_kinds(const FunctionDecl& function, const std::vector<HostValue>& arg
 
 } // namespace
 
+namespace {
+
+// input_scalar_type -> input: of what says which numbers a tensor has, the tensor.
+std::string without_type(const std::string& name) {
+  for (const std::string_view suffix : {"_scalar_type", "_dtype"})
+    if (name.size() > suffix.size() && name.ends_with(suffix))
+      return name.substr(0, name.size() - suffix.size());
+  return name;
+}
+
+} // namespace
+
 // input.size(0), input.numel(), shape.at(1): a number that belongs to an object.
 HostValue HostReader::method(const Expr* object, const std::string& method_name,
                              llvm::ArrayRef<const Expr*> arguments, QualType type) {
@@ -96,6 +108,8 @@ HostValue HostReader::method(const Expr* object, const std::string& method_name,
     if (const HostValue* size = known_size(receiver, std::atoi(key.c_str())))
       return *size;
   const std::string of = receiver.text.empty() ? object_name(object) : receiver.text;
+  if ((method_name == "element_size" || method_name == "itemsize") && arguments.empty() && !of.empty())
+    return HostValue::integer(SIZE_OF_ELEMENT + without_type(of));
   const bool list = method_name == "sizes" || method_name == "shape" || method_name == "strides";
   if (list && arguments.empty())
     return HostValue::unknown("", of + (method_name == "strides" ? "_stride" : "_size"));
@@ -267,6 +281,9 @@ HostValue HostReader::call_named(const CallExpr* called) {
   if (const auto constant = target.members.find("value"); constant != target.members.end() && written.empty())
     return constant->second;
 
+  if ((function == "elementSize" || function == "element_size") && arguments.size() == 1 &&
+      without_type(arguments[0].text) != arguments[0].text)
+    return HostValue::integer(SIZE_OF_ELEMENT + without_type(arguments[0].text));
   static const std::set<std::string> same{"min", "max", "gcd", "abs"};
   if (same.contains(function) && arguments.size() == (function == "abs" ? 1u : 2u))
     return call(function, arguments);

@@ -209,5 +209,31 @@ TEST(RawCandidateQuestions, ANumberIsOneOfTheProgramsInstances) {
   EXPECT_THAT(raw->candidate.dimensions, testing::Not(testing::Contains("axes")));
 }
 
+// The launcher asks the tensors how wide their numbers are.
+TEST(RawCandidateQuestions, TheSizeOfATensorsElementsIsThatOfItsType) {
+  const auto raw = raw_of(R"(
+#include <torch/all.h>
+template <class T, class U> __global__ void k(T* out, const U* in, int d) {
+  for (int i = threadIdx.x; i < d; i += blockDim.x) out[blockIdx.x * d + i] = T(float(in[blockIdx.x * d + i]));
+}
+void run(torch::Tensor& result, torch::Tensor& input, int rows, int d) {
+  auto dtype = input.scalar_type();
+  const int pack = 16 / at::elementSize(dtype), wide = 32 / result.element_size();
+  if (d % pack == 0)
+    AT_DISPATCH_FLOATING_TYPES(dtype, "k", [&] {
+      k<float, scalar_t><<<rows, std::min(d / pack, 32 * wide)>>>(result.data_ptr<float>(),
+                                                                  input.data_ptr<scalar_t>(), d);
+    });
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.dimensions, testing::UnorderedElementsAre("rows", "d"));
+  const std::string block = raw->candidate.launch.block[0].text();
+  EXPECT_THAT(block, HasSubstr("sizeof_U")) << "of in";
+  EXPECT_THAT(block, HasSubstr("sizeof_T")) << "of out, by what is passed for it";
+  ASSERT_EQ(raw->candidate.launched_where.size(), 1u);
+  EXPECT_THAT(raw->candidate.launched_where.front().text(), HasSubstr("sizeof_U"));
+}
+
 } // namespace
 } // namespace lathe::refactor
