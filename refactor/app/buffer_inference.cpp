@@ -100,6 +100,25 @@ Status fill_with(Candidate& raw, const std::set<std::size_t>& arguments, std::in
   return Done{};
 }
 
+// Truth values are drawn when kernels are judged and measured, and are all false in a traced run, by which a
+// kernel may leave out what it does: traces with true ones where these use more buffers, nothing otherwise.
+Result<Growth> trace_with_true(const Candidate& raw, const Dimensions& base, TracedKernel& kernel,
+                               const Growth& with_false) {
+  std::set<std::size_t> flags;
+  for (std::size_t i = 0; i < raw.arguments.size(); ++i)
+    if (const Argument& argument = raw.arguments[i];
+        argument.is_buffer && argument.dtype == "bool" && argument.direction != Direction::out)
+      flags.insert(i);
+  if (flags.empty())
+    return Error{};
+  kernel.set_integers(all_as(flags, 1));
+  auto traced = trace_growth(raw, base, kernel, QUICK_RUN_S);
+  if (traced.ok() && uses(traced->runs.front()) > uses(with_false.runs.front()))
+    return traced;
+  kernel.set_integers({});
+  return Error{};
+}
+
 // Counts and flags in memory that are all zero let a kernel do nothing: where it leaves buffers untouched,
 // the integers with which it uses most of them are other numbers. Traces anew with those; nothing where none
 // helps.
@@ -269,7 +288,9 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
     if (auto from_one = trace_from_one(raw, base, kernel, notes); from_one.ok())
       traced = std::move(from_one);
   if (traced.ok() && is_silent(raw, traced->runs)) {
-    auto louder = trace_with_counts(raw, base, kernel, *traced, notes);
+    auto louder = trace_with_true(raw, base, kernel, *traced);
+    if (!louder.ok())
+      louder = trace_with_counts(raw, base, kernel, *traced, notes);
     if (!louder.ok())
       louder = trace_at_larger_sizes(raw, base, kernel, *traced);
     if (louder.ok())

@@ -339,5 +339,27 @@ __global__ void k(volatile unsigned char* x, int n) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(18));
 }
 
+// Only what is marked is written.
+TEST(BufferInference, TruthValuesAreTrueWhereThatTellsMore) {
+  Candidate raw = candidate(R"(
+__global__ void k(unsigned char* x, int rows, int n, const bool* marked) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    if (marked[blockIdx.x * n + i]) x[blockIdx.x * n + i] = 2 * x[blockIdx.x * n + i];
+}
+)",
+                            "rows", "64", {"rows", "n"});
+  Argument marks = raw.arguments.front();
+  marks.name = "marked";
+  marks.dtype = "bool";
+  marks.direction = Direction::in;
+  raw.arguments.push_back(marks);
+  std::vector<std::string> notes;
+  const Status inferred = infer_buffers(raw, {{"rows", 64}, {"n", 4096}}, {}, "sm_90", notes);
+  ASSERT_TRUE(inferred.ok()) << inferred.error().sentence();
+  EXPECT_THAT(raw.arguments.front().count.text(), testing::AnyOf("n * rows", "rows * n"));
+  EXPECT_EQ(raw.arguments.front().direction, Direction::inout);
+  EXPECT_EQ(raw.arguments.back().fill.kind, marks.fill.kind) << "they are drawn as before";
+}
+
 } // namespace
 } // namespace lathe::refactor
