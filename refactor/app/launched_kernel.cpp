@@ -229,8 +229,7 @@ void understand_launches(SubjectRequest& request, std::unique_ptr<ParsedSource>&
 void leave_no_failure(SubjectRequest& request, std::unique_ptr<ParsedSource>& source) {
   const auto text_of = [&](ParsedSource& of) {
     const auto kernel = find_kernel(of, request.kernel);
-    const auto extracted =
-        kernel.ok() ? extract_kernel(of, *kernel) : Result<ExtractedKernel>(Error{"", "", ""});
+    const auto extracted = kernel.ok() ? extract_kernel(of, *kernel) : Result<ExtractedKernel>(Error{});
     return extracted.ok() ? extracted->text : "";
   };
   std::vector<std::string> macros = macros_of_failures(*source);

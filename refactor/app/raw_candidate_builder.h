@@ -103,6 +103,8 @@ private:
   void name_element_sizes();
   // The size of a launcher's own type, where the kernel has one element type: its size.
   void name_sizes();
+  // What the launch says of its grid, its block and its shared memory.
+  std::vector<std::string> geometry_texts() const;
   Status geometry();
   Status choose_dtypes();
   Status arguments();

@@ -56,11 +56,7 @@ void RawCandidateBuilder::keep_classes_in_use() {
         (*instance)[i] != cxx[name])
       classes.push_back(i);
   }
-  const auto compiles = [&] {
-    return compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx),
-                          {standard_option(extracted_.text)}, architecture_)
-        .ok();
-  };
+  const auto compiles = [&] { return complaint(cxx).empty(); };
   if (classes.empty() || compiles())
     return;
   for (const std::size_t i : classes)

@@ -167,6 +167,13 @@ void RawCandidateBuilder::name_types() {
 
 // quantize<In> launches k<<<rows, n, n * sizeof(In)>>>(device_cast<In>(x)): what In is to k's T is not
 // written there. A kernel without element types that copies vectors, whatever is in them, has none to name.
+std::vector<std::string> RawCandidateBuilder::geometry_texts() const {
+  std::vector<std::string> texts(site_.grid.begin(), site_.grid.end());
+  texts.insert(texts.end(), site_.block.begin(), site_.block.end());
+  texts.push_back(site_.shared_bytes);
+  return texts;
+}
+
 void RawCandidateBuilder::name_sizes() {
   constexpr std::string_view PREFIX = "sizeof_";
   if (data_types_.size() > 1)
@@ -174,9 +181,7 @@ void RawCandidateBuilder::name_sizes() {
   const bool has_type = !data_types_.empty();
   const std::string own =
       has_type ? std::string(PREFIX) + data_types_.front() : std::to_string(dtype_size(usual_dtypes.front()));
-  std::vector<std::string> texts(site_.grid.begin(), site_.grid.end());
-  texts.insert(texts.end(), site_.block.begin(), site_.block.end());
-  texts.push_back(site_.shared_bytes);
+  std::vector<std::string> texts = geometry_texts();
   if (!has_type)
     for (const auto& [parameter, passed] : site_.arguments)
       texts.push_back(passed);
@@ -206,11 +211,9 @@ void RawCandidateBuilder::name_element_sizes() {
     }
     return data_types_.empty() ? "" : "sizeof_" + data_types_.front();
   };
-  std::vector<std::string> texts = site_.template_arguments;
-  for (const auto* axes : {&site_.grid, &site_.block})
-    texts.insert(texts.end(), axes->begin(), axes->end());
-  texts.push_back(site_.shared_bytes);
-  texts.insert(texts.end(), site_.conditions.begin(), site_.conditions.end());
+  std::vector<std::string> texts = geometry_texts();
+  for (const auto* more : {&site_.template_arguments, &site_.conditions})
+    texts.insert(texts.end(), more->begin(), more->end());
   for (const auto* passed : {&site_.arguments, &site_.buffer_bytes})
     for (const auto& entry : *passed)
       texts.push_back(entry.second);
@@ -260,8 +263,8 @@ const std::vector<std::string>& RawCandidateBuilder::dtypes_of(const std::string
     return given->second;
   if (const auto used = dtypes_in_use_.find(type); used != dtypes_in_use_.end())
     return used->second;
-  const auto integers = types_as_used_.find(type);
-  return integers != types_as_used_.end() ? integers->second : usual_dtypes;
+  const auto own = types_as_used_.find(type);
+  return own != types_as_used_.end() ? own->second : usual_dtypes;
 }
 
 Status RawCandidateBuilder::choose_dtypes() {
@@ -321,8 +324,8 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
   const std::array kinds{&usual_dtypes, &index_dtypes, &quantised_dtypes};
   std::vector<const std::vector<std::string>*> tried{&usual_dtypes, &wide_dtypes, &index_dtypes,
                                                      &quantised_dtypes};
-  if (const auto integers = types_as_used_.find(type.name); integers != types_as_used_.end())
-    tried.insert(tried.begin(), &integers->second);
+  if (const auto own = types_as_used_.find(type.name); own != types_as_used_.end())
+    tried.insert(tried.begin(), &own->second);
   std::size_t combinations = 1;
   for (std::size_t i = 0; i < open_types.size(); ++i)
     combinations *= kinds.size();

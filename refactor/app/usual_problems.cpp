@@ -302,8 +302,8 @@ std::vector<Problem> usual_problems(const Candidate& raw,
   // Rows are at least as far apart as they are long, or they would overlap.
   const bool has_usual_rows = std::ranges::any_of(
       raw.dimensions, [](const std::string& name) { return usual_size(name) == USUAL_ROW; });
-  const auto least = [&](const std::string& name) {
-    return has_usual_rows && says_any(words_of(name), {" stride "}) ? USUAL_ROW : length;
+  const auto length_of = [&](const std::string& name) {
+    return has_usual_rows && says_any(words_of(name), {" stride "}) ? std::max(length, USUAL_ROW) : length;
   };
   for (const std::string& name : raw.dimensions) {
     if (const auto own = own_sizes.find(name); own != own_sizes.end()) {
@@ -315,7 +315,7 @@ std::vector<Problem> usual_problems(const Candidate& raw,
       counts.push_back(name);
       continue;
     }
-    common.dimensions[name] = usual.value_or(std::max(length, least(name)));
+    common.dimensions[name] = usual.value_or(length_of(name));
     assumptions.push_back(fmt::format("{} = {} (say otherwise with --problem or a workload file)", name,
                                       common.dimensions[name]));
   }

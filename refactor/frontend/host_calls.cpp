@@ -73,10 +73,6 @@ bool takes_kinds(const FunctionDecl& function, const std::vector<HostValue>& arg
   return true;
 }
 
-} // namespace
-
-namespace {
-
 // input_scalar_type -> input: of what says which numbers a tensor has, the tensor.
 std::string without_type(const std::string& name) {
   for (const std::string_view suffix : {"_scalar_type", "_dtype"})

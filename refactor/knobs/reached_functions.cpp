@@ -37,6 +37,31 @@ const FunctionProtoType* function_type(QualType type) {
   return target.isNull() ? nullptr : target->getAs<FunctionProtoType>();
 }
 
+// Made of the numbers of threads and blocks, and of literals, alone.
+bool is_of_launch(const Polynomial& value) {
+  static const std::regex numbers(R"((threadIdx|blockIdx|blockDim|gridDim)\.[xyz]|[\d()+\-*/%])");
+  const auto atoms = value.atoms();
+  return !atoms.empty() && std::ranges::all_of(atoms, [&](const std::string& atom) {
+    return std::regex_replace(atom, numbers, "").empty();
+  });
+}
+
+// Whether every function that the call may be of takes the argument by value. What is known by its name alone
+// may take it by reference, and so may a parameter whose type an instance says.
+bool takes_value(const CallExpr* call, unsigned index) {
+  const auto by_value = [&](const FunctionDecl* function) {
+    if (index >= function->getNumParams())
+      return false;
+    const QualType type = function->getParamDecl(index)->getType();
+    return !type->isReferenceType() && (!type->isDependentType() || type->isPointerType());
+  };
+  if (const FunctionDecl* callee = call->getDirectCallee())
+    return index < callee->getNumParams() && !callee->getParamDecl(index)->getType()->isReferenceType();
+  std::vector<const FunctionDecl*> meant = functions_meant(call->getCallee()->IgnoreParenImpCasts());
+  std::erase_if(meant, [&](const FunctionDecl* one) { return !takes(one, call->getNumArgs()); });
+  return !meant.empty() && std::ranges::all_of(meant, by_value);
+}
+
 } // namespace
 
 std::vector<const FunctionDecl*>
@@ -130,19 +155,6 @@ void KernelView::collect_functions() {
   }
 }
 
-namespace {
-
-// Made of the numbers of threads and blocks, and of literals, alone.
-bool is_of_launch(const Polynomial& value) {
-  static const std::regex numbers(R"((threadIdx|blockIdx|blockDim|gridDim)\.[xyz]|[\d()+\-*/%])");
-  const auto atoms = value.atoms();
-  return !atoms.empty() && std::ranges::all_of(atoms, [&](const std::string& atom) {
-    return std::regex_replace(atom, numbers, "").empty();
-  });
-}
-
-} // namespace
-
 void KernelView::collect_given() {
   std::map<const FunctionDecl*, std::vector<const CallExpr*>> calls;
   std::set<const FunctionDecl*> handed_on; // named otherwise than by a call
@@ -200,26 +212,6 @@ bool KernelView::is_given(const CallExpr* call, const Expr* argument) const {
   }
   return meant > 0 && given == meant;
 }
-
-namespace {
-
-// Whether every function that the call may be of takes the argument by value. What is known by its name alone
-// may take it by reference, and so may a parameter whose type an instance says.
-bool takes_value(const CallExpr* call, unsigned index) {
-  const auto by_value = [&](const FunctionDecl* function) {
-    if (index >= function->getNumParams())
-      return false;
-    const QualType type = function->getParamDecl(index)->getType();
-    return !type->isReferenceType() && (!type->isDependentType() || type->isPointerType());
-  };
-  if (const FunctionDecl* callee = call->getDirectCallee())
-    return index < callee->getNumParams() && !callee->getParamDecl(index)->getType()->isReferenceType();
-  std::vector<const FunctionDecl*> meant = functions_meant(call->getCallee()->IgnoreParenImpCasts());
-  std::erase_if(meant, [&](const FunctionDecl* one) { return !takes(one, call->getNumArgs()); });
-  return !meant.empty() && std::ranges::all_of(meant, by_value);
-}
-
-} // namespace
 
 void KernelView::collect_modified() {
   const auto mark = [&](const Expr* target) {

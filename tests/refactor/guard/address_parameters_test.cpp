@@ -1,15 +1,9 @@
 // Which sizes an address is computed from, of kernels in LLVM IR: not those that only say how it is aligned.
-#include "refactor/guard/kernel_ir.h"
+#include "tests/refactor/guard/kernel_of_ir.h"
 
 #include <gtest/gtest.h>
-#include <llvm/AsmParser/Parser.h>
-#include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
-#include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/Module.h>
-#include <llvm/Support/SourceMgr.h>
-#include <llvm/Support/raw_ostream.h>
 
 #include <set>
 #include <string>
@@ -36,20 +30,10 @@ define void @kernel(ptr %out, ptr %in, i64 %stride, i64 %n) {
 !nvvm.annotations = !{!0}
 !0 = !{ptr @kernel, !"kernel", i32 1}
 )";
-  llvm::LLVMContext context;
-  llvm::SMDiagnostic problem;
-  const auto module = llvm::parseAssemblyString(text, problem, context);
-  EXPECT_TRUE(module) << problem.getMessage().str();
-  std::string bitcode;
-  llvm::raw_string_ostream stream(bitcode);
-  if (module)
-    llvm::WriteBitcodeToFile(*module, stream);
-  stream.flush();
-  const auto kernel = KernelIr::create(bitcode, "kernel", {128, 1, 1}, {});
-  EXPECT_TRUE(kernel.ok()) << kernel.error().sentence();
-  for (llvm::Instruction& instruction : llvm::instructions((*kernel)->function()))
+  const auto kernel = kernel_of_ir(text, {128, 1, 1});
+  for (llvm::Instruction& instruction : llvm::instructions(kernel->function()))
     if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
-      return (*kernel)->scalars_in(store->getPointerOperand());
+      return kernel->scalars_in(store->getPointerOperand());
   ADD_FAILURE() << "nothing is stored";
   return {};
 }

@@ -1,16 +1,10 @@
 // Which branches the threads of a block, a warp and a tile take alike, of kernels in LLVM IR.
-#include "refactor/guard/kernel_ir.h"
 #include "refactor/guard/warp_masks.h"
+#include "tests/refactor/guard/kernel_of_ir.h"
 
 #include <gtest/gtest.h>
-#include <llvm/AsmParser/Parser.h>
-#include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
-#include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/Module.h>
-#include <llvm/Support/SourceMgr.h>
-#include <llvm/Support/raw_ostream.h>
 
 #include <memory>
 #include <string>
@@ -49,18 +43,7 @@ no:
 !nvvm.annotations = !{!0}
 !0 = !{ptr @kernel, !"kernel", i32 1}
 )";
-    llvm::LLVMContext context;
-    llvm::SMDiagnostic problem;
-    const auto module = llvm::parseAssemblyString(text, problem, context);
-    EXPECT_TRUE(module) << problem.getMessage().str();
-    std::string bitcode;
-    llvm::raw_string_ostream stream(bitcode);
-    if (module)
-      llvm::WriteBitcodeToFile(*module, stream);
-    stream.flush();
-    auto created = KernelIr::create(bitcode, "kernel", BLOCK, {});
-    EXPECT_TRUE(created.ok()) << created.error().sentence();
-    kernel_ = std::move(*created);
+    kernel_ = kernel_of_ir(text, BLOCK);
   }
 
   bool diverges(Together together) {
