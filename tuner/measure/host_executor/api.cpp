@@ -116,6 +116,12 @@ const Api& BlockRunner::api() {
       [] {
         running()->copies().finish(running_thread(*running()).linear,
                                    [](unsigned of, const auto& copy) { running()->announce(of, copy); });
+      },
+      [](const void* owner, unsigned number, const void* value, unsigned bytes) {
+        running()->kept_values().keep(owner, number, value, bytes);
+      },
+      [](const void* owner, unsigned number, void* value, unsigned bytes) {
+        running()->kept_values().recall(owner, number, value, bytes);
       }};
   return TABLE;
 }

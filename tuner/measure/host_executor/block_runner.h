@@ -7,6 +7,7 @@
 #include "tuner/measure/host_executor/device/lathe_abi.h"
 #include "tuner/measure/host_executor/fence_log.h"
 #include "tuner/measure/host_executor/host_executor.h"
+#include "tuner/measure/host_executor/kept_values.h"
 #include "tuner/measure/host_executor/race_log.h"
 
 #include <boost/context/detail/fcontext.hpp>
@@ -110,6 +111,7 @@ public:
   FenceLog* fences() const { return task_.fences; }
   const BlockTask& task() const { return task_; }
   AsyncCopies& copies() { return copies_; }
+  KeptValues& kept_values() { return kept_values_; }
   // What copies() announces to: what arrives is a write of its thread.
   void announce(unsigned thread, const AsyncCopies::Copy& copy);
   const Arena& arena() const { return arena_; }
@@ -179,6 +181,7 @@ private:
   std::vector<boost::context::detail::fcontext_t> contexts_;
   std::vector<Warp> warps_;
   AsyncCopies copies_;
+  KeptValues kept_values_;
   std::array<Barrier, NAMED_BARRIERS> barrier_;
   std::uint64_t barriers_done_ = 0, meetings_ = 0;
   Failed failure_;

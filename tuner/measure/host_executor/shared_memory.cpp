@@ -30,6 +30,7 @@ void BlockRunner::poison_shared() {
     if (end > begin)
       std::memset(begin, static_cast<int>(task_.poison), static_cast<std::size_t>(end - begin));
   std::memset(dynamic_, static_cast<int>(task_.poison), task_.launch.shared_bytes);
+  kept_values_.clear();
 }
 
 bool BlockRunner::shared_intact() {

@@ -72,5 +72,69 @@ __global__ void k(int* out, const int* in, int n) {
   }
 }
 
+// As FlashInfer's sampling has it: as many bytes as cub's own storage takes, 296 for two floats of each of
+// 1024 threads.
+TEST(CubScan, StorageIsNoLargerThanCubs) {
+  const std::string kernel = R"(
+#include <cub/cub.cuh>
+struct Pair { float a, b; };
+struct Join {
+  __device__ Pair operator()(const Pair& x, const Pair& y) const { return {x.a + y.a, x.b > y.b ? x.b : y.b}; }
+};
+union Storage {
+  cub::BlockReduce<Pair, 1024>::TempStorage reduce;
+  cub::BlockScan<int, 1024, cub::BLOCK_SCAN_WARP_SCANS>::TempStorage scan;
+  cub::WarpReduce<int>::TempStorage of_warps[32];
+};
+__global__ void k(float* out, const float* in, int n) {
+  extern __shared__ __align__(16) unsigned char memory[];
+  static_assert(sizeof(Storage) <= 296);
+  Storage& storage = *reinterpret_cast<Storage*>(memory);
+  const Pair all = cub::BlockReduce<Pair, 1024>(storage.reduce).Reduce({in[threadIdx.x], in[threadIdx.x]}, Join());
+  __syncthreads();
+  int before;
+  cub::BlockScan<int, 1024, cub::BLOCK_SCAN_WARP_SCANS>(storage.scan).ExclusiveSum(1, before);
+  __syncthreads();
+  const int lanes = cub::WarpReduce<int>(storage.of_warps[threadIdx.x / 32]).Sum(1);
+  if (threadIdx.x == 0) { out[0] = all.a; out[1] = all.b; out[2] = lanes; }
+  if (threadIdx.x == 999) out[3] = before;
+})";
+  std::vector<float> numbers(1024);
+  std::iota(numbers.begin(), numbers.end(), 0.f);
+  const auto out = run<float>(kernel, shape(1, 1024, 296), 4, numbers);
+  EXPECT_EQ(out, (std::vector<float>{1023.f * 512, 1023, 32, 999}));
+}
+
+// What cub's documentation forbids, although a warp's exchange has nothing in shared memory.
+TEST(CubScan, StorageThatIsUsedAgainTooEarlyIsARace) {
+  const std::string again = R"(
+#include <cub/cub.cuh>
+__global__ void k(float* out, const float* in, int n) {
+  using Reduce = cub::BlockReduce<float, 64>;
+  __shared__ Reduce::TempStorage storage;
+  const float a = Reduce(storage).Sum(in[threadIdx.x]);
+  BARRIER
+  const float b = Reduce(storage).Sum(a + 1);
+  if (threadIdx.x == 0) out[0] = b;
+})";
+  const auto races = [&](const std::string& barrier) {
+    std::string text = again;
+    text.replace(text.find("BARRIER"), 7, barrier);
+    const HostKernel kernel = compile(text, checked());
+    auto out = HostBuffer::allocate(64 * sizeof(float)), in = HostBuffer::allocate(64 * sizeof(float));
+    EXPECT_TRUE(out.ok() && in.ok());
+    std::iota(in->as<float>().begin(), in->as<float>().end(), 1.f); // writes of what is there are no race
+    HostRunOptions options;
+    options.find_races = true;
+    const std::vector<HostArgument> arguments{HostArgument::of(*out, "out"), HostArgument::of(*in, "in"),
+                                              HostArgument::scalar(64)};
+    const auto result = kernel.run(shape(1, 64), arguments, options);
+    EXPECT_TRUE(result.ok() && result->outcome == Outcome::ok);
+    return result.ok() ? result->races.size() : 0;
+  };
+  EXPECT_EQ(races("__syncthreads();"), 0u);
+  EXPECT_GT(races(""), 0u);
+}
+
 } // namespace
 } // namespace lathe::testing

@@ -7,7 +7,7 @@
 
 namespace lathe_host {
 
-constexpr unsigned ABI_VERSION = 6;
+constexpr unsigned ABI_VERSION = 7;
 constexpr unsigned MAX_THREADS = 1024; // of a block
 constexpr unsigned WARP = 32;
 constexpr size_t SLOT_BYTES = 256u << 10; // address space of one fiber's stack
@@ -78,6 +78,10 @@ struct Api {
   void (*async_commit)();
   void (*async_wait)(unsigned pending);
   void (*async_finish)();
+  // Values that stand-ins for libraries pass between threads of a block outside the kernel's memory: by their
+  // owner, an address of the kernel's, and a number. What nobody kept is zeros.
+  void (*keep)(const void* owner, unsigned number, const void* value, unsigned bytes);
+  void (*recall)(const void* owner, unsigned number, void* value, unsigned bytes);
 };
 
 struct ParameterInfo {

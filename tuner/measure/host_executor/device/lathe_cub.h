@@ -76,6 +76,44 @@ template <class T, int COUNT> struct Slots {
     return value;
   }
 };
+// One element a thread of a block, in storage no larger than cub's own, which has room for one a warp:
+// kernels compute their shared memory with its size. That of each warp's first thread is there, so that
+// storage that is used again too early shows; the executor keeps the others.
+template <class T, int COUNT> struct BlockSlots {
+  Slots<T, (COUNT + 31) / 32> firsts;
+  void set(int at, const T& value) {
+    if (at % 32 == 0)
+      firsts.set(at / 32, value);
+    else
+      lathe_api->keep(this, static_cast<unsigned>(at), &value, sizeof(T));
+  }
+  T get(int at) const {
+    if (at % 32 == 0)
+      return firsts.get(at / 32);
+    T value;
+    lathe_api->recall(this, static_cast<unsigned>(at), &value, sizeof(T));
+    return value;
+  }
+};
+// The same of one warp, for which cub's own storage is empty: a byte that the first lane writes and that is
+// read with each value tells where several warps use one storage at a time.
+template <class T, int LANES> struct WarpSlots {
+  unsigned char mark;
+  void set(int lane, const T& value) {
+    if (lane == 0)
+      *const_cast<volatile unsigned char*>(&mark) = 1;
+    lathe_api->keep(this, number(lane), &value, sizeof(T));
+  }
+  T get(int lane) const {
+    static_cast<void>(*const_cast<const volatile unsigned char*>(&mark));
+    T value;
+    lathe_api->recall(this, number(lane), &value, sizeof(T));
+    return value;
+  }
+
+private:
+  static unsigned number(int lane) { return static_cast<unsigned>(rank() / LANES * LANES + lane); }
+};
 struct Plus {
   template <class T> T operator()(const T& a, const T& b) const { return static_cast<T>(a + b); }
 };
@@ -86,8 +124,8 @@ template <class T, int N, class Op> T reduce_items(T (&items)[N], Op op) {
   return total;
 }
 // A group of threads that scans, for blocks and warps alike: SYNC is what its members wait with.
-template <class T, int COUNT> struct Scan {
-  Slots<T, COUNT>& slots;
+template <class T, class SLOTS> struct Scan {
+  SLOTS& slots;
   int self, members;
   // What the members before `self` hold, combined; `has` tells whether there are any.
   template <class Op> T before(Op op, bool& has) const {
@@ -111,7 +149,7 @@ template <class T, int COUNT> struct Scan {
 template <class T, int X, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int = 0>
 class BlockReduce {
 public:
-  using TempStorage = lathe::Slots<T, X * Y * Z>;
+  using TempStorage = lathe::BlockSlots<T, X * Y * Z>;
   explicit BlockReduce(TempStorage& storage) : storage_(storage) {}
   BlockReduce() : BlockReduce(lathe::private_storage<TempStorage>()) {}
 

@@ -12,7 +12,7 @@ template <class Prefix, class T> using Answer = decltype(::std::declval<Prefix&>
 template <class T, int X, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int = 0>
 class BlockScan {
 public:
-  using TempStorage = lathe::Slots<T, X * Y * Z>;
+  using TempStorage = lathe::BlockSlots<T, X * Y * Z>;
   explicit BlockScan(TempStorage& storage) : storage_(storage) {}
   BlockScan() : BlockScan(lathe::private_storage<TempStorage>()) {}
 
@@ -156,7 +156,7 @@ private:
     const T before_tile = storage_.get(0);
     return has ? op(before_tile, in_tile) : before_tile;
   }
-  lathe::Scan<T, X * Y * Z> share(const T& value) {
+  lathe::Scan<T, TempStorage> share(const T& value) {
     storage_.set(lathe::rank(), value);
     __syncthreads();
     return {storage_, lathe::rank(), X * Y * Z};

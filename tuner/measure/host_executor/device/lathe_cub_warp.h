@@ -8,7 +8,7 @@ namespace cub {
 
 template <class T, int LANES = 32, int = 0> class WarpReduce {
 public:
-  using TempStorage = lathe::Slots<T, LANES>;
+  using TempStorage = lathe::WarpSlots<T, LANES>;
   explicit WarpReduce(TempStorage& storage) : storage_(storage) {}
   template <class Op> T Reduce(T input, Op op, int valid = LANES) {
     const int self = lathe::rank() % LANES;
@@ -63,7 +63,7 @@ private:
 
 template <class T, int LANES = 32, int = 0> class WarpScan {
 public:
-  using TempStorage = lathe::Slots<T, LANES>;
+  using TempStorage = lathe::WarpSlots<T, LANES>;
   explicit WarpScan(TempStorage& storage) : storage_(storage) {}
   template <class Op> void InclusiveScan(T input, T& output, Op op, T& aggregate) {
     scan(input, op, [&](const T& before, bool has) { output = has ? op(before, input) : input; }, aggregate);
@@ -97,7 +97,7 @@ private:
     const unsigned mask = lanes << (lathe::rank() % 32 / LANES * LANES);
     storage_.set(self, input);
     __syncwarp(mask);
-    const lathe::Scan<T, LANES> members{storage_, self, LANES};
+    const lathe::Scan<T, TempStorage> members{storage_, self, LANES};
     bool has;
     const T before = members.before(op, has);
     aggregate = members.all(op);
