@@ -266,6 +266,43 @@ Result<Growth> trace_over_blocks(const Candidate& raw, const Dimensions& base, c
   return is_telling(grown) ? Result<Growth>(std::move(grown)) : Error{};
 }
 
+// A buffer that is counted in bytes, as nothing says what it holds, may hold elements of a type that is open.
+bool is_in_bytes(const Argument& argument) {
+  return argument.is_buffer && argument.dtype == "u8" && argument.count.text() == "0";
+}
+
+// Where buffers are counted in bytes: of each, by index, the factor over sizeof_T by which it grows with the
+// type T. Nothing of those that do not, and where the kernel does not run with another type.
+std::map<std::size_t, std::string> factors_by_type(const Candidate& raw, const TracedKernel& first,
+                                                   const Growth& traced, const std::string& architecture) {
+  std::map<std::size_t, std::string> factors;
+  if (std::ranges::none_of(raw.arguments, is_in_bytes))
+    return factors;
+  for (const TypeParameter& type : raw.types) {
+    const int usual = dtype_size(type.dtypes.front());
+    const auto other = std::ranges::find_if(
+        type.dtypes, [&](const std::string& dtype) { return dtype_size(dtype) != usual; });
+    if (other == type.dtypes.end())
+      continue;
+    std::map<std::string, std::string> types = first.types();
+    types[type.name] = *other;
+    TracedKernel kernel(raw, architecture);
+    kernel.set_types(std::move(types));
+    kernel.set_integers(first.integers());
+    const auto extents = kernel.compile().ok() ? kernel.run(traced.sizes.front(), QUICK_RUN_S)
+                                               : Result<std::vector<Extent>>(Error{});
+    if (!extents.ok())
+      continue;
+    for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
+      const std::int64_t before = traced.runs.front()[i].elements, after = (*extents)[i].elements;
+      if (is_in_bytes(raw.arguments[i]) && before > 0 && !factors.contains(i) &&
+          after * usual == before * dtype_size(*other))
+        factors[i] = fmt::format("sizeof_{} / {}", type.name, usual);
+    }
+  }
+  return factors;
+}
+
 } // namespace
 
 Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<std::string>& fixed_directions,
@@ -305,6 +342,7 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
         "give sizes that it supports with --problem, or every buffer's size with --argument NAME=COUNT"};
   if (writes_nothing)
     *writes_nothing = writes_nothing_in(*traced);
+  const auto factors = factors_by_type(raw, kernel, *traced, architecture);
   for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
     Argument& argument = raw.arguments[i];
     if (!argument.is_buffer)
@@ -320,7 +358,9 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
       argument.direction = !written ? Direction::in : read ? Direction::inout : Direction::out;
     if (argument.count.text() != "0")
       continue;
-    const ExtentGuess guess = guess_of(*traced, i);
+    ExtentGuess guess = guess_of(*traced, i);
+    if (const auto factor = factors.find(i); factor != factors.end())
+      guess.count = "(" + guess.count + ") * " + factor->second;
     LATHE_TRY(argument.count, Expression::parse(guess.count));
     notes.push_back(fmt::format("{} has {} elements ({}; say otherwise with --argument {}=COUNT)",
                                 argument.name, argument.count.text(), guess.why, argument.name));

@@ -32,11 +32,16 @@ public:
   // not one for the many runs that follow.
   TracedKernel(const Candidate& raw, const std::string& architecture, double processor_seconds = 40);
 
+  // Of types that are another choice than the first, before compile(): by parameter, what each is.
+  void set_types(std::map<std::string, std::string> types) { types_ = std::move(types); }
+  const std::map<std::string, std::string>& types() const { return types_; }
+
   // Before the first run.
   Status compile();
 
   // Of arguments, by index, what their integers are in the runs from now on; the others' are zero.
   void set_integers(std::map<std::size_t, std::int8_t> numbers) { integers_ = std::move(numbers); }
+  const std::map<std::size_t, std::int8_t>& integers() const { return integers_; }
 
   // One entry an argument; scalars' stay empty. Real numbers are ones and integers zero, but for offsets:
   // those rise as far as there are any, and then lie all in the last range, and what counts is how far any of

@@ -1,7 +1,10 @@
 // name-macros: #define TILE 32 becomes a constant of that name, which the rules for constants can take, and
 // what stands for a thread's number or a loop is written out, where the other rules can change it.
+#include "refactor/frontend/parsed_source.h"
 #include "refactor/rewrite/rule_support.h"
 #include "refactor/rewrite/spelled_macros.h"
+
+#include <clang/Lex/Preprocessor.h>
 
 #include <algorithm>
 #include <cctype>
@@ -68,6 +71,10 @@ public:
         reasons += (reasons.empty() ? "" : "; ") + macro + " is defined more than once";
         continue;
       }
+      if (is_defined_elsewhere(source, macro)) {
+        reasons += (reasons.empty() ? "" : "; ") + macro + " is defined by a header, too";
+        continue;
+      }
       if (const std::string reason = needs_macro(lines, *line, macro, values); !reason.empty()) {
         reasons += (reasons.empty() ? "" : "; ") + macro + " " + reason;
         continue;
@@ -125,6 +132,19 @@ private:
       if (!is_used && end != 0)
         edits.push_back({begin, end - begin, ""});
     }
+  }
+
+  // CUDA_VERSION: the compiler's own headers have it, and the constant's name would be a number.
+  static bool is_defined_elsewhere(ParsedSource& source, const std::string& macro) {
+    clang::Preprocessor& preprocessor = source.ast().getPreprocessor();
+    const clang::SourceManager& sources = source.ast().getSourceManager();
+    const clang::IdentifierInfo* name = preprocessor.getIdentifierInfo(macro);
+    for (const clang::MacroDirective* directive = preprocessor.getLocalMacroDirectiveHistory(name);
+         directive != nullptr; directive = directive->getPrevious())
+      if (clang::isa<clang::DefMacroDirective>(directive) &&
+          !sources.isInMainFile(directive->getLocation()))
+        return true;
+    return false;
   }
 
   // Whole numbers, operators, and macros that are such numbers themselves.

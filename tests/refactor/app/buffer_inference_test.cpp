@@ -361,5 +361,21 @@ __global__ void k(unsigned char* x, int rows, int n, const bool* marked) {
   EXPECT_EQ(raw.arguments.back().fill.kind, marks.fill.kind) << "they are drawn as before";
 }
 
+// void* input: what it holds is a template's type, of which the runs have one.
+TEST(BufferInference, BytesAreThoseOfTheTypeThatTheyHold) {
+  Candidate raw = candidate(R"(
+template <class T> __global__ void k(unsigned char* x, int rows) {
+  T* of_type = reinterpret_cast<T*>(x);
+  of_type[blockIdx.x * 64 + threadIdx.x] = T(1);
+}
+)",
+                            "rows", "64", {"rows"});
+  raw.instance = "k<{T}>";
+  raw.types = {{"T", {"f32", "f64", "i32"}}};
+  EXPECT_EQ(size_of_x(raw, {{"rows", 64}}), "(256 * rows) * sizeof_T / 4");
+  raw.types = {{"T", {"f32", "i32"}}};
+  EXPECT_EQ(size_of_x(raw, {{"rows", 64}}), "256 * rows");
+}
+
 } // namespace
 } // namespace lathe::refactor

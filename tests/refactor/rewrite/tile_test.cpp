@@ -186,6 +186,10 @@ TEST(Macros, WhatThePreprocessorNeedsStays) {
             std::string::npos);
   EXPECT_NE(refusal("#define N 4\n#define NAME(x) x##N\n").find("pasted"), std::string::npos);
   EXPECT_NE(refusal("#define N 0.5f\n").find("no macro is a whole number"), std::string::npos);
+  // Clang's own headers have it: `constexpr int 13000 = 13000;` would be what is parsed.
+  EXPECT_NE(refusal("#include <cuda.h>\n#define CUDA_VERSION 13000\n#define N (CUDA_VERSION * 1.f)\n")
+                .find("defined by a header, too"),
+            std::string::npos);
 }
 
 TEST(Rows, LastBlocksMayReachBeyondTheEndWhereABoundKeepsThemOut) {
