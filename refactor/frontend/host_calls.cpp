@@ -111,6 +111,8 @@ HostValue HostReader::method(const Expr* object, const std::string& method_name,
     return HostValue::unknown("", of + (method_name == "strides" ? "_stride" : "_size"));
   const bool returns_integer = !type.isNull() && (type.getNonReferenceType()->isIntegralOrEnumerationType() ||
                                                   (type->isDependentType() && method_name != "data_ptr"));
+  if (returns_integer && readable && !of.empty() && method_name == UNWRAP && suffix.empty())
+    return query(of + "." + UNWRAP, of);
   if (returns_integer && readable && !of.empty()) {
     const bool size_of_axis =
         (method_name == "size" || method_name == "stride" || method_name == "shape") && arguments.size() == 1;
@@ -353,9 +355,12 @@ HostValue HostReader::call_named(const CallExpr* called) {
             (!body || takes_kinds(*described, arguments) || !takes_kinds(*body, arguments)))
           body = described;
       }
-  if (body && !body->hasAttr<CUDAGlobalAttr>())
-    if (const auto value = call_function(body, arguments, written))
+  if (body && !body->hasAttr<CUDAGlobalAttr>()) {
+    const auto* written_out = dyn_cast<UnresolvedLookupExpr>(callee);
+    if (const auto value = written_out ? call_with_template_arguments(*written_out, body, arguments, written)
+                                       : call_function(body, arguments, written))
       return *value;
+  }
   if (const auto rounded = round_by_name(function, arguments))
     return *rounded;
   for (const HostValue& argument : arguments)

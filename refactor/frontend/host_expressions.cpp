@@ -545,8 +545,8 @@ HostValue HostReader::size_of(const UnaryExprOrTypeTraitExpr* expression) {
   // A name that a launcher or a dispatch macro gives to several types stays a name.
   if (const auto* alias = type->getAs<TypedefType>(); alias && alias->getDecl()->getParentFunctionOrMethod())
     return HostValue::integer("sizeof_" + alias->getDecl()->getNameAsString());
-  if (const auto* parameter = type->getAs<TemplateTypeParmType>()) {
-    const auto known = bound_.find(parameter->getDecl());
+  if (type->getAs<TemplateTypeParmType>() != nullptr) {
+    const auto known = bound_.find(type_parameter(type));
     return HostValue::integer("sizeof_" + (known != bound_.end() ? known->second.text : type.getAsString()));
   }
   if (type->isDependentType()) {

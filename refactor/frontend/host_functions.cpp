@@ -3,6 +3,8 @@
 #include "refactor/frontend/host_syntax.h"
 
 #include <clang/AST/Attr.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/ExprCXX.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -72,9 +74,9 @@ bool gives_sizes(const FunctionDecl& function) {
 std::optional<HostValue> HostReader::call_function(const FunctionDecl* function,
                                                    const std::vector<HostValue>& arguments,
                                                    llvm::ArrayRef<const Expr*> written,
-                                                   const HostValue& receiver) {
+                                                   const HostValue& receiver, bool is_instance) {
   const bool sets = sets_sizes(*function, arguments);
-  if (!sets && !gives_sizes(*function) && !launches_for_caller(*function, arguments))
+  if (!sets && !is_instance && !gives_sizes(*function) && !launches_for_caller(*function, arguments))
     return std::nullopt;
   if (depth_ >= CALL_DEPTH || ++calls_ > MOST_CALLS)
     return std::nullopt;
@@ -85,8 +87,10 @@ std::optional<HostValue> HostReader::call_function(const FunctionDecl* function,
     outcome = call_elsewhere(function, arguments, receiver);
   else if (source_.is_user_file(definition->getLocation()))
     outcome = run_body(definition, arguments, receiver);
-  if (!launches_for_caller(*function, arguments))
+  if (!is_instance && !launches_for_caller(*function, arguments))
     launches.resize(std::min(before, launches.size()));
+  for (std::size_t i = before; i < launches.size(); ++i)
+    launches[i].of_instance |= is_instance;
   if (!outcome)
     return std::nullopt;
   for (std::size_t i = 0; i < outcome->left.size(); ++i) {
@@ -112,9 +116,37 @@ std::optional<HostValue> HostReader::call_function(const FunctionDecl* function,
   return outcome->result;
 }
 
+std::optional<HostValue> HostReader::call_with_template_arguments(const UnresolvedLookupExpr& callee,
+                                                                  const FunctionDecl* function,
+                                                                  const std::vector<HostValue>& arguments,
+                                                                  llvm::ArrayRef<const Expr*> written) {
+  const FunctionTemplateDecl* described = function->getDescribedFunctionTemplate();
+  if (!described || !callee.hasExplicitTemplateArgs() || described->spec_begin() != described->spec_end())
+    return call_function(function, arguments, written);
+  const auto outer = bound_;
+  const TemplateParameterList& parameters = *described->getTemplateParameters();
+  const llvm::ArrayRef<TemplateArgumentLoc> given = callee.template_arguments();
+  bool has_number = false;
+  for (unsigned i = 0; i < parameters.size() && i < given.size(); ++i) {
+    const TemplateArgument& argument = given[i].getArgument();
+    if (argument.getKind() == TemplateArgument::Type) {
+      bound_[parameters.getParam(i)] = HostValue::unknown("", type_argument(argument.getAsType()));
+    } else if (argument.getKind() == TemplateArgument::Expression) {
+      HostValue value = evaluate(argument.getAsExpr());
+      has_number |= value.is_integer();
+      bound_[parameters.getParam(i)] = std::move(value);
+    }
+  }
+  auto result = call_function(function, arguments, written, {}, has_number);
+  bound_ = outer;
+  return result;
+}
+
 HostReader::Outcome HostReader::run_body(const FunctionDecl* definition,
                                          const std::vector<HostValue>& arguments, const HostValue& receiver) {
   Frame outer = frame_;
+  const std::size_t path = callers_path_.size();
+  callers_path_.insert(callers_path_.end(), frame_.path.begin(), frame_.path.end());
   frame_.returned.clear();
   frame_.path.clear();
   frame_.receiver = receiver;
@@ -137,6 +169,7 @@ HostReader::Outcome HostReader::run_body(const FunctionDecl* definition,
     outcome.left.push_back(left == frame_.variables.end() ? HostValue() : left->second);
   }
   frame_ = std::move(outer);
+  callers_path_.resize(path);
   return outcome;
 }
 

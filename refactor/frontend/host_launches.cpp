@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>
+#include <regex>
 
 namespace lathe::refactor {
 
@@ -32,6 +33,27 @@ std::vector<KernelReference> taking(std::vector<KernelReference> kernels, std::s
   if (std::ranges::any_of(kernels, takes))
     std::erase_if(kernels, std::not_fn(takes));
   return kernels;
+}
+
+// `if constexpr (sizeof(T) == 2)`: behind it the size is that number, also where the kernel is launched with
+// another type of the size than T.
+void settle_sizes_of_types(LaunchSite& site) {
+  static const std::regex equality(R"((sizeof_\w+) == (\d+))");
+  for (const std::string& condition : site.conditions) {
+    std::smatch parts;
+    if (!std::regex_match(condition, parts, equality))
+      continue;
+    const std::regex size("\\b" + parts[1].str() + "\\b");
+    const std::string number = parts[2];
+    const auto settle = [&](std::string& text) { text = std::regex_replace(text, size, number); };
+    std::ranges::for_each(site.template_arguments, settle);
+    std::ranges::for_each(site.grid, settle);
+    std::ranges::for_each(site.block, settle);
+    settle(site.shared_bytes);
+    for (auto* passed : {&site.arguments, &site.buffer_bytes})
+      for (auto& [parameter, text] : *passed)
+        settle(text);
+  }
 }
 
 } // namespace
@@ -222,14 +244,16 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
   texts.push_back(site.shared_bytes);
   texts.insert(texts.end(), told.begin(), told.end());
   std::vector<std::string> conditions = kernel.conditions;
-  for (const HostValue& condition : frame_.path)
-    if (condition.is_number())
-      conditions.push_back(condition.text);
+  for (const auto* path : {&callers_path_, &frame_.path})
+    for (const HostValue& condition : *path)
+      if (condition.is_number())
+        conditions.push_back(condition.text);
   for (const std::string& condition : conditions)
     if (const auto parsed = Expression::parse(condition);
         parsed.ok() && !contains(site.conditions, condition) &&
         (program_arguments_.empty() || !contains(parsed->names(), program_arguments_)))
       site.conditions.push_back(condition);
+  settle_sizes_of_types(site);
   for (const std::string& argument : site.template_arguments)
     texts.push_back(argument);
   for (const std::string& expression : texts) {

@@ -24,6 +24,7 @@ struct LaunchRecord {
   clang::SourceLocation location;
   LaunchSite site;
   bool asks_elsewhere = false; // a function that this file only declares decides its grid or block
+  bool of_instance = false;    // read where its launcher is called with template arguments written out
 };
 
 class HostReader {
@@ -114,7 +115,14 @@ private:
   std::optional<HostValue> call_function(const clang::FunctionDecl* function,
                                          const std::vector<HostValue>& arguments,
                                          llvm::ArrayRef<const clang::Expr*> written,
-                                         const HostValue& receiver = {});
+                                         const HostValue& receiver = {}, bool is_instance = false);
+  // The same for a function template that nobody uses in this file, but for a template that calls it with
+  // numbers among its template arguments: what it launches is launched with these, and it is followed for
+  // that (`is_instance` above).
+  std::optional<HostValue> call_with_template_arguments(const clang::UnresolvedLookupExpr& callee,
+                                                        const clang::FunctionDecl* function,
+                                                        const std::vector<HostValue>& arguments,
+                                                        llvm::ArrayRef<const clang::Expr*> written);
   // The same for a method that computes with what it is given, or of an object without a name.
   std::optional<HostValue> call_method(const clang::MemberExpr* access,
                                        llvm::ArrayRef<const clang::Expr*> written);
@@ -233,6 +241,7 @@ private:
   SourceSizes sizes_;
   std::map<std::string, std::int64_t> fixed_sizes_; // dimension -> what the text has for it
   Frame frame_;
+  std::vector<HostValue> callers_path_; // under which the function is called whose body is being read
   std::string launcher_;
   std::vector<const clang::FunctionDecl*> functions_; // whose bodies are being read, the outermost first
   std::map<std::string, std::string> queries_;        // key -> dimension

@@ -53,6 +53,7 @@ void HostReader::read_once(const FunctionDecl* launcher, bool loops_leave_sizes)
   left_by_loops_.clear();
   assumed_.clear();
   frame_ = Frame();
+  callers_path_.clear();
   queries_.clear();
   computed_.clear();
   asked_.clear();
@@ -344,6 +345,10 @@ HostValue HostReader::kept_in(const VarDecl* variable, HostValue value,
       others_ && parsed.ok() && !std::ranges::all_of(parsed->names(), is_fresh))
     return value;
   const bool is_one = fresh.size() == 1 && value.text == queries_[fresh[0]];
+  // What is computed from sizes that have names is no name for them.
+  if (!is_one && std::ranges::all_of(
+                     fresh, [](const std::string& key) { return key.ends_with(std::string(".") + UNWRAP); }))
+    return value;
   // `int ld = x.stride(0)` keeps the name that says what it is.
   if (is_one && fresh[0].find("_stride[") != std::string::npos &&
       StringRef(variable->getName()).lower().find("stride") == std::string::npos)

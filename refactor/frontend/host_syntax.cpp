@@ -20,6 +20,20 @@ bool is_integer(QualType type) {
   return type->isIntegralOrEnumerationType() || type->isDependentType() || type->isUndeducedType();
 }
 
+// Not by getAs<TemplateTypeParmType>(), which gives the canonical type, and that has no declaration.
+const NamedDecl* type_parameter(QualType type) {
+  while (!type.isNull()) {
+    if (const auto* parameter = dyn_cast<TemplateTypeParmType>(type.getTypePtr()))
+      return parameter->getDecl();
+    const auto [own, qualifiers] = type.split();
+    const QualType further = own->getLocallyUnqualifiedSingleStepDesugaredType();
+    if (further.getTypePtr() == own)
+      return nullptr;
+    type = further;
+  }
+  return nullptr;
+}
+
 const Expr* plain(const Expr* expression) {
   for (;;) {
     const Expr* inner = expression->IgnoreParenImpCasts();

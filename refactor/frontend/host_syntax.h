@@ -13,11 +13,17 @@ inline constexpr int CALL_DEPTH = 8;
 // Begins the reason why nothing is known of a value behind a loop.
 inline constexpr const char* CHANGES_IN_LOOP = "a value changes in the loop of";
 
+// By which a symbolic size (SGLang's) tells its number: it has a name of its own.
+inline constexpr const char* UNWRAP = "unwrap";
+
 // An integer that may be a size.
 bool is_size(clang::QualType type);
 bool is_dim3(clang::QualType type);
 // Or may become one, where it depends on a template parameter.
 bool is_integer(clang::QualType type);
+// The declaration of the type parameter that the type is, as it is written; null where it is none, or in a
+// type that does not know how it was written.
+const clang::NamedDecl* type_parameter(clang::QualType type);
 // Without parentheses, implicit conversions and temporaries.
 const clang::Expr* plain(const clang::Expr* expression);
 // The first closure at or below the statement; null where there is none.

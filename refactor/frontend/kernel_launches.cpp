@@ -73,12 +73,26 @@ private:
   std::vector<std::string> names_;
 };
 
+// A launch in a function template that was read where that is called, with its template arguments, is the
+// same launch read where it stands, without them, and says more.
+void leave_to_instances(std::vector<LaunchRecord>& launches) {
+  const std::vector<LaunchRecord> all = launches;
+  std::erase_if(launches, [&](const LaunchRecord& launch) {
+    return !launch.of_instance && std::ranges::any_of(all, [&](const LaunchRecord& other) {
+      return other.of_instance && other.site.unreadable.empty() &&
+             other.kernel.kernel == launch.kernel.kernel && other.context == launch.context &&
+             other.location == launch.location;
+    });
+  });
+}
+
 } // namespace
 
 std::vector<LaunchRecord> host_launches(ParsedSourceImpl& source, OtherDefinitions* others,
                                         const std::vector<std::string>& names) {
   HostReader reader(source, others);
   LauncherFinder(source, reader, names).TraverseAST(source.ast().getASTContext());
+  leave_to_instances(reader.launches);
   return std::move(reader.launches);
 }
 

@@ -43,9 +43,8 @@ std::string enumerator(const Expr& expression, const std::string& number, const 
 std::string HostReader::type_argument(QualType type) {
   PrintingPolicy policy(context_.getLangOpts());
   policy.SuppressTagKeyword = true;
-  if (const auto* parameter = type->getAs<TemplateTypeParmType>())
-    if (const auto known = bound_.find(parameter->getDecl()); known != bound_.end())
-      return known->second.text;
+  if (const auto known = bound_.find(type_parameter(type)); known != bound_.end())
+    return known->second.text;
   if (const auto* alias = type->getAs<TypedefType>();
       alias && alias->getDecl()->getParentFunctionOrMethod()) {
     const QualType meant = alias->getDecl()->getUnderlyingType();

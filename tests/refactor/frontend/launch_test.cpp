@@ -427,5 +427,52 @@ void all(float* x, int n) {
   EXPECT_THAT(sites[0].template_arguments, testing::ElementsAre("float", "ops::Add<float>"));
 }
 
+// SGLang's kernels that Python compiles: a launcher that a class template calls, which nobody uses here.
+TEST(Launch, OfALauncherThatATemplateCallsWithNumbers) {
+  const auto sites = launches(R"(
+template <class ET, int kVec> __global__ void k(ET* x, long n) {
+  const long i = blockIdx.x * 256l + threadIdx.x;
+  if (i < n / kVec) x[i * kVec] = 0;
+}
+template <class ET, int kVec> void launch(void* x, long n) {
+  k<ET, kVec><<<(n / kVec + 255) / 256, 256>>>(static_cast<ET*>(x), n);
+}
+template <class T> struct Caller {
+  static void run(void* x, long count) {
+    constexpr int kVec = 16 / sizeof(T);
+    if constexpr (sizeof(T) == 2) launch<unsigned short, kVec>(x, count);
+    else launch<unsigned, kVec>(x, count);
+  }
+};
+)");
+  ASSERT_EQ(sites.size(), 2u);
+  const LaunchSite& site = sites.front();
+  EXPECT_EQ(site.launcher, "run");
+  EXPECT_THAT(site.template_arguments, ElementsAre("unsigned short", "16 / 2"));
+  EXPECT_EQ(site.grid[0], "(count / (16 / 2) + 255) / 256");
+  EXPECT_TRUE(site.unreadable.empty());
+  EXPECT_THAT(sites.back().template_arguments, ElementsAre("unsigned int", "16 / sizeof_T"));
+}
+
+TEST(Launch, SymbolicSizesHaveNamesAndWhatIsComputedFromThemHasNone) {
+  const auto sites = launches(R"(
+struct Where {};
+struct Size { long unwrap(Where where = {}) const; };
+__global__ void k(float* x, long total, long channels, long rest) {}
+void launch(float* x, long pad) {
+  Size batch, channels, width;
+  const long n = width.unwrap();
+  const long total = batch.unwrap() * channels.unwrap() * n;
+  const long rest = pad - channels.unwrap();
+  k<<<(total + 255) / 256, 256>>>(x, total, channels.unwrap(), rest);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(sites[0].arguments.at("total"), "batch * channels * n");
+  EXPECT_EQ(sites[0].arguments.at("channels"), "channels");
+  EXPECT_EQ(sites[0].arguments.at("rest"), "pad - channels");
+  EXPECT_EQ(sites[0].grid[0], "(batch * channels * n + 255) / 256");
+}
+
 } // namespace
 } // namespace lathe::refactor
