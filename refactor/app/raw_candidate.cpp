@@ -253,14 +253,16 @@ void RawCandidateBuilder::collect_launch_conditions() {
     return std::ranges::any_of(candidate.types,
                                [&](const TypeParameter& type) { return name == "sizeof_" + type.name; });
   };
-  for (const std::string& text : site_.conditions) {
-    auto condition = Expression::parse(in_kernel_terms(without_sizeof(text)));
-    if (condition.ok() && std::ranges::any_of(condition->names(), is_dimension) &&
-        std::ranges::all_of(condition->names(), [&](const std::string& name) {
-          return is_dimension(name) || is_size_of_type(name);
-        }))
-      candidate.launched_where.push_back(std::move(*condition));
-  }
+  // Of several that have to hold together, such as of sizes and of addresses, each that is over sizes.
+  for (const std::string& whole : site_.conditions)
+    for (const std::string& text : conjuncts(in_kernel_terms(without_sizeof(whole)))) {
+      auto condition = Expression::parse(text);
+      if (condition.ok() && std::ranges::any_of(condition->names(), is_dimension) &&
+          std::ranges::all_of(condition->names(), [&](const std::string& name) {
+            return is_dimension(name) || is_size_of_type(name);
+          }))
+        candidate.launched_where.push_back(std::move(*condition));
+    }
 }
 
 Result<RawCandidate> make_raw_candidate(const KernelInfo& kernel, const ExtractedKernel& extracted,

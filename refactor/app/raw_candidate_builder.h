@@ -16,6 +16,9 @@ namespace lathe::refactor {
 bool plain_word(const std::string& text);
 // `text` with whole identifiers replaced.
 std::string substitute(const std::string& text, const std::map<std::string, std::string>& names);
+
+// `a && (b && c)` as a, b and c; any other condition as it is.
+std::vector<std::string> conjuncts(const std::string& condition);
 // C++ to the expression language: "16 / sizeof(T)" -> "16 / sizeof_T".
 std::string without_sizeof(const std::string& text);
 // a and b of "gcd(a, b)"; nothing where the text is anything else.

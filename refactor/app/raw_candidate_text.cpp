@@ -11,6 +11,48 @@ bool plain_word(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_word);
 }
 
+std::vector<std::string> conjuncts(const std::string& condition) {
+  std::vector<std::string> parts{""};
+  int depth = 0;
+  bool is_split = false, is_other = false; // at the top: by `and`, by something that binds less
+  const auto is_word_at = [&](std::size_t at, std::string_view word) {
+    return condition.compare(at, word.size(), word) == 0 && (at == 0 || !is_word(condition[at - 1])) &&
+           (at + word.size() == condition.size() || !is_word(condition[at + word.size()]));
+  };
+  for (std::size_t at = 0; at < condition.size(); ++at) {
+    const char letter = condition[at];
+    depth += (letter == '(' || letter == '[') - (letter == ')' || letter == ']');
+    const bool is_sign = condition.compare(at, 2, "&&") == 0;
+    if (depth == 0 && (is_sign || is_word_at(at, "and"))) {
+      at += is_sign ? 1 : 2;
+      parts.emplace_back();
+      is_split = true;
+      continue;
+    }
+    is_other |= depth == 0 && (letter == '?' || condition.compare(at, 2, "||") == 0 || is_word_at(at, "or") ||
+                               is_word_at(at, "if"));
+    parts.back() += letter;
+  }
+  if (is_other)
+    return {condition};
+  if (!is_split) {
+    // (a && b): what parentheses around everything hold.
+    const std::string inner = trimmed(condition);
+    if (inner.size() < 2 || inner.front() != '(' || inner.back() != ')')
+      return {condition};
+    int open = 0;
+    for (std::size_t at = 0; at + 1 < inner.size(); ++at)
+      if ((open += (inner[at] == '(') - (inner[at] == ')')) == 0)
+        return {condition};
+    return conjuncts(inner.substr(1, inner.size() - 2));
+  }
+  std::vector<std::string> all;
+  for (const std::string& part : parts)
+    for (std::string& each : conjuncts(trimmed(part)))
+      all.push_back(std::move(each));
+  return all;
+}
+
 std::string substitute(const std::string& text, const std::map<std::string, std::string>& names) {
   std::string result;
   for (std::size_t i = 0; i < text.size();) {

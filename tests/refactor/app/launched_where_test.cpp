@@ -1,4 +1,5 @@
 // Launches that the launcher chooses among by sizes: which one problems belong to.
+#include "refactor/app/raw_candidate_builder.h"
 #include "refactor/app/usual_problems.h"
 #include "tests/refactor/app/raw_source.h"
 
@@ -104,6 +105,39 @@ TEST(LaunchedWhere, ALaunchThatIsGiven) {
   const auto raw = raw_of(BY_LENGTH, launch, rows_of({4096}));
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
   EXPECT_TRUE(raw->candidate.launched_where.empty());
+}
+
+// As vLLM's norms choose vectors: addresses are aligned here, and the sizes have to be.
+TEST(LaunchedWhere, SizesThatHaveToHoldBesideAddresses) {
+  const auto raw = raw_of(R"(
+__global__ void k(float4* out, const float4* in, int columns, int stride) {
+  for (int i = threadIdx.x; i < columns / 4; i += blockDim.x)
+    out[blockIdx.x * (stride / 4) + i] = in[blockIdx.x * (stride / 4) + i];
+}
+__global__ void narrow(float* out, const float* in, int columns, int stride) {
+  for (int i = threadIdx.x; i < columns; i += blockDim.x)
+    out[blockIdx.x * stride + i] = in[blockIdx.x * stride + i];
+}
+void launch(float* out, const float* in, int rows, int columns, int stride) {
+  const unsigned long long from = reinterpret_cast<unsigned long long>(in);
+  const bool is_aligned = from % 16 == 0;
+  if (is_aligned && (columns % 4 == 0 && stride % 4 == 0))
+    k<<<rows, 128>>>((float4*)out, (const float4*)in, columns, stride);
+  else
+    narrow<<<rows, 128>>>(out, in, columns, stride);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(texts(raw->candidate.launched_where), ElementsAre("columns % 4 == 0", "stride % 4 == 0"));
+}
+
+TEST(LaunchedWhere, ConditionsThatHaveToHoldTogetherAreSeveral) {
+  EXPECT_THAT(conjuncts("a % 2 == 0 && (b > 1 and (c))"), ElementsAre("a % 2 == 0", "b > 1", "c"));
+  EXPECT_THAT(conjuncts("(a && b)"), ElementsAre("a", "b"));
+  EXPECT_THAT(conjuncts("!(a && b)"), ElementsAre("!(a && b)"));
+  EXPECT_THAT(conjuncts("a || b && c"), ElementsAre("a || b && c"));
+  EXPECT_THAT(conjuncts("(a) && (b || c)"), ElementsAre("a", "b || c"));
+  EXPECT_THAT(conjuncts("(band > 1) == (c)"), ElementsAre("(band > 1) == (c)"));
 }
 
 } // namespace
