@@ -17,6 +17,9 @@ bool plain_word(const std::string& text);
 // `text` with whole identifiers replaced.
 std::string substitute(const std::string& text, const std::map<std::string, std::string>& names);
 
+// What the user gave for a name, to stand in its place: in parentheses where it is computed, but not a type.
+std::string in_place_of_name(const std::string& value);
+
 // `a && (b && c)` as a, b and c; any other condition as it is.
 std::vector<std::string> conjuncts(const std::string& condition);
 // C++ to the expression language: "16 / sizeof(T)" -> "16 / sizeof_T".

@@ -34,7 +34,7 @@ void RawCandidateBuilder::bind_launcher_arguments() {
     for (const auto& [name, values] : site_.launcher_arguments) {
       const auto given = launch_.template_arguments.find(name);
       bound[name] = given != launch_.template_arguments.end()
-                        ? "(" + given->second + ")"
+                        ? in_place_of_name(given->second)
                         : values[instance < values.size() ? instance : 0];
     }
     return bound;

@@ -11,6 +11,10 @@ bool plain_word(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_word);
 }
 
+std::string in_place_of_name(const std::string& value) {
+  return plain_word(value) || !Expression::parse(value).ok() ? value : "(" + value + ")";
+}
+
 std::vector<std::string> conjuncts(const std::string& condition) {
   std::vector<std::string> parts{""};
   int depth = 0;

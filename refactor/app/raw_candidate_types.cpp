@@ -37,7 +37,7 @@ Status RawCandidateBuilder::override_template_arguments() {
     // A name of the launcher's: what it stands for in the arguments that mention it.
     bool is_mentioned = bound_by_launcher_.contains(name);
     for (std::string& argument : site_.template_arguments) {
-      std::string with_value = substitute(argument, {{name, "(" + value + ")"}});
+      std::string with_value = substitute(argument, {{name, in_place_of_name(value)}});
       is_mentioned |= with_value != argument;
       argument = std::move(with_value);
     }

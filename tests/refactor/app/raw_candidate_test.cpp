@@ -297,7 +297,7 @@ TEST(RawCandidate, ATypeInsideAnArgumentIsAnElementType) {
   launch.template_arguments["W"] = "4";
   const auto raw = raw_of(TRAITS, launch);
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
-  EXPECT_THAT(raw->candidate.instance, HasSubstr("ops::Traits<(4), {Element}>"));
+  EXPECT_THAT(raw->candidate.instance, HasSubstr("ops::Traits<4, {Element}>"));
   ASSERT_EQ(raw->candidate.types.size(), 1u);
   EXPECT_EQ(raw->candidate.types[0].name, "Element");
   EXPECT_THAT(raw->candidate.types[0].dtypes, ElementsAre("bf16", "f16", "f32"));
