@@ -89,7 +89,8 @@ namespace {
 // length of a row is no such count.
 bool is_count(const std::string& name) {
   const std::string words = words_of(name);
-  if (says_any(words, {" per row ", " per token ", " row size ", " row len", " stride "}))
+  if (says_any(words, {" per row ", " per token ", " row size ", " row len", " stride ", " col ", " cols ",
+                       " column"}))
     return false;
   return says_any(words, {"token", "batch", "row", " num ", " seq", " blocks "}) || name == "n" ||
          name == "m";

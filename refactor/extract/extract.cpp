@@ -5,6 +5,7 @@
 #include "refactor/extract/declaration_graph.h"
 #include "refactor/extract/device_linking.h"
 #include "refactor/extract/elsewhere.h"
+#include "refactor/extract/half_specialisations.h"
 #include "refactor/extract/host_members.h"
 #include "refactor/extract/lambda_annotations.h"
 #include "refactor/extract/newer_spellings.h"
@@ -351,7 +352,7 @@ Result<ExtractedKernel> Extractor::run(const std::vector<std::string>& mentioned
   }
 
   ExtractedKernel result;
-  result.text = without_lambda_annotations(text_.text());
+  result.text = with_half_specialisations(without_lambda_annotations(text_.text()));
   result.kernel = kernel_.qualified_name;
   for (std::size_t at; (at = result.kernel.find("(anonymous namespace)::")) != std::string::npos;)
     result.kernel.erase(at, std::string("(anonymous namespace)::").size());

@@ -229,5 +229,23 @@ void launch(float* out, const float* in, long stride_d2, long stride_d3, long st
   }
 }
 
+TEST(UsualProblems, ANumberOfColumnsIsARowsLength) {
+  const auto raw = raw_of(R"(
+__global__ void k(float* out, const float* in, int numRows, int numCols) {
+  for (int i = threadIdx.x; i < numCols; i += blockDim.x)
+    out[blockIdx.x * numCols + i] = in[blockIdx.x * numCols + i];
+}
+void launch(float* out, const float* in, int numRows, int numCols) {
+  k<<<numRows, 128>>>(out, in, numRows, numCols);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, raw->own_sizes, "sm_90", assumptions);
+  ASSERT_EQ(problems.size(), 3u);
+  for (const Problem& problem : problems)
+    EXPECT_EQ(problem.dimensions.at("numCols"), 4096);
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -1,4 +1,5 @@
 // Types and functions of libraries that NVRTC does not have, or has elsewhere.
+#include "refactor/extract/half_specialisations.h"
 #include "tests/refactor/extract/extraction.h"
 #include "tests/refactor/extract/ptx.h"
 #include "tests/refactor/frontend/sources.h"
@@ -148,6 +149,43 @@ __global__ void k(complex_t* x, float by, int n) {
   ASSERT_TRUE(source);
   EXPECT_THAT(source->errors(), IsEmpty());
   expect_compiles(extract(source.get(), "k"), "k");
+}
+
+// As vLLM's: a kernel for which nothing but PyTorch's half types has traits is instantiated with CUDA's.
+TEST(LibraryTypes, TraitsOfPyTorchsHalvesAreThoseOfCudas) {
+  const auto source = parse_text(R"(
+#include <torch/all.h>
+template <class T> struct Convert { static constexpr bool exists = false; };
+template <> struct Convert<float> {
+  static constexpr bool exists = true;
+  static __device__ float of(float x) { return x; }
+};
+template <>
+struct Convert<c10::Half> { // its braces: {
+  static constexpr bool exists = true;
+  static __device__ float of(__half x) { return __half2float(x); }
+};
+template <> struct Convert<at::BFloat16> {
+  static constexpr bool exists = true;
+  static __device__ float of(__nv_bfloat16 x) { return __bfloat162float(x); }
+};
+template <class T> __global__ std::enable_if_t<Convert<T>::exists> k(float* out, const T* in) {
+  out[threadIdx.x] = Convert<T>::of(in[threadIdx.x]);
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  for (const char* type : {"float", "__half", "__nv_bfloat16"})
+    expect_compiles(text, fmt::format("k<{}>", type));
+}
+
+TEST(LibraryTypes, WhatHasCudasHalvesTooStaysAsItIs) {
+  const std::string both = "template <> struct A<c10::Half> { int x; };\ntemplate <> struct A<__half> {};\n";
+  EXPECT_EQ(with_half_specialisations(both), both);
+  EXPECT_EQ(with_half_specialisations("template <> class A<2, c10::Half> final {};\n"),
+            "template <> class A<2, c10::Half> final {};\n");
+  EXPECT_EQ(with_half_specialisations("template <> struct A<2, at::Half> : B { char c = '}'; };\nint x;\n"),
+            "template <> struct A<2, at::Half> : B { char c = '}'; };\n"
+            "template <> struct A<2, __half> : A<2, at::Half> {};\nint x;\n");
 }
 
 } // namespace
