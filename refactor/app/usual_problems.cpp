@@ -155,15 +155,18 @@ std::optional<std::int64_t> launch_value(const Candidate& raw, const DeviceInfo*
   return number ? std::optional(*number) : std::nullopt;
 }
 
-// Of all buffers together at these sizes.
+// Of all buffers together at these sizes; a count that is more than 64 bits hold is more than there is.
 double buffer_bytes(const Candidate& raw, const Problem& problem) {
+  constexpr double TOO_MANY = 1e30;
+  const auto is_size = [&](const std::string& name) { return problem.dimensions.contains(name); };
   double sum = 0;
   for (const Argument& argument : raw.arguments)
     if (argument.is_buffer) {
       const auto type = std::ranges::find(raw.types, argument.dtype, &TypeParameter::name);
       const std::string& dtype = type == raw.types.end() ? argument.dtype : type->dtypes.front();
-      sum += static_cast<double>(launch_value(raw, nullptr, problem, argument.count).value_or(0)) *
-             dtype_size(dtype);
+      const auto count = launch_value(raw, nullptr, problem, argument.count);
+      const bool is_beyond = !count && std::ranges::all_of(argument.count.names(), is_size);
+      sum += (is_beyond ? TOO_MANY : static_cast<double>(count.value_or(0))) * dtype_size(dtype);
     }
   return sum;
 }
@@ -351,6 +354,21 @@ std::vector<Problem> usual_problems(const Candidate& raw,
   return launched.empty() ? problems : launched;
 }
 
+namespace {
+
+// Whether half the size leaves nothing to be launched or done, where there is something now.
+bool ends_launch(const Candidate& raw, const Problem& problem, const std::string& name) {
+  const auto found = problem.dimensions.find(name);
+  if (found == problem.dimensions.end())
+    return false;
+  Problem less = problem;
+  less.dimensions[name] = found->second / 2;
+  return (has_blocks(raw, nullptr, problem) && !has_blocks(raw, nullptr, less)) ||
+         (has_parts(raw, nullptr, problem) && !has_parts(raw, nullptr, less));
+}
+
+} // namespace
+
 void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
                    std::vector<std::string>& assumptions) {
   constexpr double MOST_BYTES = 8e9; // half of what the smallest devices of today hold
@@ -368,6 +386,7 @@ void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
                                                                           : std::vector<std::string>();
         followed.insert(followed.end(), names.begin(), names.end());
       }
+      std::erase_if(followed, [&](const std::string& name) { return ends_launch(raw, problem, name); });
     } while (halve_largest(problem, followed));
     for (const auto& [name, size] : problem.dimensions)
       if (size != guessed.dimensions.at(name))

@@ -375,6 +375,11 @@ template <class T> __global__ void k(unsigned char* x, int rows) {
   EXPECT_EQ(size_of_x(raw, {{"rows", 64}}), "(256 * rows) * sizeof_T / 4");
   raw.types = {{"T", {"f32", "i32"}}};
   EXPECT_EQ(size_of_x(raw, {{"rows", 64}}), "256 * rows");
+  // What is the same for every type is.
+  raw.types = {{"T", {"f32", "f64"}}};
+  raw.text.replace(raw.text.find("of_type[b"), 0,
+                   "if (sizeof(T) == 8) { x[blockIdx.x * 256 + 255] = 1; return; } ");
+  EXPECT_EQ(size_of_x(raw, {{"rows", 64}}), "256 * rows");
 }
 
 } // namespace

@@ -180,6 +180,26 @@ TEST(UsualProblems, BuffersAreNoLargerThanADevice) {
   EXPECT_THAT(assumptions, testing::Contains(HasSubstr("n = 32768 in place of 1048576")));
 }
 
+// A block of min(width / 128, 512) threads is none of a width below 128.
+TEST(UsualProblems, SizesThatAreHalvedLeaveSomethingToLaunch) {
+  Candidate raw;
+  Argument matrix;
+  matrix.name = "matrix";
+  matrix.dtype = "f32";
+  matrix.count = *Expression::parse("rows * width * width * width * width * width");
+  raw.arguments.push_back(matrix);
+  for (auto* sides : {&raw.launch.grid, &raw.launch.block})
+    sides->fill(*Expression::parse("1"));
+  raw.launch.grid[0] = *Expression::parse("rows");
+  raw.launch.block[0] = *Expression::parse("min(width / 128, 512)");
+  std::vector<Problem> problems(1);
+  problems[0].dimensions = {{"rows", 16}, {"width", 4096}};
+  std::vector<std::string> assumptions;
+  fit_to_memory(raw, problems, assumptions);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].dimensions.at("width"), 128);
+}
+
 TEST(UsualProblems, CountsAreNoMoreThanTheirTypesHold) {
   const auto raw = raw_of(R"(
 template <class T> __global__ void k(T* x, unsigned n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }
