@@ -111,7 +111,8 @@ void compare_index_forms(const FactPair& pair, Findings& findings) {
     const auto is_as_narrow = [&](const NarrowIndex& raw) {
       return raw.bits <= index.bits && std::ranges::includes(raw.factors, index.factors);
     };
-    if (index.is_cut && std::ranges::none_of(pair.raw->narrow_indices, is_as_narrow))
+    if (index.is_cut && std::ranges::none_of(pair.raw->narrow_indices, is_as_narrow) &&
+        std::ranges::none_of(pair.raw_at_size->narrow_indices, is_as_narrow))
       findings.fail("an index made of " + fmt::format("{}", fmt::join(index.factors, ", ")) + " is cut to " +
                     std::to_string(index.bits) + " bits, which no index of the raw kernel is" + where);
   }
