@@ -17,9 +17,9 @@ namespace {
 // Types that are tried for a type parameter when nothing says which are in use: those of inference kernels,
 // and where none of them compiles, double precision, those of indices, and then what values are quantised to.
 const std::vector<std::string> usual_dtypes{"bf16", "f16", "f32"}, wide_dtypes{"f64"},
-    index_dtypes{"i32", "i64"}, quantised_dtypes{"i8", "e4m3"};
+    index_dtypes{"i32", "i64"}, quantised_dtypes{"i8", "e4m3"}, eight_bit_reals{"e4m3"};
 
-// Parameters that are tried in all kinds at once; each triples the compiles.
+// Parameters that are tried in all kinds at once; each multiplies the compiles.
 constexpr std::size_t MOST_OPEN_TYPES = 2;
 
 // The reverse, for template arguments: "16 / sizeof_T" -> "16 / sizeof(T)".
@@ -315,13 +315,13 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
   std::vector<std::string> compiling;
   std::string first_error;
   // The other parameters that nothing is known of: data at first, then each of them an index or quantised
-  // too.
+  // too, to integers or to real numbers of 8 bits.
   std::vector<std::string> open_types;
   for (const TypeParameter& other : result_.candidate.types)
     if (other.name != type.name && other.dtypes == usual_dtypes && !facts_.types.contains(other.name) &&
         open_types.size() < MOST_OPEN_TYPES)
       open_types.push_back(other.name);
-  const std::array kinds{&usual_dtypes, &index_dtypes, &quantised_dtypes};
+  const std::array kinds{&usual_dtypes, &index_dtypes, &quantised_dtypes, &eight_bit_reals};
   std::vector<const std::vector<std::string>*> tried{&usual_dtypes, &wide_dtypes, &index_dtypes,
                                                      &quantised_dtypes};
   if (const auto own = types_as_used_.find(type.name); own != types_as_used_.end())

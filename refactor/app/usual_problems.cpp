@@ -96,10 +96,12 @@ bool is_count(const std::string& name) {
          name == "m";
 }
 
-// Of dimensions whose names say nothing: the more of them are multiplied, the smaller each has to be.
+// Of dimensions whose names say nothing: the more of them are multiplied, the smaller each has to be. Strides
+// are what others are already.
 std::int64_t usual_length(const std::vector<std::string>& dimensions) {
-  const auto nameless = std::ranges::count_if(
-      dimensions, [](const std::string& name) { return !usual_size(name) && !is_count(name); });
+  const auto nameless = std::ranges::count_if(dimensions, [](const std::string& name) {
+    return !usual_size(name) && !is_count(name) && !says_any(words_of(name), {" stride "});
+  });
   return nameless <= 2 ? 4096 : nameless == 3 ? 256 : 64;
 }
 

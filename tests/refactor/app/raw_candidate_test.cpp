@@ -626,5 +626,25 @@ void launch(float* x, int n) {
   EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("device.multiprocessors = ")));
 }
 
+// FlashInfer's norms that quantise: no instance is in sight, and the output's type is one of 8 bits.
+TEST(RawCandidate, OutputsThatHaveTraitsForRealNumbersOf8BitsAlone) {
+  const auto raw = raw_of(R"(
+#include <cuda_fp8.h>
+template <class O> struct Limits;
+template <> struct Limits<__nv_fp8_e4m3> { static constexpr float most = 448.f; };
+template <class T, class O> __global__ void k(O* out, const T* in, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = O(fminf(static_cast<float>(in[i]), Limits<O>::most));
+}
+template <class T, class O> void launch(O* out, const T* in, int n) {
+  k<T, O><<<(n + 255) / 256, 256>>>(out, in, n);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  ASSERT_EQ(raw->candidate.types.size(), 2u);
+  EXPECT_THAT(raw->candidate.types[0].dtypes, ElementsAre("bf16", "f16", "f32"));
+  EXPECT_THAT(raw->candidate.types[1].dtypes, ElementsAre("e4m3"));
+}
+
 } // namespace
 } // namespace lathe::refactor
