@@ -4,6 +4,7 @@
 #include "tuner/search/engine.h"
 #include "tuner/search/posterior.h"
 #include "tuner/search/replay.h"
+#include "tuner/search/techniques/gaussian_process.h"
 
 #include <gtest/gtest.h>
 
@@ -134,6 +135,26 @@ TEST(Difference, OptimaAreMeasuredByTurns) {
   EXPECT_EQ(proposed[0], prior.optima()[0]);
   EXPECT_NE(proposed[1], prior.optima()[1]);
   EXPECT_EQ(proposed[2], prior.optima()[1]);
+}
+
+// The search that does not know of the earlier results need not draw blindly what another one had measured.
+TEST(Difference, WhatAnotherSearchHadMeasuredStandsForABlindStart) {
+  const RecordedSpace space = synthetic_space();
+  std::vector<Point> points;
+  for (const RecordedSpace::Record& record : space.records)
+    points.push_back(record.point);
+  const std::unique_ptr<Domain> domain = domain_of(space.parameters, points);
+  History history;
+  const auto first_proposal = [&](bool is_alone, unsigned seed) {
+    return GaussianProcessSearch({*domain, history, nullptr, Random(seed)}, is_alone).propose();
+  };
+  EXPECT_NE(first_proposal(false, 1), first_proposal(false, 2)); // nothing is known
+  for (std::size_t i = 0; i < 6; ++i) {
+    const RecordedSpace::Record& record = space.records[i * space.records.size() / 6];
+    history.observe({record.point, record.succeeded, record.cost});
+  }
+  EXPECT_EQ(first_proposal(false, 1), first_proposal(false, 2));
+  EXPECT_NE(first_proposal(true, 1), first_proposal(true, 2));
 }
 
 // However many of the searches run at a time.

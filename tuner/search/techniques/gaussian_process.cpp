@@ -35,8 +35,8 @@ Eigen::VectorXd column(const std::vector<double>& numbers) {
 
 } // namespace
 
-GaussianProcessSearch::GaussianProcessSearch(const Context& context)
-    : Technique(context),
+GaussianProcessSearch::GaussianProcessSearch(const Context& context, bool is_alone)
+    : Technique(context), is_alone_(is_alone),
       kernel_(prior() ? difference_kernel(domain().parameters(), *prior()) : Kernel(domain().parameters())),
       pool_(domain(), pool_limit), posterior_(threads()) {
   if (!prior())
@@ -51,7 +51,8 @@ std::optional<Point> GaussianProcessSearch::propose() {
   if (kernel_.axes() == 0)
     return sample_new();
   const std::size_t succeeded = history().observations().size() - history().failures();
-  if (!prior() && (spread_ < spread_points || succeeded < 2)) {
+  const std::size_t blind = is_alone_ ? spread_ : std::max(spread_, history().observations().size());
+  if (!prior() && (blind < spread_points || succeeded < 2)) {
     ++spread_;
     // What is least like the rest lies in the corners of the space, where good points seldom are: every
     // other one is drawn evenly.

@@ -17,7 +17,9 @@ namespace lathe::search {
 // searches differ by, which is a process of its own (difference.h).
 class GaussianProcessSearch final : public Technique {
 public:
-  explicit GaussianProcessSearch(const Context& context);
+  // Without a prior it starts with a few blind points. Not `is_alone`: another search proposes, too, and
+  // what that one had measured stands for them.
+  explicit GaussianProcessSearch(const Context& context, bool is_alone = true);
 
   std::optional<Point> propose() override;
   // Takes in what was observed and proposed since.
@@ -43,6 +45,7 @@ private:
   std::optional<Posterior::Targets> effort() const;
   std::optional<Point> best_candidate();
 
+  bool is_alone_;
   Kernel kernel_;
   std::optional<Unguided> without_prior_; // where there is a prior
   CandidatePool pool_;
