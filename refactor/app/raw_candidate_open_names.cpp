@@ -60,7 +60,8 @@ void RawCandidateBuilder::close_open_names() {
     std::smatch match;
     const bool is_open = std::regex_search(message, match, undefined);
     if (!is_open && !message.empty() && !assumed.empty()) {
-      // Not all of them are types. What is a number leaves nothing to complain of, or else the next open name.
+      // Not all of them are types. What is a number leaves nothing to complain of, or else the next open
+      // name.
       const auto number = std::ranges::find_if(assumed, [&](const std::string& name) {
         const std::string left = complaint_with(name);
         return left.empty() || std::regex_search(left, undefined);

@@ -141,8 +141,7 @@ private:
     const clang::IdentifierInfo* name = preprocessor.getIdentifierInfo(macro);
     for (const clang::MacroDirective* directive = preprocessor.getLocalMacroDirectiveHistory(name);
          directive != nullptr; directive = directive->getPrevious())
-      if (clang::isa<clang::DefMacroDirective>(directive) &&
-          !sources.isInMainFile(directive->getLocation()))
+      if (clang::isa<clang::DefMacroDirective>(directive) && !sources.isInMainFile(directive->getLocation()))
         return true;
     return false;
   }
