@@ -160,7 +160,9 @@ std::optional<std::int64_t> launch_value(const Candidate& raw, const DeviceInfo*
 // Of all buffers together at these sizes; a count that is more than 64 bits hold is more than there is.
 double buffer_bytes(const Candidate& raw, const Problem& problem) {
   constexpr double TOO_MANY = 1e30;
-  const auto is_size = [&](const std::string& name) { return problem.dimensions.contains(name); };
+  const auto is_size = [&](const std::string& name) {
+    return problem.dimensions.contains(name) || name.starts_with("sizeof_");
+  };
   double sum = 0;
   for (const Argument& argument : raw.arguments)
     if (argument.is_buffer) {
@@ -297,6 +299,17 @@ bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& pr
   return best.has_value();
 }
 
+// Whether half the size leaves nothing to be launched or done, where there is something now.
+bool ends_launch(const Candidate& raw, const Problem& problem, const std::string& name) {
+  const auto found = problem.dimensions.find(name);
+  if (found == problem.dimensions.end())
+    return false;
+  Problem less = problem;
+  less.dimensions[name] = found->second / 2;
+  return (has_blocks(raw, nullptr, problem) && !has_blocks(raw, nullptr, less)) ||
+         (has_parts(raw, nullptr, problem) && !has_parts(raw, nullptr, less));
+}
+
 } // namespace
 
 std::vector<Problem> usual_problems(const Candidate& raw,
@@ -355,21 +368,6 @@ std::vector<Problem> usual_problems(const Candidate& raw,
   });
   return launched.empty() ? problems : launched;
 }
-
-namespace {
-
-// Whether half the size leaves nothing to be launched or done, where there is something now.
-bool ends_launch(const Candidate& raw, const Problem& problem, const std::string& name) {
-  const auto found = problem.dimensions.find(name);
-  if (found == problem.dimensions.end())
-    return false;
-  Problem less = problem;
-  less.dimensions[name] = found->second / 2;
-  return (has_blocks(raw, nullptr, problem) && !has_blocks(raw, nullptr, less)) ||
-         (has_parts(raw, nullptr, problem) && !has_parts(raw, nullptr, less));
-}
-
-} // namespace
 
 void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
                    std::vector<std::string>& assumptions) {

@@ -1,5 +1,7 @@
 #include "refactor/extract/half_specialisations.h"
 
+#include "tuner/base/text.h"
+
 #include <fmt/format.h>
 #include <regex>
 #include <set>
@@ -28,7 +30,7 @@ std::size_t behind_brace(const std::string& text, std::size_t open) {
     } else if (text.compare(at, 2, "/*") == 0) {
       at = text.find("*/", at + 2);
       at = at == std::string::npos ? at : at + 1;
-    } else if (text[at] == '"' || text[at] == '\'') {
+    } else if (text[at] == '"' || (text[at] == '\'' && !is_word(text[at - 1]))) { // 1'000 is a number
       const char quote = text[at];
       for (++at; at < text.size() && text[at] != quote; ++at)
         at += text[at] == '\\';

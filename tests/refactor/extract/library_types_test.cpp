@@ -183,8 +183,9 @@ TEST(LibraryTypes, WhatHasCudasHalvesTooStaysAsItIs) {
   EXPECT_EQ(with_half_specialisations(both), both);
   EXPECT_EQ(with_half_specialisations("template <> class A<2, c10::Half> final {};\n"),
             "template <> class A<2, c10::Half> final {};\n");
-  EXPECT_EQ(with_half_specialisations("template <> struct A<2, at::Half> : B { char c = '}'; };\nint x;\n"),
-            "template <> struct A<2, at::Half> : B { char c = '}'; };\n"
+  EXPECT_EQ(with_half_specialisations(
+                "template <> struct A<2, at::Half> : B { int n = 1'000; char c = '}'; };\nint x;\n"),
+            "template <> struct A<2, at::Half> : B { int n = 1'000; char c = '}'; };\n"
             "template <> struct A<2, __half> : A<2, at::Half> {};\nint x;\n");
 }
 
