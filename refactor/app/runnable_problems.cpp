@@ -196,4 +196,47 @@ void keep_runnable(const Candidate& raw, const std::string& architecture, std::v
   notes.insert(notes.end(), left_out.begin(), left_out.end());
 }
 
+void keep_runnable_types(Candidate& raw, const std::set<std::string>& given, const std::string& architecture,
+                         const std::vector<Problem>& problems, std::vector<std::string>& notes) {
+  constexpr std::chrono::seconds LONGEST{12};
+  const auto deadline = Clock::now() + LONGEST;
+  // What stands against the type at every problem; empty: nothing does, or it cannot be told.
+  const auto obstacle_with = [&](const std::string& type, const std::string& dtype) -> std::string {
+    TracedKernel traced(raw, architecture);
+    std::map<std::string, std::string> types = traced.types();
+    types[type] = dtype;
+    traced.set_types(std::move(types));
+    auto kernel = Clock::now() < deadline ? checked_build(raw, traced) : std::nullopt;
+    if (!kernel)
+      return "";
+    const Probe probe(traced, std::move(*kernel));
+    std::string first;
+    for (const Problem& problem : problems) {
+      const std::string obstacle = probe.obstacle(problem.dimensions);
+      if (obstacle.empty())
+        return "";
+      if (first.empty())
+        first = obstacle;
+    }
+    return first;
+  };
+  for (TypeParameter& type : raw.types) {
+    if (given.contains(type.name) || type.dtypes.size() < 2)
+      continue;
+    std::vector<std::string> runnable;
+    std::string left_out;
+    for (const std::string& dtype : type.dtypes)
+      if (const std::string obstacle = obstacle_with(type.name, dtype); obstacle.empty())
+        runnable.push_back(dtype);
+      else
+        left_out += fmt::format("{}with {} the raw kernel does not run ({})", left_out.empty() ? "" : "; ",
+                                dtype, obstacle);
+    if (left_out.empty() || runnable.empty())
+      continue;
+    notes.push_back(fmt::format("{} = {}: {} (say otherwise with --types)", type.name,
+                                fmt::join(runnable, ", "), left_out));
+    type.dtypes = std::move(runnable);
+  }
+}
+
 } // namespace lathe::refactor

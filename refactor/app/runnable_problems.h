@@ -23,4 +23,10 @@ void make_room(Candidate& raw, const std::set<std::string>& given, const std::st
 void keep_runnable(const Candidate& raw, const std::string& architecture, std::vector<Problem>& problems,
                    std::vector<std::string>& notes);
 
+// Of element types that nobody gave only those with which the raw kernel runs clean at one of the problems,
+// as above: vectors that are aligned for the types that a program has need not be for others. Leaves them
+// alone where it runs with none. `given`: type parameters that somebody gave.
+void keep_runnable_types(Candidate& raw, const std::set<std::string>& given, const std::string& architecture,
+                         const std::vector<Problem>& problems, std::vector<std::string>& notes);
+
 } // namespace lathe::refactor

@@ -180,6 +180,10 @@ Status settle_sizes(Subject& subject, const SubjectRequest& request) {
     fit_to_memory(subject.raw, subject.facts.problems, subject.notes);
     keep_runnable(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
   }
+  std::set<std::string> given_types;
+  for (const auto& [name, dtypes] : subject.facts.types)
+    given_types.insert(name);
+  keep_runnable_types(subject.raw, given_types, subject.architecture, subject.facts.problems, subject.notes);
   return Done{};
 }
 

@@ -138,5 +138,34 @@ TEST(RunnableProblems, WhereMoreRoomDoesNotHelpBuffersStay) {
   EXPECT_TRUE(notes.empty());
 }
 
+// As FlashInfer's rotary embedding, whose vectors of single precision would begin between two of four
+// numbers.
+TEST(RunnableTypes, VectorsThatAreMisalignedForOneType) {
+  Candidate raw = grouped_sum();
+  raw.text = R"(
+template <class T> __global__ void k(float* out, const float* x, int n, int channels, int groups) {
+  constexpr int VEC = 16 / sizeof(T);
+  const float4 first = *reinterpret_cast<const float4*>(x + threadIdx.x % 2 * VEC / 2);
+  if (blockIdx.x * blockDim.x + threadIdx.x < n * groups) out[blockIdx.x * blockDim.x + threadIdx.x] = first.x;
+}
+)";
+  raw.instance = "k<{T}>";
+  raw.launch.grid[0] = *Expression::parse("(n * groups + 63) / 64");
+  raw.types = {{"T", {"f16", "bf16", "f32"}}};
+  const std::vector<Problem> sizes = problems({{{"n", 64}, {"channels", 64}, {"groups", 8}}});
+  std::vector<std::string> notes;
+  Candidate told = raw;
+  keep_runnable_types(told, {"T"}, "sm_90", sizes, notes);
+  EXPECT_THAT(told.types[0].dtypes, testing::ElementsAre("f16", "bf16", "f32"));
+  keep_runnable_types(raw, {}, "sm_90", sizes, notes);
+  EXPECT_THAT(raw.types[0].dtypes, testing::ElementsAre("f16", "bf16"));
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0], testing::HasSubstr("with f32 the raw kernel does not run"));
+  // Where it runs with none, it is not the type.
+  raw.types = {{"T", {"f32", "i32"}}};
+  keep_runnable_types(raw, {}, "sm_90", sizes, notes);
+  EXPECT_EQ(raw.types[0].dtypes.size(), 2u);
+}
+
 } // namespace
 } // namespace lathe::refactor
