@@ -45,9 +45,11 @@ std::vector<std::string> conjuncts(const std::string& condition) {
     if (inner.size() < 2 || inner.front() != '(' || inner.back() != ')')
       return {condition};
     int open = 0;
-    for (std::size_t at = 0; at + 1 < inner.size(); ++at)
-      if ((open += (inner[at] == '(') - (inner[at] == ')')) == 0)
+    for (std::size_t at = 0; at + 1 < inner.size(); ++at) {
+      open += (inner[at] == '(') - (inner[at] == ')');
+      if (open == 0)
         return {condition};
+    }
     return conjuncts(inner.substr(1, inner.size() - 2));
   }
   std::vector<std::string> all;
