@@ -416,18 +416,27 @@ void HostReader::keep_kernels(const std::vector<Returned>& returned, Flow flow) 
     }
 }
 
+bool HostReader::bind_written(llvm::ArrayRef<NamedDecl*> parameters,
+                              llvm::ArrayRef<TemplateArgumentLoc> written) {
+  bool has_number = false;
+  for (std::size_t i = 0; i < parameters.size() && i < written.size(); ++i) {
+    const TemplateArgument& argument = written[i].getArgument();
+    if (argument.getKind() == TemplateArgument::Type) {
+      bound_[parameters[i]] = HostValue::unknown("", type_argument(argument.getAsType()));
+    } else if (argument.getKind() == TemplateArgument::Expression) {
+      HostValue value = evaluate(argument.getAsExpr());
+      has_number |= value.is_integer();
+      bound_[parameters[i]] = std::move(value);
+    }
+  }
+  return has_number;
+}
+
 HostValue HostReader::call_instance(const LambdaExpr* closure,
                                     llvm::ArrayRef<TemplateArgumentLoc> template_arguments,
                                     const std::vector<HostValue>& arguments) {
   const auto outer = bound_;
-  const llvm::ArrayRef<NamedDecl*> parameters = closure->getExplicitTemplateParameters();
-  for (std::size_t i = 0; i < parameters.size() && i < template_arguments.size(); ++i) {
-    const TemplateArgument& argument = template_arguments[i].getArgument();
-    if (argument.getKind() == TemplateArgument::Type)
-      bound_[parameters[i]] = HostValue::unknown("", type_argument(argument.getAsType()));
-    else if (argument.getKind() == TemplateArgument::Expression)
-      bound_[parameters[i]] = evaluate(argument.getAsExpr());
-  }
+  bind_written(closure->getExplicitTemplateParameters(), template_arguments);
   HostValue result = call_closure(closure, arguments);
   bound_ = outer;
   return result;

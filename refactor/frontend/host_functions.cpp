@@ -124,19 +124,8 @@ std::optional<HostValue> HostReader::call_with_template_arguments(const Unresolv
   if (!described || !callee.hasExplicitTemplateArgs() || described->spec_begin() != described->spec_end())
     return call_function(function, arguments, written);
   const auto outer = bound_;
-  const TemplateParameterList& parameters = *described->getTemplateParameters();
-  const llvm::ArrayRef<TemplateArgumentLoc> given = callee.template_arguments();
-  bool has_number = false;
-  for (unsigned i = 0; i < parameters.size() && i < given.size(); ++i) {
-    const TemplateArgument& argument = given[i].getArgument();
-    if (argument.getKind() == TemplateArgument::Type) {
-      bound_[parameters.getParam(i)] = HostValue::unknown("", type_argument(argument.getAsType()));
-    } else if (argument.getKind() == TemplateArgument::Expression) {
-      HostValue value = evaluate(argument.getAsExpr());
-      has_number |= value.is_integer();
-      bound_[parameters.getParam(i)] = std::move(value);
-    }
-  }
+  const bool has_number =
+      bind_written(described->getTemplateParameters()->asArray(), callee.template_arguments());
   auto result = call_function(function, arguments, written, {}, has_number);
   bound_ = outer;
   return result;

@@ -97,6 +97,10 @@ private:
   HostValue call_closure(const clang::LambdaExpr* closure, const std::vector<HostValue>& arguments);
   // Variables that a closure sets to a kernel before one of its returns stand for that kernel behind it.
   void keep_kernels(const std::vector<Returned>& returned, Flow flow);
+  // What template parameters are from now on where arguments for them are written; whether a number is among
+  // them.
+  bool bind_written(llvm::ArrayRef<clang::NamedDecl*> parameters,
+                    llvm::ArrayRef<clang::TemplateArgumentLoc> written);
   // closure.operator()<true, 4>(...): the closure's own template parameters are what is written there.
   HostValue call_instance(const clang::LambdaExpr* closure,
                           llvm::ArrayRef<clang::TemplateArgumentLoc> template_arguments,
