@@ -1,6 +1,6 @@
 #include "refactor/app/buffer_inference.h"
 
-#include "refactor/app/extent_guess.h"
+#include "refactor/app/places_apart.h"
 #include "refactor/app/traced_growth.h"
 
 #include <algorithm>
@@ -231,13 +231,6 @@ Result<Growth> trace_from_one(Candidate& raw, const Dimensions& base, TracedKern
   return Error{};
 }
 
-ExtentGuess guess_of(const Growth& growth, std::size_t argument) {
-  std::vector<std::int64_t> elements;
-  for (const std::vector<Extent>& run : growth.runs)
-    elements.push_back(run[argument].elements);
-  return guess_extent(growth.sizes, elements, growth.geometry);
-}
-
 // Where threads beyond the sizes work, too (a launch of whole blocks, which the kernel does not check), one
 // block's work hides how buffers grow: where a run of more blocks reaches further than what is guessed,
 // traces anew from sizes at which the grid grows with them. Nothing otherwise.
@@ -338,6 +331,9 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
   if (traced.ok())
     if (auto grown = trace_over_blocks(raw, base, kernel, *traced); grown.ok())
       traced = std::move(grown);
+  if (traced.ok())
+    if (auto apart = trace_with_places_apart(raw, architecture, kernel, *traced, notes); apart.ok())
+      traced = std::move(apart);
   if (!traced.ok())
     return Error{
         "cannot see the buffers of " + raw.kernel, traced.error().sentence(),

@@ -118,8 +118,8 @@ private:
     return identifier && identifier->hasMacroDefinition();
   }
 
-  // A && defined(B), of alternatives the first; !defined(C) holds as it is. Comparisons would need more than
-  // a definition.
+  // A && defined(B) && N == 2, of alternatives the first; !defined(C) holds as it is. Other comparisons would
+  // need more than a definition.
   std::optional<Macros> wanted(std::string condition) const {
     if (const std::size_t comment = std::min(condition.find("//"), condition.find("/*"));
         comment != std::string::npos)
@@ -132,10 +132,19 @@ private:
       condition.replace(static_cast<std::size_t>(term.position()), static_cast<std::size_t>(term.length()),
                         "");
     }
+    Macros macros;
+    static const std::regex equality(R"(\(?\s*\b([A-Za-z_]\w*)\s*==\s*(\d+)\s*\)?)");
+    for (std::smatch term; std::regex_search(condition, term, equality);) {
+      const std::string macro = term[1].str();
+      if (is_defined(macro) || is_of_another_platform(macro))
+        return std::nullopt;
+      macros.push_back(macro + "=" + term[2].str());
+      condition.replace(static_cast<std::size_t>(term.position()), static_cast<std::size_t>(term.length()),
+                        "");
+    }
     static const std::regex conjunction(R"([\w\s()&]*)"), never(R"(\b0\b)");
     if (!std::regex_match(condition, conjunction) || std::regex_search(condition, never))
       return std::nullopt;
-    Macros macros;
     for (const std::string& name : identifiers(condition)) {
       if (name == "defined" || is_defined(name))
         continue;
@@ -146,6 +155,10 @@ private:
     return macros;
   }
 };
+
+std::string name_of_macro(const std::string& macro) {
+  return macro.substr(0, macro.find('='));
+}
 
 // What is wanted to be defined for the lines of the parsed files.
 Macros macros_of_lines(
@@ -171,8 +184,8 @@ Macros macros_of_lines(
       left = rest;
       conditions.read(line.str());
       for (const std::string& macro : wanted(line.str(), conditions).value_or(Macros{}))
-        if (std::ranges::find(found, macro) == found.end())
-          found.push_back(macro);
+        if (std::ranges::find(found, name_of_macro(macro), name_of_macro) == found.end())
+          found.push_back(macro); // of several values the first
     }
   }
   return found;

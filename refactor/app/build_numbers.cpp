@@ -76,7 +76,7 @@ std::vector<std::string> numbers_of_build(const std::filesystem::path& source,
   if (left.empty())
     return defined;
   for (const std::filesystem::path& file :
-       files_near(source, {".py", ".txt", ".cmake", ".sh", ".mk", ".in"})) {
+       files_near(source, {".py", ".txt", ".cmake", ".sh", ".mk", ".in", "Makefile", "makefile", "make."})) {
     const auto text = read_file(file);
     if (!text.ok())
       continue;

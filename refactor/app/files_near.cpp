@@ -15,14 +15,17 @@ constexpr std::size_t MOST_FILES = 2000, MOST_ENTRIES = 50000;
 constexpr int FOLDERS_ABOVE = 3;
 constexpr std::uintmax_t MOST_BYTES = 1 << 20;
 
-bool is_one_of(const fs::path& file, const std::vector<std::string>& extensions) {
+bool is_one_of(const fs::path& file, const std::vector<std::string>& kinds) {
   std::error_code failure;
-  return std::ranges::find(extensions, file.extension().string()) != extensions.end() &&
+  const std::string name = file.filename().string(), extension = file.extension().string();
+  return std::ranges::any_of(kinds,
+                             [&](const std::string& kind) {
+                               return kind.starts_with('.') ? extension == kind : name.starts_with(kind);
+                             }) &&
          fs::is_regular_file(file, failure) && fs::file_size(file, failure) <= MOST_BYTES;
 }
 
-void add_tree(const fs::path& folder, const std::vector<std::string>& extensions,
-              std::vector<fs::path>& files) {
+void add_tree(const fs::path& folder, const std::vector<std::string>& kinds, std::vector<fs::path>& files) {
   std::error_code failure;
   const std::set<fs::path> known(files.begin(), files.end());
   std::vector<fs::path> found;
@@ -32,7 +35,7 @@ void add_tree(const fs::path& folder, const std::vector<std::string>& extensions
        !failure && at != end; at.increment(failure)) {
     if (at->path().filename().string().starts_with('.') || at.depth() > 2 * FOLDERS_ABOVE)
       at.disable_recursion_pending();
-    if (is_one_of(at->path(), extensions) && !known.contains(at->path()))
+    if (is_one_of(at->path(), kinds) && !known.contains(at->path()))
       found.push_back(at->path());
     if (++entries > MOST_ENTRIES || files.size() + found.size() >= MOST_FILES)
       break;
@@ -48,15 +51,15 @@ bool is_root_of_repository(const fs::path& folder) {
 
 } // namespace
 
-std::vector<fs::path> files_near(const fs::path& own, const std::vector<std::string>& extensions) {
+std::vector<fs::path> files_near(const fs::path& own, const std::vector<std::string>& kinds) {
   fs::path folder = own.parent_path();
   std::vector<fs::path> files;
-  add_tree(folder, extensions, files);
+  add_tree(folder, kinds, files);
   for (int above = 0; above < FOLDERS_ABOVE && files.size() < MOST_FILES && !is_root_of_repository(folder) &&
                       folder.has_relative_path() && folder.parent_path().has_relative_path();
        ++above) {
     folder = folder.parent_path();
-    add_tree(folder, extensions, files);
+    add_tree(folder, kinds, files);
   }
   std::erase(files, own);
   return files;

@@ -120,6 +120,15 @@ bool is_decided(const SubjectRequest& request, const std::string& macro) {
   });
 }
 
+// Of macros that a condition compares with a number, the number that the build has.
+void take_numbers_of_build(const SubjectRequest& request, std::vector<std::vector<std::string>>& groups) {
+  for (std::vector<std::string>& group : groups)
+    for (std::string& macro : group)
+      if (const std::size_t equals = macro.find('='); equals != std::string::npos)
+        if (auto own = numbers_of_build(request.source, {macro.substr(0, equals)}); !own.empty())
+          macro = std::move(own.front());
+}
+
 // What the source leaves out because its build's macros are not defined: the kernel, or else the headers that
 // it needs, or what the errors name. Each group is worth a try, the first that helps is the one.
 std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& request, ParsedSource& source,
@@ -155,6 +164,7 @@ std::vector<std::vector<std::string>> macros_to_define(const SubjectRequest& req
     groups.push_back(open_ones(numbers_of_build(request.source, unknown_names(source))));
   }
   std::erase_if(groups, [](const std::vector<std::string>& macros) { return macros.empty(); });
+  take_numbers_of_build(request, groups);
   return groups;
 }
 

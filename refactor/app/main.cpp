@@ -24,8 +24,9 @@ constexpr std::array commands{Command{"ablate", lathe::refactor::ablate_command}
 
 } // namespace
 
-int main(int argc, char** argv) {
-  const Arguments arguments(argv + 1, argv + argc);
+namespace {
+
+int run(const Arguments& arguments) {
   if (arguments == Arguments{"--describe"}) { // how `lathe` learns what these commands take
     std::vector<lathe::CommandDescription> all;
     for (const Command& command : commands)
@@ -39,4 +40,15 @@ int main(int argc, char** argv) {
         return command.run(Arguments(arguments.begin() + 1, arguments.end()));
   return lathe::fail(
       lathe::usage_error("lathe-refactor", "expected one of its commands", "run it through lathe"));
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  // Errors are values: what is thrown is a defect of Lathe's own, or memory has run out.
+  try {
+    return run(Arguments(argv + 1, argv + argc));
+  } catch (const std::exception& thrown) {
+    return lathe::fail(lathe::defect(thrown));
+  }
 }

@@ -65,6 +65,7 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   name_sizes();
   LATHE_CHECK(geometry());
   LATHE_CHECK(choose_dtypes());
+  keep_one_type_of_shared_memory();
   LATHE_CHECK(arguments());
   LATHE_CHECK(fix_device_limits());
   collect_dimensions();

@@ -90,6 +90,9 @@ Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
                      " is neither a pointer nor a number",
                  "pass its members as parameters of their own"};
   const auto given = facts_.arguments.find(parameter.name);
+  if (given != facts_.arguments.end() && given->second.is_null.value_or(false))
+    return usage_error("cannot pass null for " + parameter.name, "it is a number of " + kernel_.name + "'s",
+                       "give a value");
   if (given != facts_.arguments.end() && given->second.value) {
     LATHE_TRY(argument.value, Expression::parse(*given->second.value));
     return argument;
@@ -239,6 +242,14 @@ Result<Argument> RawCandidateBuilder::buffer(const KernelParameter& parameter) {
     }
     argument.direction = given->second.direction.value_or(argument.direction);
     argument.fill = given->second.fill.value_or(argument.fill);
+  }
+  if (given != facts_.arguments.end() && given->second.is_null) {
+    argument.is_null = *given->second.is_null;
+  } else if (site_.null_pointers.contains(parameter.name)) {
+    argument.is_null = true;
+    result_.assumptions.push_back(fmt::format(
+        "{0} is a null pointer, as the launcher passes it (say otherwise with --argument {0}=COUNT)",
+        parameter.name));
   }
   return argument;
 }

@@ -113,6 +113,7 @@ private:
   std::vector<std::string> geometry_texts() const;
   Status geometry();
   Status choose_dtypes();
+  void keep_one_type_of_shared_memory();
   Status arguments();
   Status fix_device_limits();
   void collect_dimensions();

@@ -1,10 +1,12 @@
 // Element types that nothing in the source names are only of use where the raw kernel can be run with them.
 #include "refactor/app/raw_candidate_builder.h"
 #include "refactor/frontend/standard.h"
+#include "tuner/base/text.h"
 #include "tuner/measure/host_executor/host_executor.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <regex>
 
 namespace lathe::refactor {
 
@@ -47,6 +49,23 @@ std::vector<std::string> RawCandidateBuilder::runnable_dtypes(const TypeParamete
                   "otherwise with --types)",
                   type.name, fmt::join(runnable, ", ")));
   return runnable;
+}
+
+// `extern __shared__ T tile[];`: two types of it in one source are two arrays of one name, which no compiler
+// takes. The first is kept.
+void RawCandidateBuilder::keep_one_type_of_shared_memory() {
+  static const std::regex declaration(R"(\bextern\s+__shared__\s+([^;\[]*?)\w+\s*\[\s*\])");
+  for (std::sregex_iterator at(extracted_.text.begin(), extracted_.text.end(), declaration), end; at != end;
+       ++at)
+    for (const std::string& word : identifiers((*at)[1].str()))
+      if (const auto type = std::ranges::find(result_.candidate.types, word, &TypeParameter::name);
+          type != result_.candidate.types.end() && type->dtypes.size() > 1) {
+        type->dtypes.resize(1);
+        result_.assumptions.push_back(
+            fmt::format("{} = {}: its dynamic shared memory is declared as {}, and a source may do so with "
+                        "one type alone (say otherwise with --types)",
+                        word, type->dtypes.front(), word));
+      }
 }
 
 } // namespace lathe::refactor

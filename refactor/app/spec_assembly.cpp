@@ -13,7 +13,7 @@ namespace {
 Expression minimal_bytes(const std::vector<Argument>& arguments, const std::vector<TypeParameter>& types) {
   std::string text;
   for (const Argument& argument : arguments) {
-    if (!argument.is_buffer)
+    if (!argument.is_buffer || argument.is_null)
       continue;
     std::string size;
     for (const TypeParameter& type : types)

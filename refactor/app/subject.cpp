@@ -70,7 +70,10 @@ Result<WorkloadFacts> gather_facts(const SubjectRequest& request) {
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
       return usage_error("cannot read --argument " + text, "expected NAME=EXPRESSION");
     ArgumentFacts& argument = facts.arguments[text.substr(0, equals)];
-    argument.count = argument.value = text.substr(equals + 1);
+    const std::string given = text.substr(equals + 1);
+    argument.is_null = given == "null";
+    if (!*argument.is_null)
+      argument.count = argument.value = given;
   }
   if (!request.problems.empty())
     facts.problems.clear();

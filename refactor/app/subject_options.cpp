@@ -45,7 +45,7 @@ void add_subject_options(po::options_description& options) {
       "problem", po::value<std::vector<std::string>>(),
       "a size to tune, such as num_tokens=16,d=4096 (repeatable)")(
       "argument", po::value<std::vector<std::string>>(),
-      "a buffer's elements or a scalar's value: NAME=EXPRESSION (repeatable)")(
+      "a buffer's elements or a scalar's value: NAME=EXPRESSION; of a null pointer NAME=null (repeatable)")(
       "grid", po::value<std::string>(),
       "launch grid, such as num_tokens or \"n, heads\", where the source has none")(
       "block", po::value<std::string>(), "launch block, such as 256 or \"32, 8\"")(

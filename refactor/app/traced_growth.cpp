@@ -184,6 +184,13 @@ Result<Growth> trace_growth_at(const Candidate& raw, const Dimensions& base, con
   return traced;
 }
 
+ExtentGuess guess_of(const Growth& growth, std::size_t argument) {
+  std::vector<std::int64_t> elements;
+  for (const std::vector<Extent>& run : growth.runs)
+    elements.push_back(run[argument].elements);
+  return guess_extent(growth.sizes, elements, growth.geometry);
+}
+
 bool is_telling(const Growth& growth) {
   return growth.runs.size() > 1 || growth.sizes.front().empty();
 }

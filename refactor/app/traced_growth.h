@@ -1,6 +1,7 @@
 // How far the raw kernel reaches into its buffers as the sizes grow.
 #pragma once
 
+#include "refactor/app/extent_guess.h"
 #include "refactor/app/traced_kernel.h"
 
 #include <string>
@@ -31,6 +32,9 @@ inline constexpr double LONGEST_FIRST_RUN_S = 20;
 // Runs there, with sets of dimensions doubled, and with all of them tripled. Fails where the first does.
 Result<Growth> trace_growth_at(const Candidate& raw, const Dimensions& sizes, const TracedKernel& kernel,
                                double first_run_limit_s = LONGEST_FIRST_RUN_S);
+
+// How many elements of an argument the runs say that there are.
+ExtentGuess guess_of(const Growth& growth, std::size_t argument);
 
 // Whether there was more than one run, where there are sizes to change: one does not show how buffers grow.
 bool is_telling(const Growth& growth);

@@ -15,10 +15,12 @@ namespace {
 // Room for each buffer of a traced run. Untouched pages cost nothing.
 constexpr std::size_t buffer_room = std::size_t{256} << 20;
 
+// Small runs see no more, and every page touched costs.
+constexpr std::size_t FILLED = std::size_t{4} << 20;
+
 // Real numbers are ones, so that what is done only for elements that are not zero is seen; integers, which
 // may be indices, are `number`.
 void fill(HostBuffer& buffer, const std::string& dtype, std::int8_t number) {
-  constexpr std::size_t FILLED = std::size_t{4} << 20; // small runs see no more, and every page touched costs
   const auto put = [&](auto one) {
     for (std::size_t at = 0; at + sizeof one <= FILLED; at += sizeof one)
       std::memcpy(buffer.bytes().data() + at, &one, sizeof one);
@@ -117,6 +119,16 @@ Result<Workload> TracedKernel::workload(const Dimensions& dimensions) const {
 Status TracedKernel::compile() {
   HostCompileOptions options;
   options.trace = true;
+  return compile_with(std::move(options));
+}
+
+Status TracedKernel::compile_watched() {
+  HostCompileOptions options;
+  options.sanitize = true;
+  return compile_with(std::move(options));
+}
+
+Status TracedKernel::compile_with(HostCompileOptions options) {
   options.compile_options = {standard_option(raw_.text)};
   auto kernel = HostKernel::compile(raw_.text, instance(), options);
   if (!kernel.ok())
@@ -224,39 +236,78 @@ Result<std::vector<Extent>> TracedKernel::run_rising(std::vector<Extent> at_zero
   return extents;
 }
 
-Result<std::vector<Extent>> TracedKernel::run_with(const Plans& plans, const Dimensions& dimensions,
-                                                   double time_limit_s) const {
+Result<TracedKernel::Prepared> TracedKernel::prepare(const Plans& plans, const Dimensions& dimensions,
+                                                     bool reals_differ) const {
+  Prepared prepared;
+  prepared.buffers.reserve(raw_.arguments.size());
+  for (std::size_t i = 0; i < raw_.arguments.size(); ++i) {
+    const Argument& argument = raw_.arguments[i];
+    if (!argument.is_buffer) {
+      LATHE_TRY(const Value value, evaluate(argument.value, dimensions));
+      LATHE_TRY(HostArgument scalar, HostArgument::scalar(dtype(argument), value));
+      prepared.arguments.push_back(std::move(scalar));
+      continue;
+    }
+    LATHE_TRY(HostBuffer buffer, HostBuffer::allocate(buffer_room));
+    const std::optional<element::DType> type = element_type(dtype(argument));
+    std::optional<element::FillPlan> plan = plans[i];
+    if (const auto places = places_.find(i); places != places_.end())
+      plan = plan_of(argument, Fill::Kind::permutation, integer_in(evaluate(places->second, dimensions)), i);
+    else if (reals_differ && type && element::is_real(*type))
+      plan = plan_of(argument, Fill::Kind::normal, FILLED / dtype_size(dtype(argument)), i);
+    if (plan && plan->count > 0 && plan->count <= buffer_room / sizeof(std::uint64_t))
+      fill_buffer(*plan, buffer.bytes());
+    else
+      fill(buffer, dtype(argument), integers_.contains(i) ? integers_.at(i) : std::int8_t{0});
+    prepared.buffers.push_back(std::move(buffer));
+    prepared.arguments.push_back(HostArgument::of(prepared.buffers.back(), argument.name));
+  }
+  return prepared;
+}
+
+element::FillPlan TracedKernel::plan_of(const Argument& argument, Fill::Kind kind, std::int64_t count,
+                                        std::size_t index) const {
+  Workload::Buffer buffer{argument.name,
+                          dtype(argument),
+                          Direction::in,
+                          static_cast<std::uint64_t>(std::max<std::int64_t>(0, count)),
+                          {}};
+  buffer.fill.kind = kind;
+  return plan_fill(buffer, 1, index);
+}
+
+Result<HostRunResult> TracedKernel::launch_watched(const Prepared& prepared, const Dimensions& dimensions,
+                                                   HostRunOptions options) const {
   if (seconds_left_ <= 0)
     return Error{"the raw kernel does not run", "its runs have taken all the time that there is for them",
                  ""};
   LATHE_TRY(const Launch geometry, launch(dimensions));
-  std::vector<HostBuffer> buffers;
-  buffers.reserve(raw_.arguments.size());
-  std::vector<HostArgument> arguments;
-  for (std::size_t i = 0; i < raw_.arguments.size(); ++i) {
-    const Argument& argument = raw_.arguments[i];
-    if (argument.is_buffer) {
-      LATHE_TRY(HostBuffer buffer, HostBuffer::allocate(buffer_room));
-      if (plans[i] && plans[i]->count <= buffer_room / sizeof(std::uint64_t))
-        fill_buffer(*plans[i], buffer.bytes());
-      else
-        fill(buffer, dtype(argument), integers_.contains(i) ? integers_.at(i) : std::int8_t{0});
-      buffers.push_back(std::move(buffer));
-      arguments.push_back(HostArgument::of(buffers.back(), argument.name));
-    } else {
-      LATHE_TRY(const Value value, evaluate(argument.value, dimensions));
-      LATHE_TRY(HostArgument scalar, HostArgument::scalar(dtype(argument), value));
-      arguments.push_back(std::move(scalar));
-    }
-  }
-  HostRunOptions options;
-  options.time_limit_s = std::min(time_limit_s, seconds_left_);
+  options.time_limit_s = std::min(options.time_limit_s, seconds_left_);
   const double before = seconds_of_children();
-  const auto ran = kernel_->run_isolated(geometry, arguments, options);
+  const auto ran = kernel_->run_isolated(geometry, prepared.arguments, options);
   seconds_left_ -= seconds_of_children() - before;
-  LATHE_TRY(const HostRunResult result, ran);
+  LATHE_TRY(HostRunResult result, ran);
   if (result.outcome != Outcome::ok)
     return Error{"the raw kernel does not run", result.reason, ""};
+  return result;
+}
+
+Result<std::size_t> TracedKernel::clashes(const Dimensions& dimensions, double time_limit_s) const {
+  LATHE_TRY(const Prepared prepared, prepare(Plans(raw_.arguments.size()), dimensions, true));
+  HostRunOptions options;
+  options.time_limit_s = time_limit_s;
+  options.find_races = true;
+  LATHE_TRY(const HostRunResult result, launch_watched(prepared, dimensions, options));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      result.races, [](const HostRace& race) { return race.place.starts_with("buffer"); }));
+}
+
+Result<std::vector<Extent>> TracedKernel::run_with(const Plans& plans, const Dimensions& dimensions,
+                                                   double time_limit_s) const {
+  LATHE_TRY(const Prepared prepared, prepare(plans, dimensions, false));
+  HostRunOptions options;
+  options.time_limit_s = time_limit_s;
+  LATHE_TRY(const HostRunResult result, launch_watched(prepared, dimensions, options));
   std::vector<Extent> extents(raw_.arguments.size());
   for (const BufferAccess& access : result.accesses) {
     const Argument& argument = raw_.arguments[access.argument];

@@ -36,12 +36,20 @@ public:
   void set_types(std::map<std::string, std::string> types) { types_ = std::move(types); }
   const std::map<std::string, std::string>& types() const { return types_; }
 
-  // Before the first run.
+  // Before the first run: compile() for run(), compile_watched() for clashes().
   Status compile();
+  Status compile_watched();
 
   // Of arguments, by index, what their integers are in the runs from now on; the others' are zero.
   void set_integers(std::map<std::size_t, std::int8_t> numbers) { integers_ = std::move(numbers); }
   const std::map<std::size_t, std::int8_t>& integers() const { return integers_; }
+
+  // Of arguments, by index, that hold each number below a count once, in some order; over integers().
+  void set_places(std::map<std::size_t, Expression> counts) { places_ = std::move(counts); }
+
+  // At how many places threads that nothing orders write, or read what another writes, in buffers: on real
+  // numbers that differ.
+  Result<std::size_t> clashes(const Dimensions& dimensions, double time_limit_s) const;
 
   // One entry an argument; scalars' stay empty. Real numbers are ones and integers zero, but for offsets:
   // those rise as far as there are any, and then lie all in the last range, and what counts is how far any of
@@ -61,6 +69,16 @@ private:
                                        double time_limit_s) const;
   Result<std::vector<Extent>> run_rising(std::vector<Extent> at_zero, const Dimensions& dimensions,
                                          double time_limit_s) const;
+  struct Prepared {
+    std::vector<HostBuffer> buffers;
+    std::vector<HostArgument> arguments;
+  };
+  Result<Prepared> prepare(const Plans& plans, const Dimensions& dimensions, bool reals_differ) const;
+  Result<HostRunResult> launch_watched(const Prepared& prepared, const Dimensions& dimensions,
+                                       HostRunOptions options) const;
+  Status compile_with(HostCompileOptions options);
+  element::FillPlan plan_of(const Argument& argument, Fill::Kind kind, std::int64_t count,
+                            std::size_t index) const;
   Plans rising(const std::vector<Extent>& extents, const Dimensions& dimensions) const;
   std::string dtype(const Argument& argument) const;
 
@@ -69,6 +87,7 @@ private:
   std::map<std::string, Value> device_;
   std::optional<HostKernel> kernel_;
   std::map<std::size_t, std::int8_t> integers_;
+  std::map<std::size_t, Expression> places_;
   mutable double seconds_left_;
 };
 

@@ -74,6 +74,10 @@ private:
           LATHE_TRY(argument.fill, fill(where + ".Fill", field));
           continue;
         }
+        if (key == "Null" && field.is_boolean()) {
+          argument.is_null = field.get<bool>();
+          continue;
+        }
         const std::string text = field.is_string()   ? field.get<std::string>()
                                  : field.is_number() ? field.dump()
                                                      : "";

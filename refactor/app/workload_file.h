@@ -18,6 +18,7 @@ struct ArgumentFacts {
   std::optional<std::string> value; // scalars
   std::optional<Direction> direction;
   std::optional<Fill> fill;
+  std::optional<bool> is_null; // buffers: whether the program passes a null pointer
 };
 
 struct WorkloadFacts {

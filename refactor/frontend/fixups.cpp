@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <regex>
 #include <set>
 
 namespace lathe::refactor {
@@ -193,6 +194,19 @@ std::vector<Insertion> leave_unconstructed(const std::string& text, std::size_t 
            "an object in shared memory is memory alone, as no constructor runs there", storage->length}};
 }
 
+// `typedef unsigned long long uint64_t;`, as a source has it that NVRTC compiles without headers: the
+// standard's own type, which the toolkit's headers define.
+std::vector<Insertion> drop_standard_typedef(const std::string& text, std::size_t at) {
+  static const std::regex name(R"(^(u?int(8|16|32|64|ptr)_t|size_t|ptrdiff_t)\s*;)");
+  const std::size_t begin = text.find_last_of(";}\n", at), word = text.find("typedef", begin);
+  std::smatch match;
+  const std::string behind = text.substr(at, 32);
+  if (begin == std::string::npos || word >= at || !std::regex_search(behind, match, name))
+    return {};
+  return {{word, "", match[1].str() + " is the standard's own",
+           at + static_cast<std::size_t>(match.length()) - word}};
+}
+
 std::vector<Insertion> insertions_for(const ParseError& error, const std::string& text) {
   const auto says = [&](const char* words) { return error.message.find(words) != std::string::npos; };
   if (says("invalid % escape in inline assembly"))
@@ -208,6 +222,8 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
     auto named = name_operator(text, at);
     return named.empty() ? include_earlier_cub(text, at) : named;
   }
+  if (says("typedef redefinition with different types"))
+    return drop_standard_typedef(text, error.offset);
   if (says("'register' storage class"))
     return drop_register(text, error.offset);
   if (says("restrict requires a pointer or reference"))

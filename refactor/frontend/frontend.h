@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,7 @@ struct LaunchSite {
   // Kernel parameter name -> host expression passed for it ("" where unreadable), and launcher pointers
   // passed on.
   std::map<std::string, std::string> arguments;
+  std::set<std::string> null_pointers;             // kernel parameters that get a null pointer here
   std::map<std::string, std::string> buffer_bytes; // kernel parameter -> what the launcher allocated for it
   std::vector<std::string> assumed;    // what was taken for something that the source does not say, sentences
   std::vector<std::string> unreadable; // what could not be turned into an expression, each a sentence

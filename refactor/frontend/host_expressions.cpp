@@ -197,6 +197,11 @@ HostValue HostReader::evaluate_plain(const Expr* e) {
     value.kind = HostValue::Kind::real;
     return value;
   }
+  if (isa<CXXNullPtrLiteralExpr>(e) || isa<GNUNullExpr>(e)) {
+    HostValue value;
+    value.kind = HostValue::Kind::null;
+    return value;
+  }
   if (const auto* reference = dyn_cast<DeclRefExpr>(e))
     return name(reference);
   if (isa<UnresolvedLookupExpr>(e))
@@ -390,7 +395,7 @@ HostValue HostReader::convert(const Expr* whole, const Expr* inner, QualType to)
         fmt::format("'{}' ({}) rounds a floating-point number", text(whole), line(whole->getExprLoc())));
   if (value.kind == HostValue::Kind::integer && to->isRealFloatingType())
     value.kind = HostValue::Kind::real;
-  if (to->isBooleanType() && value.is_integer() && value.binding > BIND_EQUAL && value.text != "true" &&
+  if (to->isBooleanType() && value.is_integer() && value.binding > BIND_LESS && value.text != "true" &&
       value.text != "false")
     return combine(BO_NE, value, HostValue::integer("0"));
   return value;
@@ -467,6 +472,8 @@ HostValue HostReader::binary(const BinaryOperator* operation) {
     assign(operation->getLHS(), value);
     return value;
   }
+  if (operation->isEqualityOp() && left.kind == HostValue::Kind::null && right.kind == left.kind)
+    return HostValue::integer(operation->getOpcode() == BO_EQ ? "true" : "false");
   return combine(operation->getOpcode(), left, right);
 }
 

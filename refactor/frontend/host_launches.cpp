@@ -230,6 +230,8 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
     const bool named = argument.kind == HostValue::Kind::unknown || argument.kind == HostValue::Kind::address;
     site.arguments[parameter->getNameAsString()] =
         argument.is_number() || (pointer && named) ? argument.text : "";
+    if (pointer && (argument.kind == HostValue::Kind::null || argument.text == "0"))
+      site.null_pointers.insert(parameter->getNameAsString());
     if (pointer && !argument.bytes.empty())
       site.buffer_bytes[parameter->getNameAsString()] = argument.bytes;
     if (argument.is_integer())
@@ -245,8 +247,8 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
   texts.insert(texts.end(), told.begin(), told.end());
   std::vector<std::string> conditions = kernel.conditions;
   for (const auto* path : {&callers_path_, &frame_.path})
-    for (const HostValue& condition : *path)
-      if (condition.is_number())
+    for (const HostValue& met : *path)
+      if (const HostValue condition = met.later ? read_later(met) : met; condition.is_number())
         conditions.push_back(condition.text);
   for (const std::string& condition : conditions)
     if (const auto parsed = Expression::parse(condition);

@@ -167,6 +167,14 @@ private:
   void merge(const HostValue& condition, const State& yes, const State& no, const std::string& why);
   HostValue returned_value(const std::vector<Returned>& returned);
 
+  // host_checks.cpp
+  // Whether a statement is a check of the program's that stops it where a condition does not hold: then what
+  // comes behind it has that among its conditions.
+  bool note_check(const clang::Expr* statement);
+  // A condition that was left for later; unknown where it follows something that has changed, or that has no
+  // name still.
+  HostValue read_later(const HostValue& condition);
+
   // host_loops.cpp
   bool unroll_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
   void execute_loop(const clang::Stmt* loop, const clang::Stmt* body);

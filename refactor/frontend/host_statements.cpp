@@ -216,9 +216,10 @@ HostReader::Flow HostReader::execute(const Stmt* statement) {
     return execute(labelled->getSubStmt());
   if (const auto* expression = dyn_cast<Expr>(statement)) {
     const Expr* plain = expression->IgnoreParenImpCasts();
-    if (isa<CXXThrowExpr>(plain))
+    if (ends_here(plain))
       return Flow::returns;
-    evaluate(expression);
+    if (!note_check(expression))
+      evaluate(expression);
     return Flow::next;
   }
   for (const Stmt* child : statement->children())

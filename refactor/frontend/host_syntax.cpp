@@ -51,6 +51,42 @@ const Expr* plain(const Expr* expression) {
   }
 }
 
+const Stmt* last_of(const Stmt* statement) {
+  while (statement) {
+    if (const auto* attributed = dyn_cast<AttributedStmt>(statement))
+      statement = attributed->getSubStmt();
+    else if (const auto* block = dyn_cast<CompoundStmt>(statement); block && !block->body_empty())
+      statement = block->body_back();
+    else
+      break;
+  }
+  return statement;
+}
+
+bool may_return(const Stmt* statement) {
+  return statement && (isa<ReturnStmt>(statement) || std::ranges::any_of(statement->children(), may_return));
+}
+
+bool is_end(const Stmt* statement, int depth) {
+  const auto* expression = dyn_cast_or_null<Expr>(last_of(statement));
+  return expression && ends_here(plain(expression), depth);
+}
+
+bool ends_here(const Expr* expression, int depth) {
+  if (isa<CXXThrowExpr>(expression))
+    return true;
+  const auto* call = dyn_cast<CallExpr>(expression);
+  const FunctionDecl* callee = call ? call->getDirectCallee() : nullptr;
+  if (const auto* written =
+          call ? dyn_cast<UnresolvedLookupExpr>(call->getCallee()->IgnoreParenImpCasts()) : nullptr;
+      written && written->getNumDecls() == 1)
+    callee = (*written->decls_begin())->getUnderlyingDecl()->getAsFunction();
+  const FunctionDecl* definition = nullptr;
+  return callee && (callee->isNoReturn() ||
+                    (depth > 0 && callee->hasBody(definition) && is_end(definition->getBody(), depth - 1) &&
+                     !may_return(definition->getBody())));
+}
+
 const LambdaExpr* closure_in(const Stmt* statement) {
   if (!statement || isa<LambdaExpr>(statement))
     return cast_or_null<LambdaExpr>(statement);

@@ -26,6 +26,13 @@ bool is_integer(clang::QualType type);
 const clang::NamedDecl* type_parameter(clang::QualType type);
 // Without parentheses, implicit conversions and temporaries.
 const clang::Expr* plain(const clang::Expr* expression);
+// The last statement of blocks, inside one another.
+const clang::Stmt* last_of(const clang::Stmt* statement);
+// Whether control does not come back from such an expression: it throws, or calls what never returns. So
+// many functions are looked into.
+bool ends_here(const clang::Expr* expression, int depth = 3);
+// The same of the last statement.
+bool is_end(const clang::Stmt* statement, int depth = 3);
 // The first closure at or below the statement; null where there is none.
 const clang::LambdaExpr* closure_in(const clang::Stmt* statement);
 // What a query of the device asks for, by the member or attribute that is named: properties have names of

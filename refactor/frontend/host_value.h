@@ -50,6 +50,7 @@ struct HostValue {
     closure,
     address, // of `variable`
     list,
+    null, // a pointer to nothing
   };
   Kind kind = Kind::unknown;
   std::string text, why;
@@ -60,6 +61,9 @@ struct HostValue {
   const clang::LambdaExpr* closure = nullptr;
   const clang::VarDecl* variable = nullptr;
   std::string bytes; // of what a pointer was given by cudaMalloc, as a Lathe expression
+  // A condition that is read where it is needed, for what it asks of objects may have names by then;
+  // `members` are the variables that it follows, as they are here.
+  const clang::Expr* later = nullptr;
   // Conditions under which a number is this one; where they do not hold it cannot be read.
   std::vector<std::string> assumes;
 

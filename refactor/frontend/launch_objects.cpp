@@ -22,9 +22,11 @@ struct Settings {
   std::optional<unsigned> shared;
 };
 
-bool is_named_after(const ParmVarDecl& parameter, std::initializer_list<const char*> words) {
+constexpr std::array SHARED_WORDS{"shared", "smem", "shmem", "bytes"};
+
+bool is_named_after(llvm::StringRef written, llvm::ArrayRef<const char*> words) {
   std::string name;
-  for (const char letter : parameter.getName())
+  for (const char letter : written)
     if (letter != '_')
       name += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   return std::ranges::any_of(words, [&](const char* word) { return name.find(word) != std::string::npos; });
@@ -37,12 +39,11 @@ std::optional<Settings> settings_of(const FunctionDecl& constructor) {
   for (unsigned i = 0; i < constructor.getNumParams(); ++i) {
     const ParmVarDecl& parameter = *constructor.getParamDecl(i);
     const bool is_dimensions = is_dim3(parameter.getType());
-    if (is_dimensions && !grid && is_named_after(parameter, {"grid", "blocks", "blocknum"}))
+    if (is_dimensions && !grid && is_named_after(parameter.getName(), {"grid", "blocks", "blocknum"}))
       grid = i;
-    else if (is_dimensions && !block && is_named_after(parameter, {"block", "thread", "cta"}))
+    else if (is_dimensions && !block && is_named_after(parameter.getName(), {"block", "thread", "cta"}))
       block = i;
-    else if (is_size(parameter.getType()) && !shared &&
-             is_named_after(parameter, {"shared", "smem", "shmem", "bytes"}))
+    else if (is_size(parameter.getType()) && !shared && is_named_after(parameter.getName(), SHARED_WORDS))
       shared = i;
   }
   if (!grid || !block)
@@ -97,6 +98,15 @@ constexpr const char *GRID = "gridDim", *BLOCK = "blockDim", *SHARED = "dynamicS
 bool launches_when_called(const HostValue& object) {
   return object.kind == HostValue::Kind::structure && object.members.contains(GRID) &&
          object.members.contains(BLOCK);
+}
+
+// A structure of the program's own may call it otherwise, or leave it out.
+HostValue shared_bytes_of(const HostValue& object) {
+  if (const auto found = object.members.find(SHARED); found != object.members.end())
+    return found->second;
+  const auto own = std::ranges::find_if(
+      object.members, [](const auto& member) { return is_named_after(member.first, SHARED_WORDS); });
+  return own == object.members.end() ? HostValue::integer("0") : own->second;
 }
 
 } // namespace
@@ -159,7 +169,7 @@ void HostReader::record_launch_by_object(const HostValue& kernels, const HostVal
   LaunchText text;
   text.fixed = "it goes through an object that launches";
   for (const KernelReference& kernel : kernels.kernels)
-    record(kernel, settings.members.at(GRID), settings.members.at(BLOCK), settings.members.at(SHARED),
+    record(kernel, settings.members.at(GRID), settings.members.at(BLOCK), shared_bytes_of(settings),
            arguments, text, location);
 }
 

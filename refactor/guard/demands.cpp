@@ -68,7 +68,7 @@ TrialSettings several_arguments(const ReferenceRuns& shape, const AcceptedInputs
     if (draw(2) == 0)
       continue;
     if (is_nullable)
-      settings.null_parameters.insert(p);
+      settings.turned_pointers.insert(p);
     else if (is_switch)
       settings.switched.insert(p);
     else if (is_real)
@@ -268,8 +268,10 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demands.back().suffix += " ('" + name + "' of " + std::to_string(one.value) + ")";
   }
   for (const std::size_t parameter : accepted.nullable)
-    demand(nullptr, " where a pointer that the raw kernel compares with null is null")
-        .null_parameters.insert(parameter);
+    demand(nullptr, shape.workload->parameters[parameter].is_null
+                        ? " where a pointer that the raw kernel compares with null is not null"
+                        : " where a pointer that the raw kernel compares with null is null")
+        .turned_pointers.insert(parameter);
   if (accepted.masks)
     own(" on numbers with stretches of -infinity").data = Data::masked;
   std::map<std::size_t, IntegerFill> marked;

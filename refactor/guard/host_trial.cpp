@@ -88,7 +88,7 @@ Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& se
   }
   for (std::size_t p = 0; p < workload.parameters.size(); ++p) {
     const Workload::Parameter& parameter = workload.parameters[p];
-    if (settings.null_parameters.contains(p)) {
+    if (parameter.is_buffer && parameter.is_null != settings.turned_pointers.contains(p)) {
       prepared.arguments.emplace_back();
       continue;
     }
@@ -251,7 +251,7 @@ std::vector<std::pair<std::size_t, std::size_t>> shareable_buffers(const Workloa
 
 bool TrialSettings::has_usual_arguments() const {
   return !other_switches && real_scalars == RealScalars::usual && integer_scalars.empty() &&
-         null_parameters.empty() && switched.empty() && real_scalars_of.empty() && real_numbers.empty();
+         turned_pointers.empty() && switched.empty() && real_scalars_of.empty() && real_numbers.empty();
 }
 
 bool is_real_scalar(const Workload::Parameter& parameter) {

@@ -79,7 +79,9 @@ struct TrialSettings {
   std::map<std::size_t, std::int64_t> integer_scalars; // by parameter, of those that are not the usual ones
   // Two buffers, by index, that share memory: the first's, which holds what the second's would.
   std::optional<std::pair<std::size_t, std::size_t>> shared_buffers;
-  std::set<std::size_t> null_parameters; // of the kernel: get no buffer but a null pointer
+  // Parameters of the kernel that get a null pointer where the specification has memory for them, and memory
+  // where it has a null pointer.
+  std::set<std::size_t> turned_pointers;
   // By parameter, before what is said of all of them:
   std::set<std::size_t> switched; // truth values that are the other one
   std::map<std::size_t, RealScalars> real_scalars_of;

@@ -65,10 +65,11 @@ std::string launch_facts(const AuthorTask& task) {
   for (const Argument& argument : raw.arguments) {
     if (argument.is_buffer)
       text +=
-          fmt::format("  {}: {} elements of {}, {}\n", argument.name, argument.count.text(), argument.dtype,
+          fmt::format("  {}: {} elements of {}, {}{}\n", argument.name, argument.count.text(), argument.dtype,
                       argument.direction == Direction::in    ? "read"
                       : argument.direction == Direction::out ? "written"
-                                                             : "read and written");
+                                                             : "read and written",
+                      argument.is_null ? "; the program passes a null pointer, others may not" : "");
     else
       text += fmt::format("  {}: {}\n", argument.name, argument.value.text());
   }

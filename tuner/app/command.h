@@ -5,6 +5,7 @@
 
 #include "tuner/base/result.h"
 
+#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ int tune_command(const Arguments& arguments);
 // Prints "lathe: what: why: what to do" on standard error and returns the exit code that the error stands
 // for.
 int fail(const Error& error);
+// What is said of an exception that nothing foresaw: commands return errors as values.
+Error defect(const std::exception& thrown);
 
 // Standard error is a terminal and NO_COLOR is not set.
 bool use_colour();

@@ -63,5 +63,10 @@ int run(const Arguments& arguments) {
 } // namespace lathe
 
 int main(int argc, char** argv) {
-  return lathe::run(lathe::Arguments(argv + 1, argv + argc));
+  // Errors are values: what is thrown is a defect of Lathe's own, or memory has run out.
+  try {
+    return lathe::run(lathe::Arguments(argv + 1, argv + argc));
+  } catch (const std::exception& thrown) {
+    return lathe::fail(lathe::defect(thrown));
+  }
 }

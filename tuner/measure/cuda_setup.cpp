@@ -44,6 +44,11 @@ Result<SetupRequest> setup_request(const Workload& workload, std::uint64_t seed)
   }
   for (const Workload::Parameter& parameter : workload.parameters) {
     RunnerParameter wanted;
+    if (parameter.is_null) {
+      wanted.is_buffer = false; // but a number of eight bytes, all zero
+      setup.parameters.push_back(wanted);
+      continue;
+    }
     wanted.is_buffer = parameter.is_buffer;
     wanted.buffer = parameter.buffer;
     if (!parameter.is_buffer) {

@@ -137,6 +137,10 @@ Status HostBackend::allocate() {
     buffers_.push_back(std::move(memory));
   }
   for (const Workload::Parameter& parameter : workload_->parameters) {
+    if (parameter.is_null) {
+      arguments_.emplace_back();
+      continue;
+    }
     if (parameter.is_buffer) {
       arguments_.push_back(
           HostArgument::of(buffers_[parameter.buffer], workload_->buffers[parameter.buffer].name));

@@ -217,7 +217,7 @@ Result<Workload> bind_workload(const TuningSpec& spec, const Problem& problem,
     if (dtype_size(dtype) == 0)
       return usage_error(what + argument.name, "'" + argument.dtype + "' is no dtype",
                          suggestion(argument.dtype, dtype_names()));
-    Workload::Parameter parameter{argument.is_buffer, 0, dtype, {}};
+    Workload::Parameter parameter{argument.is_buffer, 0, dtype, {}, argument.is_null};
     if (argument.is_buffer) {
       auto buffer = bind_buffer(argument, dtype, lookup);
       if (!buffer.ok())

@@ -40,6 +40,8 @@ public:
       add(argument.is_buffer ? std::to_string(static_cast<int>(argument.direction)) : "scalar");
       add(argument.count);
       add(argument.value);
+      if (argument.is_null)
+        add("null");
     }
   }
   std::string hash() const { return content_hash(text_); }

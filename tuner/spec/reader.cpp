@@ -158,7 +158,7 @@ Status read_arguments(Reading& reading) {
                            argument.is_buffer ? "has both Count and Value" : "has neither Count nor Value",
                            "give a buffer its Count and a scalar its Value");
     if (!argument.is_buffer)
-      for (const std::string_view field : {"Direction", "Fill"})
+      for (const std::string_view field : {"Direction", "Fill", "Null"})
         if (document.find(path / field))
           return reading.error(path / field, "is a field of buffers, and " + argument.name + " is a scalar",
                                "remove it");
@@ -168,6 +168,8 @@ Status read_arguments(Reading& reading) {
       argument.direction = direction == "in"    ? Direction::in
                            : direction == "out" ? Direction::out
                                                 : Direction::inout;
+      const json* null = document.find(path / "Null");
+      argument.is_null = null && null->get<bool>(); // the schema has seen to its kind
       if (document.find(path / "Fill"))
         LATHE_CHECK(read_fill(reading, path / "Fill", key, argument.fill));
     } else {

@@ -71,6 +71,9 @@ struct Argument {
   Expression count;                    // buffers: elements
   Expression value;                    // scalars (may be real-valued)
   Fill fill;
+  // Buffers: the program passes a null pointer, and so do tuned and raw runs. What the buffer would be
+  // otherwise is for the guard, where the kernel asks whether it is there.
+  bool is_null = false;
 };
 
 struct TypeParameter {
@@ -187,7 +190,8 @@ struct Workload {
     bool is_buffer;
     std::size_t buffer; // index into buffers
     std::string dtype;
-    Value value; // scalars
+    Value value;          // scalars
+    bool is_null = false; // buffers: Argument::is_null
     bool operator==(const Parameter&) const = default;
   };
   std::vector<Buffer> buffers;

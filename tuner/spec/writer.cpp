@@ -97,6 +97,8 @@ json argument_json(const Argument& argument) {
                                                                : "inout";
   object["Count"] = expression_json(argument.count);
   object["Fill"] = fill_json(argument.fill);
+  if (argument.is_null)
+    object["Null"] = true;
   return object;
 }
 

@@ -45,13 +45,13 @@
 #define C10_WARP_SIZE 32
 #define C10_LAUNCH_BOUNDS_1(a) __launch_bounds__(a)
 #define C10_LAUNCH_BOUNDS_2(a, b) __launch_bounds__(a, b)
-#define AT_CUDA_CHECK(x) lathe_check(x)
-#define C10_CUDA_CHECK(x) lathe_check(x)
-#define TORCH_CUDABLAS_CHECK(x) lathe_check(x)
-#define C10_CUDA_KERNEL_LAUNCH_CHECK() lathe_check()
-#define AT_ERROR(...) lathe_check(__VA_ARGS__)
-#define TORCH_WARN(...) lathe_check(__VA_ARGS__)
-#define TORCH_WARN_ONCE(...) lathe_check(__VA_ARGS__)
+#define AT_CUDA_CHECK(x) lathe_ignored(x)
+#define C10_CUDA_CHECK(x) lathe_ignored(x)
+#define TORCH_CUDABLAS_CHECK(x) lathe_ignored(x)
+#define C10_CUDA_KERNEL_LAUNCH_CHECK() lathe_ignored()
+#define AT_ERROR(...) lathe_fail(__VA_ARGS__)
+#define TORCH_WARN(...) lathe_ignored(__VA_ARGS__)
+#define TORCH_WARN_ONCE(...) lathe_ignored(__VA_ARGS__)
 #define TORCH_INTERNAL_ASSERT(...)                                                                           \
   {                                                                                                          \
     lathe_check(__VA_ARGS__);                                                                                \
@@ -104,7 +104,10 @@
   {                                                                                                          \
     lathe_check((a) > (b));                                                                                  \
   }
+// What has to hold behind a check of the framework's; what is only called or told; what does not return.
 template <class... Values> inline void lathe_check(const Values&...) {}
+template <class... Values> inline void lathe_ignored(const Values&...) {}
+template <class... Values> [[noreturn]] void lathe_fail(const Values&...);
 
 namespace c10 {
 
@@ -630,9 +633,9 @@ int torch_get_current_cuda_blas_handle(void**);
 #define THO_PRIVATE_CASE_TYPE_USING_HINT(ENUM, HINT, ...)                                                    \
   AT_PRIVATE_CASE_TYPE_USING_HINT(ENUM, HINT, __VA_ARGS__)
 #define STD_TORCH_CHECK(...) TORCH_CHECK(__VA_ARGS__)
-#define STD_CUDA_CHECK(x) lathe_check(x)
-#define STD_CUDA_KERNEL_LAUNCH_CHECK() lathe_check()
-#define TORCH_ERROR_CODE_CHECK(x) lathe_check(x)
+#define STD_CUDA_CHECK(x) lathe_ignored(x)
+#define STD_CUDA_KERNEL_LAUNCH_CHECK() lathe_ignored()
+#define TORCH_ERROR_CODE_CHECK(x) lathe_ignored(x)
 #define STABLE_TORCH_LIBRARY(name, m) TORCH_LIBRARY(name, m)
 #define STABLE_TORCH_LIBRARY_FRAGMENT(name, m) TORCH_LIBRARY(name, m)
 #define STABLE_TORCH_LIBRARY_IMPL(name, key, m) TORCH_LIBRARY(name, m)

@@ -3,6 +3,7 @@
 
 #include "refactor/app/subject.h"
 #include "refactor/app/traced_kernel.h"
+#include "tests/refactor/app/raw_source.h"
 #include "tuner/base/files.h"
 
 #include <chrono>
@@ -46,6 +47,33 @@ std::string size_of_x(Candidate raw, const std::map<std::string, std::int64_t>& 
   const Status inferred = infer_buffers(raw, sizes, {}, "sm_90", notes);
   EXPECT_TRUE(inferred.ok()) << (inferred.ok() ? "" : inferred.error().sentence());
   return raw.arguments.front().count.text();
+}
+
+// Rows of a cache that a table of slots says: each its own, or else all threads write to the first.
+constexpr const char* SLOTS = R"(
+__global__ void k(float* cache, const float* rows, const long* slots, const int* kinds, int n) {
+  const long slot = slots[blockIdx.x];
+  cache[slot * n + threadIdx.x] = kinds[blockIdx.x] > 0 ? 0 : rows[blockIdx.x * n + threadIdx.x];
+}
+void launch(float* cache, const float* rows, const long* slots, const int* kinds, int tokens, int n) {
+  k<<<tokens, n>>>(cache, rows, slots, kinds, n);
+}
+)";
+
+TEST(BufferInference, PlacesThatThreadsWriteToDiffer) {
+  auto raw = raw_of(SLOTS);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  std::vector<std::string> notes;
+  const Status inferred = infer_buffers(raw->candidate, {{"tokens", 64}, {"n", 64}}, {}, "sm_90", notes);
+  ASSERT_TRUE(inferred.ok()) << inferred.error().sentence();
+  std::map<std::string, Argument> arguments;
+  for (const Argument& argument : raw->candidate.arguments)
+    arguments[argument.name] = argument;
+  EXPECT_EQ(arguments.at("slots").fill.kind, Fill::Kind::permutation);
+  EXPECT_EQ(arguments.at("kinds").fill.kind, Fill::Kind::zero);
+  EXPECT_EQ(arguments.at("slots").count.text(), "tokens");
+  EXPECT_EQ(arguments.at("cache").count.text(), arguments.at("rows").count.text());
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("slots holds each number below its length once")));
 }
 
 constexpr const char* SQUARE = R"(

@@ -54,6 +54,14 @@ TEST(BuildMacros, ThoseAroundTheKernel) {
     EXPECT_THAT(macros_of_kernel(*source, kernel), IsEmpty()) << kernel;
 }
 
+TEST(BuildMacros, OfValuesTheFirst) {
+  const auto source = parsed("#if PRECISION == 1\ntypedef float Real;\n#endif\n"
+                             "#if (PRECISION == 2) && defined(WIDE)\ntypedef double Real;\n#endif\n"
+                             "__global__ void k(Real* x) { x[0] = 0; }\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(macros_of_errors(*source), ElementsAre("PRECISION=1", "WIDE"));
+}
+
 TEST(BuildMacros, NegationsThatHoldAskForNothing) {
   const auto source = parsed("#define FIXED\n#if !defined DISABLED && defined(HAVE_ALL) && !SLOW\n"
                              "__global__ void k(float* x) {}\n#endif\n"

@@ -45,6 +45,31 @@ void run(const float* in, float* out, int rows, int n, cudaStream_t stream) {
   EXPECT_EQ(sites[0].arguments.at("p.n"), "n");
 }
 
+// A structure of a program's own has a name of its own for shared memory, or none.
+TEST(LaunchObject, SettingsOfTheProgramsOwn) {
+  const auto sites = launches(R"(
+struct Settings { dim3 gridDim, blockDim; unsigned long shared; };
+struct Few { dim3 gridDim, blockDim; };
+struct Stream {
+  template <class... P> void launch(void (*kernel)(P...), const Settings& settings, P... arguments) {
+    void* all[] = {&arguments...};
+    cudaLaunchKernel((void*)kernel, settings.gridDim, settings.blockDim, all, settings.shared, 0);
+  }
+  template <class... P> void launch_few(void (*kernel)(P...), const Few& settings, P... arguments) {}
+};
+__global__ void k(float* x, int n) {}
+void run(Stream& stream, float* x, int n) {
+  stream.launch(k, {dim3(n), dim3(64), n * 4ul}, x, n);
+  stream.launch_few(k, {dim3(n), dim3(32)}, x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_EQ(sites[0].block[0], "64");
+  EXPECT_EQ(sites[0].shared_bytes, "n * 4");
+  EXPECT_EQ(sites[1].block[0], "32");
+  EXPECT_EQ(sites[1].shared_bytes, "0");
+}
+
 TEST(LaunchObject, MethodsGiveTheLauncherBackOrLaunch) {
   const auto sites = launches(LAUNCHER + R"(
 void run(Params params, int rows, cudaStream_t stream) {

@@ -211,6 +211,15 @@ TEST(Parse, RegisterIsLeftOut) {
   EXPECT_THAT(source->stand_ins(), testing::Contains(testing::HasSubstr("register is left out")));
 }
 
+TEST(Parse, StandardTypesOfASourceWithoutHeaders) {
+  const auto source = parse_text("typedef unsigned char uint8_t;\ntypedef unsigned long long uint64_t;\n"
+                                 "typedef uint64_t word;\n"
+                                 "__global__ void k(uint64_t* x, uint8_t* y) { x[0] = word(y[0]); }\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), testing::IsEmpty());
+  EXPECT_THAT(source->stand_ins(), testing::Contains(testing::HasSubstr("uint64_t is the standard's own")));
+}
+
 TEST(Parse, BlanksInTheBracketsOfALaunch) {
   const auto source = parse_text(R"(
 template <int N> __global__ void k(float* x, int n) { x[n] = N; }

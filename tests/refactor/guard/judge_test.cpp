@@ -61,6 +61,9 @@ public:
   }
 };
 
+// Of the band fixture: the program passes no bias.
+const Change NULL_BIAS{"\"Count\": \"width\"\n", "\"Count\": \"width\", \"Null\": true\n"};
+
 std::string findings(const Certificate& certificate) {
   std::string text;
   for (const CheckResult& check : certificate.checks)
@@ -100,6 +103,12 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Honest,
                                          HonestFixture{"totals", "L3"}, HonestFixture{"orient", "L0"},
                                          HonestFixture{"half_sums", "L0"}),
                          [](const auto& test) { return std::string(test.param.name); });
+
+TEST(Evidence, PointersThatTheProgramPassesAsNull) {
+  const auto certificate = Judge()("band", {}, {NULL_BIAS});
+  ASSERT_TRUE(certificate.ok()) << certificate.error().sentence();
+  EXPECT_TRUE(certificate->accepted()) << findings(*certificate);
+}
 
 TEST(Evidence, NamesTheKernelsOwnBuffers) {
   // A function among the template arguments is not the kernel.
@@ -183,6 +192,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "half_sums",
                 {{"i < n", "i < n && (BLOCK < 256 || threadIdx.x != 255)"}},
                 {},
+                ""},
+        // A pointer that the program passes as null and others need not, and the reverse.
+        Mistake{"NullIsRead", "band", {{"if (bias != nullptr)\n", "\n"}}, {NULL_BIAS}, "differential"},
+        Mistake{"NullIsTakenForGranted",
+                "band",
+                {{"if (bias != nullptr)\n      result += bias[c];\n", ""}},
+                {NULL_BIAS},
                 ""},
         Mistake{"LeavesTheWeightOut", "half_sums", {{"__hmul(values[i], weights[i])", "values[i]"}}, {}, ""},
         Mistake{"SyntaxError", "scale", {{"float value", "float 1value"}}, {}, "well-formed"},

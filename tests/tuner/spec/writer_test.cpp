@@ -50,7 +50,7 @@ std::vector<std::string> describe(const TuningSpec& spec) {
     const Fill& fill = argument.fill;
     if (argument.is_buffer)
       out.insert(out.end(), {text_of(argument.count), std::to_string(static_cast<int>(argument.direction)),
-                             std::to_string(static_cast<int>(fill.kind))});
+                             argument.is_null ? "null" : "", std::to_string(static_cast<int>(fill.kind))});
     else
       out.push_back(text_of(argument.value));
     if (argument.is_buffer && fill.kind == Fill::Kind::normal)
@@ -217,6 +217,7 @@ private:
     argument.fill.mean = 1.0 / 3;
     argument.fill.integer_low = Expression(Value{std::int64_t{-3}});
     argument.fill.integer_high = expression();
+    argument.is_null = chance();
     return argument;
   }
 

@@ -1,0 +1,102 @@
+#include "refactor/app/places_apart.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+namespace lathe::refactor {
+namespace {
+
+constexpr double LONGEST_RUN_S = 3;
+
+using Counts = std::map<std::size_t, Expression>; // by argument
+
+// Integers that may be places, with how many there are.
+Counts possible_places(const Candidate& raw, const TracedKernel& kernel, const Growth& traced) {
+  static const std::set<std::string> wide_enough{"i32", "u32", "i64", "u64"};
+  Counts counts;
+  for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
+    const Argument& argument = raw.arguments[i];
+    const Extent& extent = traced.runs.back()[i];
+    if (!argument.is_buffer || argument.fill.kind != Fill::Kind::zero ||
+        !wide_enough.contains(argument.dtype) || kernel.integers().contains(i) || !extent.read ||
+        extent.written || extent.elements < 2)
+      continue;
+    const bool is_known = argument.count.text() != "0";
+    if (auto count = Expression::parse(is_known ? argument.count.text() : guess_of(traced, i).count);
+        count.ok())
+      counts.emplace(i, std::move(*count));
+  }
+  return counts;
+}
+
+bool writes(const Growth& growth) {
+  return std::ranges::any_of(growth.runs,
+                             [](const auto& run) { return std::ranges::any_of(run, &Extent::written); });
+}
+
+// Whether a buffer whose size is known is reached behind.
+bool reaches_too_far(const Candidate& raw, const TracedKernel& kernel, const Growth& growth) {
+  for (std::size_t run = 0; run < growth.runs.size(); ++run)
+    for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
+      const Argument& argument = raw.arguments[i];
+      if (!argument.is_buffer || argument.count.text() == "0")
+        continue;
+      const auto count = kernel.evaluate(argument.count, growth.sizes[run]);
+      const auto* elements = count.ok() ? std::get_if<std::int64_t>(&*count) : nullptr;
+      if (growth.runs[run][i].is_left || (elements && growth.runs[run][i].elements > *elements))
+        return true;
+    }
+  return false;
+}
+
+} // namespace
+
+Result<Growth> trace_with_places_apart(Candidate& raw, const std::string& architecture, TracedKernel& kernel,
+                                       const Growth& with_zeros, std::vector<std::string>& notes) {
+  const Counts possible = possible_places(raw, kernel, with_zeros);
+  if (possible.empty() || !writes(with_zeros))
+    return Error{};
+  TracedKernel watched(raw, architecture);
+  watched.set_types(kernel.types());
+  watched.set_integers(kernel.integers());
+  LATHE_CHECK(watched.compile_watched());
+  const Dimensions& sizes = with_zeros.sizes.back();
+  LATHE_TRY(std::size_t fewest, watched.clashes(sizes, LONGEST_RUN_S));
+  if (fewest == 0)
+    return Error{};
+  std::vector<Counts> choices;
+  for (const auto& [argument, count] : possible)
+    choices.push_back({{argument, count}});
+  if (possible.size() > 1)
+    choices.push_back(possible);
+  Counts chosen;
+  for (const Counts& choice : choices) {
+    watched.set_places(choice);
+    if (const auto clashes = watched.clashes(sizes, LONGEST_RUN_S); clashes.ok() && *clashes < fewest) {
+      fewest = *clashes;
+      chosen = choice;
+    }
+    if (fewest == 0)
+      break;
+  }
+  if (chosen.empty())
+    return Error{};
+  kernel.set_places(chosen);
+  auto traced = trace_growth_at(raw, with_zeros.sizes.front(), kernel, LONGEST_RUN_S);
+  if (!traced.ok() || !writes(*traced) || reaches_too_far(raw, kernel, *traced)) {
+    kernel.set_places({});
+    return Error{};
+  }
+  for (const auto& [argument, count] : chosen) {
+    raw.arguments[argument].fill.kind = Fill::Kind::permutation;
+    notes.push_back(
+        fmt::format("{} holds each number below its length once, as with zeros threads write to the "
+                    "same places (a workload file says otherwise)",
+                    raw.arguments[argument].name));
+  }
+  return traced;
+}
+
+} // namespace lathe::refactor
