@@ -19,9 +19,10 @@ Counts possible_places(const Candidate& raw, const TracedKernel& kernel, const G
   for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
     const Argument& argument = raw.arguments[i];
     const Extent& extent = traced.runs.back()[i];
-    if (!argument.is_buffer || argument.fill.kind != Fill::Kind::zero ||
-        !wide_enough.contains(argument.dtype) || kernel.integers().contains(i) || !extent.read ||
-        extent.written || extent.elements < 2)
+    const auto type = kernel.types().find(argument.dtype);
+    const std::string& dtype = type == kernel.types().end() ? argument.dtype : type->second;
+    if (!argument.is_buffer || argument.fill.kind != Fill::Kind::zero || !wide_enough.contains(dtype) ||
+        kernel.integers().contains(i) || !extent.read || extent.written || extent.elements < 2)
       continue;
     const bool is_known = argument.count.text() != "0";
     if (auto count = Expression::parse(is_known ? argument.count.text() : guess_of(traced, i).count);

@@ -13,7 +13,9 @@ namespace lathe::refactor {
 namespace {
 
 // Room for each buffer of a traced run. Untouched pages cost nothing.
-constexpr std::size_t buffer_room = std::size_t{256} << 20;
+constexpr std::size_t BUFFER_ROOM = std::size_t{256} << 20;
+// Where clashes are looked for: buffers beyond it are not watched.
+constexpr std::size_t WATCHED_ROOM = std::size_t{8} << 20;
 
 // Small runs see no more, and every page touched costs.
 constexpr std::size_t FILLED = std::size_t{4} << 20;
@@ -237,7 +239,8 @@ Result<std::vector<Extent>> TracedKernel::run_rising(std::vector<Extent> at_zero
 }
 
 Result<TracedKernel::Prepared> TracedKernel::prepare(const Plans& plans, const Dimensions& dimensions,
-                                                     bool reals_differ) const {
+                                                     bool is_watched) const {
+  const std::size_t room = is_watched ? WATCHED_ROOM : BUFFER_ROOM;
   Prepared prepared;
   prepared.buffers.reserve(raw_.arguments.size());
   for (std::size_t i = 0; i < raw_.arguments.size(); ++i) {
@@ -248,14 +251,16 @@ Result<TracedKernel::Prepared> TracedKernel::prepare(const Plans& plans, const D
       prepared.arguments.push_back(std::move(scalar));
       continue;
     }
-    LATHE_TRY(HostBuffer buffer, HostBuffer::allocate(buffer_room));
+    LATHE_TRY(HostBuffer buffer, HostBuffer::allocate(room));
     const std::optional<element::DType> type = element_type(dtype(argument));
     std::optional<element::FillPlan> plan = plans[i];
     if (const auto places = places_.find(i); places != places_.end())
       plan = plan_of(argument, Fill::Kind::permutation, integer_in(evaluate(places->second, dimensions)), i);
-    else if (reals_differ && type && element::is_real(*type))
-      plan = plan_of(argument, Fill::Kind::normal, FILLED / dtype_size(dtype(argument)), i);
-    if (plan && plan->count > 0 && plan->count <= buffer_room / sizeof(std::uint64_t))
+    else if (is_watched && type && element::is_real(*type))
+      plan = plan_of(argument, Fill::Kind::normal, FILLED / sizeof(std::uint64_t), i);
+    else if (is_watched && dtype(argument) == "u8") // data of any type
+      plan = plan_of(argument, Fill::Kind::integer, FILLED / sizeof(std::uint64_t), i);
+    if (plan && plan->count > 0 && plan->count <= room / sizeof(std::uint64_t))
       fill_buffer(*plan, buffer.bytes());
     else
       fill(buffer, dtype(argument), integers_.contains(i) ? integers_.at(i) : std::int8_t{0});
@@ -273,6 +278,7 @@ element::FillPlan TracedKernel::plan_of(const Argument& argument, Fill::Kind kin
                           static_cast<std::uint64_t>(std::max<std::int64_t>(0, count)),
                           {}};
   buffer.fill.kind = kind;
+  buffer.integer_high = 255;
   return plan_fill(buffer, 1, index);
 }
 

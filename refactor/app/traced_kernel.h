@@ -48,7 +48,7 @@ public:
   void set_places(std::map<std::size_t, Expression> counts) { places_ = std::move(counts); }
 
   // At how many places threads that nothing orders write, or read what another writes, in buffers: on real
-  // numbers that differ.
+  // numbers and bytes that differ.
   Result<std::size_t> clashes(const Dimensions& dimensions, double time_limit_s) const;
 
   // One entry an argument; scalars' stay empty. Real numbers are ones and integers zero, but for offsets:
@@ -73,7 +73,7 @@ private:
     std::vector<HostBuffer> buffers;
     std::vector<HostArgument> arguments;
   };
-  Result<Prepared> prepare(const Plans& plans, const Dimensions& dimensions, bool reals_differ) const;
+  Result<Prepared> prepare(const Plans& plans, const Dimensions& dimensions, bool is_watched) const;
   Result<HostRunResult> launch_watched(const Prepared& prepared, const Dimensions& dimensions,
                                        HostRunOptions options) const;
   Status compile_with(HostCompileOptions options);
