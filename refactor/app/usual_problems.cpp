@@ -243,6 +243,10 @@ bool is_launchable(const Candidate& raw, const DeviceInfo& device, const Problem
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (launch_value(raw, &device, problem, raw.launch.grid[axis]).value_or(0) > device.max_grid[axis])
       return false;
+  for (const Argument& argument : raw.arguments)
+    if (!argument.is_buffer && argument.dtype.starts_with("u") &&
+        launch_value(raw, &device, problem, argument.value).value_or(0) < 0)
+      return false; // a part that begins behind the end
   if (std::ranges::any_of(raw.launched_where,
                           [&](const Expression& condition) { return fails_at(condition, problem); }))
     return false;

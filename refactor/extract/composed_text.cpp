@@ -121,12 +121,12 @@ void ComposedText::add_declarations(const std::vector<const Decl*>& units) {
 }
 
 bool ComposedText::add_macro(const std::string& name, const MacroInfo& macro) {
-  if (macros_.contains(name))
-    return false;
   const SourceLocation place = macro.getDefinitionLoc();
-  if (place.isInvalid())
+  if (place.isInvalid() || !macros_.insert(&macro).second)
     return false;
-  macros_.insert(name);
+  for (const Token& token : macro.tokens())
+    if (const IdentifierInfo* identifier = token.getIdentifierInfo())
+      named_by_macros_.insert(identifier->getName().str());
   if (!sources_.isWrittenInCommandLineFile(place) && !source_.is_user_file(place) &&
       !source_.is_stand_in(place)) {
     const std::string path = sources_.getFilename(place).str();
@@ -155,6 +155,7 @@ bool ComposedText::add_macro(const std::string& name, const MacroInfo& macro) {
   if (source_.is_stand_in(place))
     stand_ins_.insert(sources_.getFilename(place).rsplit('/').second.str());
   pieces_.push_back(std::move(piece));
+  written_macros_.insert(name);
   // Macros that its body names, as far as they are known by the end of the file.
   const Preprocessor& preprocessor = source_.ast().getPreprocessor();
   for (const Token& token : macro.tokens())
@@ -167,16 +168,31 @@ bool ComposedText::add_macro(const std::string& name, const MacroInfo& macro) {
 
 void ComposedText::add_macros() {
   const std::vector<Piece> texts = pieces_;
-  for (const MacroUse& use : source_.record().macro_uses) {
-    if (!use.definition || macros_.contains(use.name))
+  // A name may have several definitions, one after the other; those that macros name are used where these
+  // are.
+  for (bool has_grown = true; has_grown;) {
+    has_grown = false;
+    for (const MacroUse& use : source_.record().macro_uses) {
+      if (!use.definition || macros_.contains(use.definition))
+        continue;
+      const FileID file = sources_.getFileID(use.location);
+      const unsigned offset = sources_.getFileOffset(use.location);
+      // Of a piece something may have been left out.
+      if (std::any_of(texts.begin(), texts.end(), [&](const Piece& piece) {
+            return piece.span.contains(file, offset) &&
+                   (piece.text.find(use.name) != std::string::npos || named_by_macros_.contains(use.name));
+          }))
+        has_grown |= add_macro(use.name, *use.definition);
+    }
+  }
+  for (const auto& [place, name] : source_.record().macro_ends) {
+    if (!written_macros_.contains(name))
       continue;
-    const FileID file = sources_.getFileID(use.location);
-    const unsigned offset = sources_.getFileOffset(use.location);
-    // Of a piece something may have been left out.
-    if (std::any_of(texts.begin(), texts.end(), [&](const Piece& piece) {
-          return piece.span.contains(file, offset) && piece.text.find(use.name) != std::string::npos;
-        }))
-      add_macro(use.name, *use.definition);
+    Piece piece;
+    piece.location = place;
+    piece.text = "#undef " + name;
+    piece.is_macro = true;
+    pieces_.push_back(std::move(piece));
   }
 }
 

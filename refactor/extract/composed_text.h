@@ -59,7 +59,9 @@ private:
   ParsedSourceImpl& source_;
   const clang::SourceManager& sources_;
   std::vector<Piece> pieces_;
-  std::set<std::string> headers_, stand_ins_, macros_, namespaces_, extra_lines_;
+  std::set<std::string> headers_, stand_ins_, namespaces_, extra_lines_;
+  std::set<const clang::MacroInfo*> macros_;
+  std::set<std::string> named_by_macros_, written_macros_;
   std::string supplied_;
   bool is_cxx20_ = false;
 };

@@ -19,13 +19,16 @@ namespace {
 // What the parameters of a class template, by depth and index, are bound to where its members are read.
 using Bindings = std::map<std::pair<unsigned, unsigned>, QualType>;
 
-QualType number_in(QualType type, const Bindings& bound);
+// Structures within one another are looked into so deep: where a source has errors, one may hold itself.
+constexpr int DEEPEST = 32;
+
+QualType number_in(QualType type, const Bindings& bound, int depth);
 
 // The one number that all bases and members of a structure consist of.
-QualType number_of_members(const CXXRecordDecl& record, const Bindings& bound) {
+QualType number_of_members(const CXXRecordDecl& record, const Bindings& bound, int depth) {
   QualType common;
   const auto agrees = [&](QualType member) {
-    const QualType number = number_in(member, bound);
+    const QualType number = number_in(member, bound, depth + 1);
     if (number.isNull() || (!common.isNull() && number != common))
       return false;
     common = number;
@@ -44,14 +47,15 @@ QualType number_of_members(const CXXRecordDecl& record, const Bindings& bound) {
 
 // Of a type that follows template parameters: Vec<T> consists of T where the class template says so, and none
 // of its specialisations may say otherwise.
-QualType number_of_dependent(QualType type, const Bindings& bound) {
+QualType number_of_dependent(QualType type, const Bindings& bound, int depth) {
   if (const auto* parameter = type->getAs<TemplateTypeParmType>()) {
     const auto found = bound.find({parameter->getDepth(), parameter->getIndex()});
-    return found == bound.end() ? type : number_in(found->second, {});
+    return found == bound.end() ? type : number_in(found->second, {}, depth + 1);
   }
   if (const auto* array = type->getAsArrayTypeUnsafe())
-    return isa<ConstantArrayType, DependentSizedArrayType>(array) ? number_in(array->getElementType(), bound)
-                                                                  : QualType();
+    return isa<ConstantArrayType, DependentSizedArrayType>(array)
+               ? number_in(array->getElementType(), bound, depth)
+               : QualType();
   const auto* specialised = type->getAs<TemplateSpecializationType>();
   const auto* described =
       specialised ? dyn_cast_or_null<ClassTemplateDecl>(specialised->getTemplateName().getAsTemplateDecl())
@@ -71,20 +75,22 @@ QualType number_of_dependent(QualType type, const Bindings& bound) {
   for (unsigned i = 0; i < parameters.size() && i < arguments.size(); ++i)
     if (const auto* parameter = dyn_cast<TemplateTypeParmDecl>(parameters.getParam(i));
         parameter && arguments[i].getKind() == TemplateArgument::Type) {
-      const QualType number = number_in(arguments[i].getAsType(), bound);
+      const QualType number = number_in(arguments[i].getAsType(), bound, depth + 1);
       inner[{parameter->getDepth(), parameter->getIndex()}] =
           number.isNull() ? arguments[i].getAsType() : number;
     }
-  return number_of_members(*pattern, inner);
+  return number_of_members(*pattern, inner, depth);
 }
 
-QualType number_in(QualType type, const Bindings& bound) {
+QualType number_in(QualType type, const Bindings& bound, int depth) {
+  if (depth > DEEPEST)
+    return {};
   type = type.getUnqualifiedType();
   if (type->isDependentType())
-    return number_of_dependent(type, bound);
+    return number_of_dependent(type, bound, depth);
   type = type.getCanonicalType().getUnqualifiedType();
   if (const auto* array = type->getAsArrayTypeUnsafe())
-    return isa<ConstantArrayType>(array) ? number_in(array->getElementType(), {}) : QualType();
+    return isa<ConstantArrayType>(array) ? number_in(array->getElementType(), {}, depth) : QualType();
   if (const auto* enumeration = type->getAs<EnumType>())
     return enumeration->getDecl()->getIntegerType().isNull()
                ? QualType()
@@ -96,14 +102,14 @@ QualType number_in(QualType type, const Bindings& bound) {
   if (!record || !record->hasDefinition() || !record->isStandardLayout() || record->isUnion() ||
       record->getName().starts_with("__"))
     return record && record->getName().starts_with("__") ? type : QualType();
-  return number_of_members(*record, {});
+  return number_of_members(*record, {}, depth);
 }
 
 // The members that a structure has, its bases' too; of a template those that are written there.
 class PlainStructure {
 public:
   // False where a member is no number, no structure of numbers and no pointer.
-  bool read(QualType type) {
+  bool read(QualType type, int depth = 0) {
     const CXXRecordDecl* record = type->getAsCXXRecordDecl();
     const auto* specialised = type->getAs<TemplateSpecializationType>();
     if (const auto* described =
@@ -111,18 +117,20 @@ public:
                 ? dyn_cast_or_null<ClassTemplateDecl>(specialised->getTemplateName().getAsTemplateDecl())
                 : nullptr)
       record = described->getTemplatedDecl();
-    if (!record || !record->hasDefinition() || record->getDefinition()->isPolymorphic() ||
+    if (depth > DEEPEST || !record || !record->hasDefinition() || record->getDefinition()->isPolymorphic() ||
         (!record->isDependentType() && !record->isTriviallyCopyable()))
       return false;
     record = record->getDefinition();
-    return std::ranges::all_of(record->bases(),
-                               [&](const CXXBaseSpecifier& base) { return read(base.getType()); }) &&
-           std::ranges::all_of(record->fields(), [&](const FieldDecl* field) { return read_member(*field); });
+    return std::ranges::all_of(
+               record->bases(),
+               [&](const CXXBaseSpecifier& base) { return read(base.getType(), depth + 1); }) &&
+           std::ranges::all_of(record->fields(),
+                               [&](const FieldDecl* field) { return read_member(*field, depth); });
   }
   std::set<std::string> pointers; // by name
 
 private:
-  bool read_member(const FieldDecl& field) {
+  bool read_member(const FieldDecl& field, int depth) {
     QualType type = field.getType();
     while (const auto* array = type->getAsArrayTypeUnsafe())
       type = array->getElementType();
@@ -130,7 +138,7 @@ private:
       pointers.insert(field.getNameAsString());
     return type->isPointerType() || type->isArithmeticType() || type->isEnumeralType() ||
            isa<TemplateTypeParmType, DependentNameType>(type.getTypePtr()->getUnqualifiedDesugaredType()) ||
-           read(type);
+           read(type, depth + 1);
   }
 };
 
@@ -175,7 +183,7 @@ private:
 } // namespace
 
 QualType number_of(QualType type) {
-  return number_in(type, {});
+  return number_in(type, {}, 0);
 }
 
 bool is_plain_structure(QualType type, const ParmVarDecl& parameter) {

@@ -207,6 +207,29 @@ std::vector<Insertion> drop_standard_typedef(const std::string& text, std::size_
            at + static_cast<std::size_t>(match.length()) - word}};
 }
 
+// What another file includes before this one: a class of the standard library that is only declared here.
+std::vector<Insertion> include_standard_header(const std::string& message) {
+  static const std::map<std::string, std::string> headers{{"basic_string", "string"},
+                                                          {"vector", "vector"},
+                                                          {"array", "array"},
+                                                          {"function", "functional"},
+                                                          {"tuple", "tuple"},
+                                                          {"map", "map"},
+                                                          {"basic_stringstream", "sstream"},
+                                                          {"basic_ostringstream", "sstream"},
+                                                          {"basic_ifstream", "fstream"},
+                                                          {"basic_ofstream", "fstream"}};
+  static const std::regex name(R"('std::(?:__\w+::)?(\w+)<)");
+  std::smatch match;
+  if (!std::regex_search(message, match, name))
+    return {};
+  const auto header = headers.find(match[1].str());
+  if (header == headers.end())
+    return {};
+  const std::string line = "#include <" + header->second + ">";
+  return {{0, line + "\n", line + " stands in front of it"}};
+}
+
 std::vector<Insertion> insertions_for(const ParseError& error, const std::string& text) {
   const auto says = [&](const char* words) { return error.message.find(words) != std::string::npos; };
   if (says("invalid % escape in inline assembly"))
@@ -222,6 +245,8 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
     auto named = name_operator(text, at);
     return named.empty() ? include_earlier_cub(text, at) : named;
   }
+  if (says("implicit instantiation of undefined template 'std::"))
+    return include_standard_header(error.message);
   if (says("typedef redefinition with different types"))
     return drop_standard_typedef(text, error.offset);
   if (says("'register' storage class"))

@@ -343,7 +343,8 @@ HostValue HostReader::name(const DeclRefExpr* reference) {
     const std::string property = device_property(constant->getNameAsString());
     if (!property.empty())
       return HostValue::unknown("", property);
-    return HostValue::integer(llvm::toString(constant->getInitVal(), 10));
+    const auto number = number_of(*constant);
+    return number ? HostValue::integer(*number) : HostValue::unknown("", constant->getNameAsString());
   }
   if (isa<FunctionDecl>(declaration))
     return kernel_reference(reference);

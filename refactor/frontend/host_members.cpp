@@ -62,7 +62,7 @@ std::optional<std::string> constant_of_class(const CXXRecordDecl& record, const 
     if (const auto* enumeration = dyn_cast<EnumDecl>(declared))
       for (const EnumConstantDecl* constant : enumeration->enumerators())
         if (constant->getName() == name)
-          return llvm::toString(constant->getInitVal(), 10);
+          return number_of(*constant);
   }
   for (const CXXBaseSpecifier& base : known.bases())
     if (const CXXRecordDecl* of = base.getType()->getAsCXXRecordDecl())

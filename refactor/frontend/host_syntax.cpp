@@ -1,5 +1,7 @@
 #include "refactor/frontend/host_syntax.h"
 
+#include <llvm/ADT/StringExtras.h>
+
 #include <map>
 
 namespace lathe::refactor::host_syntax {
@@ -85,6 +87,25 @@ bool ends_here(const Expr* expression, int depth) {
   return callee && (callee->isNoReturn() ||
                     (depth > 0 && callee->hasBody(definition) && is_end(definition->getBody(), depth - 1) &&
                      !may_return(definition->getBody())));
+}
+
+std::optional<std::string> number_of(const EnumConstantDecl& enumerator) {
+  const auto* enumeration = dyn_cast<EnumDecl>(enumerator.getDeclContext());
+  if (!enumeration || !enumeration->isDependentType())
+    return llvm::toString(enumerator.getInitVal(), 10);
+  std::optional<std::int64_t> number = -1;
+  for (const EnumConstantDecl* each : enumeration->enumerators()) {
+    Expr::EvalResult value;
+    if (const Expr* given = each->getInitExpr(); !given)
+      number = number ? std::optional(*number + 1) : std::nullopt;
+    else if (!given->isValueDependent() && given->EvaluateAsInt(value, each->getASTContext()))
+      number = value.Val.getInt().getExtValue();
+    else
+      number.reset();
+    if (each == &enumerator)
+      break;
+  }
+  return number ? std::optional(std::to_string(*number)) : std::nullopt;
 }
 
 const LambdaExpr* closure_in(const Stmt* statement) {

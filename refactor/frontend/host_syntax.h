@@ -3,6 +3,7 @@
 
 #include <clang/AST/ExprCXX.h>
 
+#include <optional>
 #include <string>
 
 namespace lathe::refactor::host_syntax {
@@ -33,6 +34,9 @@ const clang::Stmt* last_of(const clang::Stmt* statement);
 bool ends_here(const clang::Expr* expression, int depth = 3);
 // The same of the last statement.
 bool is_end(const clang::Stmt* statement, int depth = 3);
+// An enumerator's number, also in a class template, where Clang leaves it open; nothing where it follows the
+// template's parameters.
+std::optional<std::string> number_of(const clang::EnumConstantDecl& enumerator);
 // The first closure at or below the statement; null where there is none.
 const clang::LambdaExpr* closure_in(const clang::Stmt* statement);
 // What a query of the device asks for, by the member or attribute that is named: properties have names of

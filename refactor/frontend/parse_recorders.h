@@ -77,6 +77,12 @@ public:
                     const clang::MacroArgs*) override {
     record(name, definition);
   }
+  void MacroUndefined(const clang::Token& name, const clang::MacroDefinition& definition,
+                      const clang::MacroDirective*) override {
+    const clang::SourceLocation place = name.getLocation();
+    if (definition.getMacroInfo() && (files_.is_user(sources_, place) || files_.is_stand_in(sources_, place)))
+      record_.macro_ends.emplace_back(place, name.getIdentifierInfo()->getName().str());
+  }
   void Defined(const clang::Token& name, const clang::MacroDefinition& definition,
                clang::SourceRange) override {
     record(name, definition);

@@ -75,7 +75,8 @@ struct ParseRecord {
   std::vector<ParseError> errors;
   std::vector<std::string> missing;
   std::vector<MacroUse> macro_uses;
-  std::vector<MacroExpansion> expansions; // of the main file, in their order
+  std::vector<std::pair<clang::SourceLocation, std::string>> macro_ends; // #undef of what is defined
+  std::vector<MacroExpansion> expansions;                                // of the main file, in their order
   std::vector<Inclusion> inclusions;
   std::vector<ConditionalBlock> conditionals;
 };

@@ -179,6 +179,21 @@ public:
     for (const std::int64_t size : small_sizes) // each dimension in turn: some of them cannot be made small
       for (const auto& [name, value] : own)
         consider(with(own, name, size));
+    // Of dozens of dimensions some of the pairs have to do.
+    constexpr std::size_t MOST_DIMENSIONS = 12, MOST_DRAWN = 3000;
+    if (own.size() > MOST_DIMENSIONS) {
+      Random random(subject_.seed ^ 0x2d1e5);
+      const auto drawn_name = [&] {
+        return std::next(own.begin(), static_cast<std::ptrdiff_t>(random() % own.size()))->first;
+      };
+      const auto drawn_size = [&] { return small_sizes[random() % std::size(small_sizes)]; };
+      for (std::size_t draw = 0; draw < MOST_DRAWN && shapes.size() < most_; ++draw) {
+        const std::string name = drawn_name(), other = drawn_name();
+        const std::int64_t size = drawn_size();
+        consider(with(with(own, name, size), other, drawn_size()));
+      }
+      return;
+    }
     for (const auto& [name, value] : own)
       for (const std::int64_t size : small_sizes)
         for (const auto& [other, other_value] : own)

@@ -113,6 +113,41 @@ void host(std::vector<int>& v) { v.clear(); }
   expect_compiles(text, "lib::kernel<__half>");
 }
 
+// One name, one definition after the other: each stands where it did, and ends where it did.
+TEST(Extract, MacrosThatAreDefinedAnew) {
+  auto source = parse_text(R"(
+#define NUMBER float
+#define SCALE INNER
+#define INNER 2
+__device__ NUMBER twice(NUMBER x) { return SCALE * x; }
+#undef NUMBER
+#undef INNER
+#undef SCALE
+#define NUMBER double
+#define SCALE INNER
+#define INNER 3
+__device__ NUMBER thrice(NUMBER x) { return SCALE * x; }
+#undef NUMBER
+#undef SCALE
+#define UNUSED 1
+#undef UNUSED
+template <class NUMBER> __device__ NUMBER same(NUMBER x) { return x; }
+__global__ void k(float* out, double* wide, int* whole) {
+  out[threadIdx.x] = twice(out[threadIdx.x]);
+  wide[threadIdx.x] = thrice(wide[threadIdx.x]);
+  whole[threadIdx.x] = same(whole[threadIdx.x]);
+}
+void run(float* x, double* y, int* z) { k<<<1, 64>>>(x, y, z); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_LT(text.find("#define NUMBER float"), text.find("twice("));
+  EXPECT_LT(text.find("#undef NUMBER"), text.find("#define NUMBER double"));
+  EXPECT_LT(text.find("#define INNER 2"), text.find("#define INNER 3"));
+  EXPECT_LT(text.rfind("#undef NUMBER"), text.find("same("));
+  EXPECT_THAT(text, Not(HasSubstr("UNUSED")));
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, FunctorsAndTraitsOfTheLaunches) {
   auto source = parse_text(R"(
 struct Square { __device__ float operator()(float x) const { return x * x; } };

@@ -45,6 +45,23 @@ void run(const float* in, float* out, int rows, int n, cudaStream_t stream) {
   EXPECT_EQ(sites[0].arguments.at("p.n"), "n");
 }
 
+TEST(LaunchObject, EnumeratorsOfAClassTemplate) {
+  const auto sites = launches(R"(
+template <class T> __global__ void k(T* out, const T* in, unsigned long width) {}
+template <class T> struct Transpose {
+  enum { TILE = 32, NEXT, ROWS = 8, OWN = sizeof(T) };
+  void run(T* out, const T* in, unsigned long width, unsigned long height) {
+    k<<<dim3((width - 1) / TILE + 1, (height - 1) / NEXT + 1), dim3(TILE, ROWS)>>>(out, in, width);
+  }
+};
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(sites[0].grid[0], "(width - 1) / 32 + 1");
+  EXPECT_EQ(sites[0].grid[1], "(height - 1) / 33 + 1");
+  EXPECT_EQ(sites[0].block[0], "32");
+  EXPECT_EQ(sites[0].block[1], "8");
+}
+
 // A structure of a program's own has a name of its own for shared memory, or none.
 TEST(LaunchObject, SettingsOfTheProgramsOwn) {
   const auto sites = launches(R"(

@@ -211,6 +211,14 @@ TEST(Parse, RegisterIsLeftOut) {
   EXPECT_THAT(source->stand_ins(), testing::Contains(testing::HasSubstr("register is left out")));
 }
 
+TEST(Parse, HeadersThatOtherFilesIncludeBefore) {
+  const auto source = parse_text("#include <iosfwd>\n"
+                                 "struct Settings {\n  std::string name() const { return \"k\"; }\n};\n"
+                                 "__global__ void k(float* x) { x[0] = 0; }\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), testing::IsEmpty());
+}
+
 TEST(Parse, StandardTypesOfASourceWithoutHeaders) {
   const auto source = parse_text("typedef unsigned char uint8_t;\ntypedef unsigned long long uint64_t;\n"
                                  "typedef uint64_t word;\n"
@@ -218,6 +226,19 @@ TEST(Parse, StandardTypesOfASourceWithoutHeaders) {
   ASSERT_TRUE(source);
   EXPECT_THAT(source->errors(), testing::IsEmpty());
   EXPECT_THAT(source->stand_ins(), testing::Contains(testing::HasSubstr("uint64_t is the standard's own")));
+}
+
+// Where a library is missing, what a structure consists of may have no end.
+TEST(Parse, StructuresOfUnknownClasses) {
+  const auto source =
+      parse_text("template <class T> using Vec = Missing::Matrix<T, 3, 1>;\n"
+                 "template <class T> struct Box {\n  Vec<T> low, high;\n  Box<T>* next;\n};\n"
+                 "template <class T> struct Self { Self<T> inner; Vec<T> own; };\n"
+                 "template <class T> __global__ void k(const Box<T>* b, Self<T>* s, float* x) {\n"
+                 "  x[0] = 1;\n}\n");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), testing::Not(testing::IsEmpty()));
+  EXPECT_EQ(find_kernels(*source).size(), 1u);
 }
 
 TEST(Parse, BlanksInTheBracketsOfALaunch) {
