@@ -78,6 +78,25 @@ bool is_unbounded(const Argument& offsets) {
   return !is_known(offsets.fill.integer_high);
 }
 
+std::vector<std::string> possible_offsets(const Candidate& raw,
+                                          const std::map<std::string, ArgumentFacts>& given) {
+  std::vector<std::string> names;
+  for (const Argument& argument : raw.arguments)
+    if (argument.is_buffer && argument.fill.kind == Fill::Kind::zero &&
+        argument.direction != Direction::out && !is_given(given, argument) &&
+        may_be_offset(raw, argument.dtype))
+      names.push_back(argument.name);
+  return names;
+}
+
+void mark_as_offsets(Candidate& raw, const std::vector<std::string>& names) {
+  for (Argument& argument : raw.arguments)
+    if (std::ranges::find(names, argument.name) != names.end()) {
+      argument.fill.kind = Fill::Kind::offsets;
+      argument.fill.integer_high = Expression(Value{std::int64_t{0}});
+    }
+}
+
 std::vector<std::string> mark_offsets(Candidate& raw, const std::map<std::string, ArgumentFacts>& given,
                                       const ParseOptions& options) {
   const auto may_hold = [&](const Argument& argument) {
@@ -101,6 +120,14 @@ std::vector<std::string> mark_offsets(Candidate& raw, const std::map<std::string
   return marked;
 }
 
+Result<Expression> usual_end(const std::string& count, const std::string& dtype) {
+  const std::string bound = fmt::format("{} * ({} - 1)", ELEMENTS_PER_RANGE, count);
+  // Of sizes at which that is more than a 32-bit integer holds, the ranges are shorter.
+  return Expression::parse(dtype.ends_with("64")
+                               ? bound
+                               : fmt::format("min({}, {})", bound, std::numeric_limits<std::int32_t>::max()));
+}
+
 Status bound_offsets(Candidate& raw, const std::vector<std::string>& marked,
                      std::vector<std::string>& notes) {
   for (Argument& argument : raw.arguments) {
@@ -113,13 +140,7 @@ Status bound_offsets(Candidate& raw, const std::vector<std::string>& marked,
       continue;
     }
     if (is_unbounded(argument)) {
-      const std::string bound = fmt::format("{} * ({} - 1)", ELEMENTS_PER_RANGE, argument.count.text());
-      // Of sizes at which that is more than a 32-bit integer holds, the ranges are shorter.
-      const bool is_wide = argument.dtype.ends_with("64");
-      LATHE_TRY(
-          argument.fill.integer_high,
-          Expression::parse(
-              is_wide ? bound : fmt::format("min({}, {})", bound, std::numeric_limits<std::int32_t>::max())));
+      LATHE_TRY(argument.fill.integer_high, usual_end(argument.count.text(), argument.dtype));
     }
     notes.push_back(fmt::format("{} holds offsets of ranges, from 0 to {} (say otherwise with its Fill in a "
                                 "workload file)",

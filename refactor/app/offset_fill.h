@@ -16,6 +16,16 @@ inline constexpr std::int64_t ELEMENTS_PER_RANGE = 16;
 std::vector<std::string> mark_offsets(Candidate& raw, const std::map<std::string, ArgumentFacts>& given,
                                       const ParseOptions& options);
 
+// Integer inputs that may hold offsets, whatever the text says: their names.
+std::vector<std::string> possible_offsets(const Candidate& raw,
+                                          const std::map<std::string, ArgumentFacts>& given);
+
+// Gives these Fill::Kind::offsets, without a bound.
+void mark_as_offsets(Candidate& raw, const std::vector<std::string>& names);
+
+// Where so many offsets of that dtype end of which nothing else is known.
+Result<Expression> usual_end(const std::string& count, const std::string& dtype);
+
 // Whether the argument's fill is offsets, and whether it is not known how far they rise.
 bool holds_offsets(const Argument& argument);
 bool is_unbounded(const Argument& offsets);

@@ -1,5 +1,7 @@
 #include "refactor/app/places_apart.h"
 
+#include "refactor/app/offset_fill.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -67,14 +69,20 @@ Result<Growth> trace_with_places_apart(Candidate& raw, const std::string& archit
   LATHE_TRY(std::size_t fewest, watched.clashes(sizes, LONGEST_RUN_S));
   if (fewest == 0)
     return Error{};
-  std::vector<Counts> choices;
-  for (const auto& [argument, count] : possible)
-    choices.push_back({{argument, count}});
-  if (possible.size() > 1)
-    choices.push_back(possible);
-  Counts chosen;
-  for (const Counts& choice : choices) {
-    watched.set_places(choice);
+  struct Choice {
+    Counts counts;
+    Fill::Kind kind = Fill::Kind::permutation;
+  };
+  std::vector<Choice> choices;
+  for (const Fill::Kind kind : {Fill::Kind::permutation, Fill::Kind::offsets}) {
+    for (const auto& [argument, count] : possible)
+      choices.push_back({{{argument, count}}, kind});
+    if (possible.size() > 1)
+      choices.push_back({possible, kind});
+  }
+  Choice chosen;
+  for (const Choice& choice : choices) {
+    watched.set_places(choice.counts, choice.kind);
     if (const auto clashes = watched.clashes(sizes, LONGEST_RUN_S); clashes.ok() && *clashes < fewest) {
       fewest = *clashes;
       chosen = choice;
@@ -82,20 +90,27 @@ Result<Growth> trace_with_places_apart(Candidate& raw, const std::string& archit
     if (fewest == 0)
       break;
   }
-  if (chosen.empty())
+  if (chosen.counts.empty())
     return Error{};
-  kernel.set_places(chosen);
+  kernel.set_places(chosen.counts, chosen.kind);
   auto traced = trace_growth_at(raw, with_zeros.sizes.front(), kernel, LONGEST_RUN_S);
   if (!traced.ok() || !writes(*traced) || reaches_too_far(raw, kernel, *traced)) {
     kernel.set_places({});
     return Error{};
   }
-  for (const auto& [argument, count] : chosen) {
-    raw.arguments[argument].fill.kind = Fill::Kind::permutation;
+  for (const auto& [i, count] : chosen.counts) {
+    Argument& argument = raw.arguments[i];
+    argument.fill.kind = chosen.kind;
+    const bool rises = chosen.kind == Fill::Kind::offsets;
+    if (rises) {
+      LATHE_TRY(argument.fill.integer_high, usual_end(count.text(), argument.dtype));
+    }
     notes.push_back(
-        fmt::format("{} holds each number below its length once, as with zeros threads write to the "
-                    "same places (a workload file says otherwise)",
-                    raw.arguments[argument].name));
+        fmt::format("{} holds {}, as with zeros threads write to the same places (a workload file says "
+                    "otherwise)",
+                    argument.name,
+                    rises ? "offsets of ranges, from 0 to " + argument.fill.integer_high.text()
+                          : "each number below its length once"));
   }
   return traced;
 }

@@ -43,36 +43,47 @@ std::map<std::string, std::int64_t> smallest_with_few(const std::vector<Problem>
 
 namespace {
 
+bool has_given_direction(const Subject& subject, const Argument& argument) {
+  const auto given = subject.facts.arguments.find(argument.name);
+  return given != subject.facts.arguments.end() && given->second.direction.has_value();
+}
+
+std::vector<std::string> given_directions(const Subject& subject) {
+  std::vector<std::string> names;
+  for (const Argument& argument : subject.raw.arguments)
+    if (has_given_direction(subject, argument))
+      names.push_back(argument.name);
+  return names;
+}
+
+// Reads the sizes of buffers off traced runs, with `without_offsets` for those of tables.
+Status infer_sizes(Subject& subject, const std::vector<Argument>& without_offsets,
+                   const ParseOptions& options) {
+  const std::vector<std::string> fixed_directions = given_directions(subject);
+  const std::vector<Problem>& problems = subject.facts.problems;
+  const auto few = smallest_with_few(problems), least = smallest(problems);
+  Status sized = infer_buffers(subject.raw, few, fixed_directions, subject.architecture, subject.notes,
+                               &subject.writes_nothing);
+  if (!sized.ok() && few != least)
+    sized = infer_buffers(subject.raw, least, fixed_directions, subject.architecture, subject.notes,
+                          &subject.writes_nothing);
+  LATHE_CHECK(std::move(sized));
+  mark_written(subject.raw, fixed_directions, options, subject.notes);
+  return lay_out_tables(subject.tables, without_offsets, subject.raw, subject.notes);
+}
+
 // Reads the sizes of buffers off traced runs where nobody gave them, with what looks like offsets of ranges
 // rising where the raw kernel runs so.
 Status size_buffers_as_given(Subject& subject, const ParseOptions& options) {
-  std::vector<std::string> fixed_directions;
-  bool all_known = true;
-  for (const Argument& argument : subject.raw.arguments) {
-    const auto given = subject.facts.arguments.find(argument.name);
-    const bool has_direction = given != subject.facts.arguments.end() && given->second.direction.has_value();
-    if (has_direction)
-      fixed_directions.push_back(argument.name);
-    all_known &= !argument.is_buffer ||
-                 (argument.count.text() != "0" && (argument.direction == Direction::in || has_direction));
-  }
+  const bool all_known = std::ranges::all_of(subject.raw.arguments, [&](const Argument& argument) {
+    return !argument.is_buffer || (argument.count.text() != "0" && (argument.direction == Direction::in ||
+                                                                    has_given_direction(subject, argument)));
+  });
   const std::vector<Argument> without_offsets = subject.raw.arguments;
   const std::vector<std::string> offsets = mark_offsets(subject.raw, subject.facts.arguments, options);
   if (all_known && offsets.empty())
     return Done{};
-  const auto infer = [&]() -> Status {
-    const std::vector<Problem>& problems = subject.facts.problems;
-    const auto few = smallest_with_few(problems), least = smallest(problems);
-    Status sized = infer_buffers(subject.raw, few, fixed_directions, subject.architecture, subject.notes,
-                                 &subject.writes_nothing);
-    if (!sized.ok() && few != least)
-      sized = infer_buffers(subject.raw, least, fixed_directions, subject.architecture, subject.notes,
-                            &subject.writes_nothing);
-    LATHE_CHECK(std::move(sized));
-    mark_written(subject.raw, fixed_directions, options, subject.notes);
-    return lay_out_tables(subject.tables, without_offsets, subject.raw, subject.notes);
-  };
-  Status inferred = infer();
+  Status inferred = infer_sizes(subject, without_offsets, options);
   if (inferred.ok() || offsets.empty())
     return inferred.ok() ? bound_offsets(subject.raw, offsets, subject.notes) : inferred;
   subject.notes.push_back(
@@ -80,7 +91,7 @@ Status size_buffers_as_given(Subject& subject, const ParseOptions& options) {
                   "zeros instead",
                   fmt::join(offsets, ", "), inferred.error().why));
   subject.raw.arguments = without_offsets;
-  return all_known ? Status(Done{}) : infer();
+  return all_known ? Status(Done{}) : infer_sizes(subject, without_offsets, options);
 }
 
 // Whether the raw kernel runs without the switches that were taken to be true: then that is what it is.
@@ -131,6 +142,27 @@ bool size_buffers_in_another_mode(Subject& subject, const ParseOptions& options)
   return false;
 }
 
+// Whether the raw kernel, which writes nothing otherwise, writes with offsets of ranges in its integer
+// inputs, in all of them or in one: the text may reach them in ways that do not show what they are.
+bool size_buffers_with_offsets(Subject& subject, const ParseOptions& options) {
+  constexpr std::size_t MOST_CHOICES = 4;
+  const std::vector<std::string> possible = possible_offsets(subject.raw, subject.facts.arguments);
+  std::vector<std::vector<std::string>> choices{possible};
+  for (const std::string& name : possible)
+    if (possible.size() > 1 && choices.size() < MOST_CHOICES)
+      choices.push_back({name});
+  for (const std::vector<std::string>& choice : choices) {
+    Subject with = subject;
+    mark_as_offsets(with.raw, choice);
+    if (choice.empty() || !infer_sizes(with, subject.raw.arguments, options).ok() || with.writes_nothing ||
+        !bound_offsets(with.raw, choice, with.notes).ok())
+      continue;
+    subject = std::move(with);
+    return true;
+  }
+  return false;
+}
+
 } // namespace
 
 Status size_buffers(Subject& subject, const ParseOptions& options) {
@@ -139,7 +171,8 @@ Status size_buffers(Subject& subject, const ParseOptions& options) {
   if (sized.ok() && !subject.writes_nothing)
     return sized;
   if ((!sized.ok() && size_buffers_without_switches(before, options)) ||
-      size_buffers_in_another_mode(before, options)) {
+      size_buffers_in_another_mode(before, options) ||
+      (sized.ok() && size_buffers_with_offsets(before, options))) {
     subject = std::move(before);
     return Done{};
   }

@@ -254,12 +254,13 @@ Result<TracedKernel::Prepared> TracedKernel::prepare(const Plans& plans, const D
     LATHE_TRY(HostBuffer buffer, HostBuffer::allocate(room));
     const std::optional<element::DType> type = element_type(dtype(argument));
     std::optional<element::FillPlan> plan = plans[i];
-    if (const auto places = places_.find(i); places != places_.end())
-      plan = plan_of(argument, Fill::Kind::permutation, integer_in(evaluate(places->second, dimensions)), i);
-    else if (is_watched && type && element::is_real(*type))
-      plan = plan_of(argument, Fill::Kind::normal, FILLED / sizeof(std::uint64_t), i);
+    if (const auto places = places_.find(i); places != places_.end()) {
+      const std::int64_t count = integer_in(evaluate(places->second, dimensions));
+      plan = plan_of(argument, kind_of_places_, count, ELEMENTS_PER_RANGE * (count - 1), i);
+    } else if (is_watched && type && element::is_real(*type))
+      plan = plan_of(argument, Fill::Kind::normal, FILLED / sizeof(std::uint64_t), 0, i);
     else if (is_watched && dtype(argument) == "u8") // data of any type
-      plan = plan_of(argument, Fill::Kind::integer, FILLED / sizeof(std::uint64_t), i);
+      plan = plan_of(argument, Fill::Kind::integer, FILLED / sizeof(std::uint64_t), 255, i);
     if (plan && plan->count > 0 && plan->count <= room / sizeof(std::uint64_t))
       fill_buffer(*plan, buffer.bytes());
     else
@@ -271,14 +272,14 @@ Result<TracedKernel::Prepared> TracedKernel::prepare(const Plans& plans, const D
 }
 
 element::FillPlan TracedKernel::plan_of(const Argument& argument, Fill::Kind kind, std::int64_t count,
-                                        std::size_t index) const {
+                                        std::int64_t high, std::size_t index) const {
   Workload::Buffer buffer{argument.name,
                           dtype(argument),
                           Direction::in,
                           static_cast<std::uint64_t>(std::max<std::int64_t>(0, count)),
                           {}};
   buffer.fill.kind = kind;
-  buffer.integer_high = 255;
+  buffer.integer_high = std::max<std::int64_t>(0, high);
   return plan_fill(buffer, 1, index);
 }
 

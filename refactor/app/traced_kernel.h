@@ -44,8 +44,12 @@ public:
   void set_integers(std::map<std::size_t, std::int8_t> numbers) { integers_ = std::move(numbers); }
   const std::map<std::size_t, std::int8_t>& integers() const { return integers_; }
 
-  // Of arguments, by index, that hold each number below a count once, in some order; over integers().
-  void set_places(std::map<std::size_t, Expression> counts) { places_ = std::move(counts); }
+  // Of arguments, by index, that hold so many places, over integers(): each number below that once in some
+  // order, or offsets of ranges.
+  void set_places(std::map<std::size_t, Expression> counts, Fill::Kind kind = Fill::Kind::permutation) {
+    places_ = std::move(counts);
+    kind_of_places_ = kind;
+  }
 
   // At how many places threads that nothing orders write, or read what another writes, in buffers: on real
   // numbers and bytes that differ.
@@ -77,7 +81,7 @@ private:
   Result<HostRunResult> launch_watched(const Prepared& prepared, const Dimensions& dimensions,
                                        HostRunOptions options) const;
   Status compile_with(HostCompileOptions options);
-  element::FillPlan plan_of(const Argument& argument, Fill::Kind kind, std::int64_t count,
+  element::FillPlan plan_of(const Argument& argument, Fill::Kind kind, std::int64_t count, std::int64_t high,
                             std::size_t index) const;
   Plans rising(const std::vector<Extent>& extents, const Dimensions& dimensions) const;
   std::string dtype(const Argument& argument) const;
@@ -88,6 +92,7 @@ private:
   std::optional<HostKernel> kernel_;
   std::map<std::size_t, std::int8_t> integers_;
   std::map<std::size_t, Expression> places_;
+  Fill::Kind kind_of_places_ = Fill::Kind::permutation;
   mutable double seconds_left_;
 };
 

@@ -209,8 +209,12 @@ public:
       for (const FunctionDecl* instance : function->specializations())
         instances.push_back(instance);
     } else if (const auto* record = dyn_cast<ClassTemplateDecl>(unit)) {
-      for (const ClassTemplateSpecializationDecl* instance : record->specializations())
+      for (const ClassTemplateSpecializationDecl* instance : record->specializations()) {
         instances.insert(instances.end(), instance->method_begin(), instance->method_end());
+        for (const FriendDecl* of : instance->friends())
+          if (const auto* befriended = dyn_cast_or_null<FunctionDecl>(of->getFriendDecl()))
+            instances.push_back(befriended);
+      }
     }
     for (const FunctionDecl* instance : instances)
       if (const FunctionDecl* defined = nullptr; instance->hasBody(defined) && !is_for_the_host(defined))

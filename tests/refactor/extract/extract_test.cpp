@@ -51,6 +51,30 @@ void run(lib::Pair* x, int n) { k<<<1, 64>>>(x, n); }
   EXPECT_THAT(text, HasSubstr("operator!="));
 }
 
+// A friend that is defined in a class template is one more instance that finds operators.
+TEST(Extract, OperatorsThatAFriendOfAnInstanceFinds) {
+  auto source = parse_text(R"(
+__device__ float2 operator+(const float2& a, const float2& b) { return {a.x + b.x, a.y + b.y}; }
+__device__ void operator+=(float2& a, const float2& b) { a = a + b; }
+__device__ void operator-=(float2& a, const float2& b) { a.x -= b.x; }
+template <class T> struct Traits;
+template <> struct Traits<float> { using type = float2; };
+template <class T> struct Two {
+  typename Traits<T>::type x, y;
+  friend __device__ void operator+=(Two& a, const Two& b) {
+    a.x += b.x;
+    a.y += b.y;
+  }
+  friend __device__ void operator-=(Two& a, const Two& b) { a.x -= b.x; }
+};
+__global__ void k(Two<float>* out) { out[threadIdx.x] += out[0]; }
+void run(Two<float>* x) { k<<<1, 64>>>(x); }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("void operator+=(float2& a"));
+  expect_compiles(text, "k");
+}
+
 TEST(Extract, ReachesFriendsOfOtherNamespaces) {
   auto source = parse_text(R"(
 namespace lib {
