@@ -231,6 +231,52 @@ Result<Growth> trace_from_one(Candidate& raw, const Dimensions& base, TracedKern
   return Error{};
 }
 
+// Elements, as expressions over the dimensions, by argument.
+using Counts = std::map<std::size_t, std::string>;
+
+Counts guesses_of(const Candidate& raw, const Growth& traced) {
+  Counts counts;
+  for (std::size_t i = 0; i < raw.arguments.size(); ++i)
+    if (raw.arguments[i].is_buffer)
+      counts[i] = guess_of(traced, i).count;
+  return counts;
+}
+
+// The buffers into which a run at these sizes reaches further than what is guessed of them.
+std::vector<std::size_t> outgrown(const Counts& guessed, const TracedKernel& kernel,
+                                  const std::vector<Extent>& extents, const Dimensions& sizes) {
+  std::vector<std::size_t> found;
+  for (const auto& [i, text] : guessed) {
+    const auto count = Expression::parse(text);
+    const auto value = count.ok() ? kernel.evaluate(*count, sizes) : Result<Value>(Error{});
+    const auto* room = value.ok() ? std::get_if<std::int64_t>(&*value) : nullptr;
+    if (room && extents[i].elements > *room)
+      found.push_back(i);
+  }
+  return found;
+}
+
+// Where integers in memory say where threads write, a part of a buffer may hold many of them (a page of a
+// cache), and a few of them do not show how the buffer grows: what is seen from sizes at which more of
+// something reaches further is added to what is guessed. Only of the buffers that this changes.
+Counts counts_beyond_parts(const Candidate& raw, const TracedKernel& kernel, const Growth& traced) {
+  Counts guessed = guesses_of(raw, traced), changed;
+  for (const std::int64_t factor : {8, 64})
+    for (const auto& [name, size] : traced.sizes.front()) {
+      Dimensions sizes = traced.sizes.front();
+      sizes[name] *= factor;
+      const auto extents = kernel.run(sizes, QUICK_RUN_S);
+      const auto short_ones =
+          extents.ok() ? outgrown(guessed, kernel, *extents, sizes) : std::vector<std::size_t>();
+      const auto further =
+          short_ones.empty() ? Result<Growth>(Error{}) : trace_growth_at(raw, sizes, kernel, QUICK_RUN_S);
+      if (further.ok() && is_telling(*further))
+        for (const std::size_t i : short_ones)
+          guessed[i] = changed[i] = guessed[i] + " + " + guess_of(*further, i).count;
+    }
+  return changed;
+}
+
 // Where threads beyond the sizes work, too (a launch of whole blocks, which the kernel does not check), one
 // block's work hides how buffers grow: where a run of more blocks reaches further than what is guessed,
 // traces anew from sizes at which the grid grows with them. Nothing otherwise.
@@ -246,14 +292,7 @@ Result<Growth> trace_over_blocks(const Candidate& raw, const Dimensions& base, c
       wider == sizes ? Result<std::vector<Extent>>(Error{}) : kernel.run(doubled, QUICK_RUN_S);
   if (!extents.ok())
     return Error{};
-  bool is_outgrown = false;
-  for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
-    const auto count = Expression::parse(raw.arguments[i].is_buffer ? guess_of(traced, i).count : "0");
-    const auto value = count.ok() ? kernel.evaluate(*count, doubled) : Result<Value>(Error{});
-    const auto* room = value.ok() ? std::get_if<std::int64_t>(&*value) : nullptr;
-    is_outgrown |= room && (*extents)[i].elements > *room;
-  }
-  if (!is_outgrown)
+  if (outgrown(guesses_of(raw, traced), kernel, *extents, doubled).empty())
     return Error{};
   LATHE_TRY(Growth grown, trace_growth_at(raw, wider, kernel, QUICK_RUN_S));
   return is_telling(grown) ? Result<Growth>(std::move(grown)) : Error{};
@@ -331,9 +370,12 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
   if (traced.ok())
     if (auto grown = trace_over_blocks(raw, base, kernel, *traced); grown.ok())
       traced = std::move(grown);
+  Counts beyond;
   if (traced.ok())
-    if (auto apart = trace_with_places_apart(raw, architecture, kernel, *traced, notes); apart.ok())
+    if (auto apart = trace_with_places_apart(raw, architecture, kernel, *traced, notes); apart.ok()) {
       traced = std::move(apart);
+      beyond = counts_beyond_parts(raw, kernel, *traced);
+    }
   if (!traced.ok())
     return Error{
         "cannot see the buffers of " + raw.kernel, traced.error().sentence(),
@@ -357,6 +399,8 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
     if (argument.count.text() != "0")
       continue;
     ExtentGuess guess = guess_of(*traced, i);
+    if (const auto more = beyond.find(i); more != beyond.end())
+      guess.count = more->second;
     if (const auto factor = factors.find(i); factor != factors.end())
       guess.count = "(" + guess.count + ") * " + factor->second;
     LATHE_TRY(argument.count, Expression::parse(guess.count));

@@ -239,7 +239,7 @@ Result<std::vector<Extent>> TracedKernel::run_rising(std::vector<Extent> at_zero
 }
 
 Result<TracedKernel::Prepared> TracedKernel::prepare(const Plans& plans, const Dimensions& dimensions,
-                                                     bool is_watched) const {
+                                                     bool is_watched, bool has_all) const {
   const std::size_t room = is_watched ? WATCHED_ROOM : BUFFER_ROOM;
   Prepared prepared;
   prepared.buffers.reserve(raw_.arguments.size());
@@ -249,6 +249,10 @@ Result<TracedKernel::Prepared> TracedKernel::prepare(const Plans& plans, const D
       LATHE_TRY(const Value value, evaluate(argument.value, dimensions));
       LATHE_TRY(HostArgument scalar, HostArgument::scalar(dtype(argument), value));
       prepared.arguments.push_back(std::move(scalar));
+      continue;
+    }
+    if (argument.is_null && !has_all) {
+      prepared.arguments.emplace_back();
       continue;
     }
     LATHE_TRY(HostBuffer buffer, HostBuffer::allocate(room));
@@ -300,7 +304,7 @@ Result<HostRunResult> TracedKernel::launch_watched(const Prepared& prepared, con
 }
 
 Result<std::size_t> TracedKernel::clashes(const Dimensions& dimensions, double time_limit_s) const {
-  LATHE_TRY(const Prepared prepared, prepare(Plans(raw_.arguments.size()), dimensions, true));
+  LATHE_TRY(const Prepared prepared, prepare(Plans(raw_.arguments.size()), dimensions, true, false));
   HostRunOptions options;
   options.time_limit_s = time_limit_s;
   options.find_races = true;
@@ -311,7 +315,16 @@ Result<std::size_t> TracedKernel::clashes(const Dimensions& dimensions, double t
 
 Result<std::vector<Extent>> TracedKernel::run_with(const Plans& plans, const Dimensions& dimensions,
                                                    double time_limit_s) const {
-  LATHE_TRY(const Prepared prepared, prepare(plans, dimensions, false));
+  LATHE_TRY(std::vector<Extent> extents, run_once(plans, dimensions, time_limit_s, false));
+  if (std::ranges::any_of(raw_.arguments, &Argument::is_null))
+    if (const auto with_all = run_once(plans, dimensions, time_limit_s, true); with_all.ok())
+      merge(extents, *with_all);
+  return extents;
+}
+
+Result<std::vector<Extent>> TracedKernel::run_once(const Plans& plans, const Dimensions& dimensions,
+                                                   double time_limit_s, bool has_all) const {
+  LATHE_TRY(const Prepared prepared, prepare(plans, dimensions, false, has_all));
   HostRunOptions options;
   options.time_limit_s = time_limit_s;
   LATHE_TRY(const HostRunResult result, launch_watched(prepared, dimensions, options));

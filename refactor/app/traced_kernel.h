@@ -69,15 +69,20 @@ public:
 
 private:
   using Plans = std::vector<std::optional<element::FillPlan>>; // of each argument that holds offsets
+  // As the program passes pointers, and where some are null, as far as it runs so with all of them too.
   Result<std::vector<Extent>> run_with(const Plans& plans, const Dimensions& dimensions,
                                        double time_limit_s) const;
+  Result<std::vector<Extent>> run_once(const Plans& plans, const Dimensions& dimensions, double time_limit_s,
+                                       bool has_all) const;
   Result<std::vector<Extent>> run_rising(std::vector<Extent> at_zero, const Dimensions& dimensions,
                                          double time_limit_s) const;
   struct Prepared {
     std::vector<HostBuffer> buffers;
     std::vector<HostArgument> arguments;
   };
-  Result<Prepared> prepare(const Plans& plans, const Dimensions& dimensions, bool is_watched) const;
+  // `has_all`: memory for pointers that the program passes as null.
+  Result<Prepared> prepare(const Plans& plans, const Dimensions& dimensions, bool is_watched,
+                           bool has_all) const;
   Result<HostRunResult> launch_watched(const Prepared& prepared, const Dimensions& dimensions,
                                        HostRunOptions options) const;
   Status compile_with(HostCompileOptions options);

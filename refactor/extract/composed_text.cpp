@@ -124,9 +124,6 @@ bool ComposedText::add_macro(const std::string& name, const MacroInfo& macro) {
   const SourceLocation place = macro.getDefinitionLoc();
   if (place.isInvalid() || !macros_.insert(&macro).second)
     return false;
-  for (const Token& token : macro.tokens())
-    if (const IdentifierInfo* identifier = token.getIdentifierInfo())
-      named_by_macros_.insert(identifier->getName().str());
   if (!sources_.isWrittenInCommandLineFile(place) && !source_.is_user_file(place) &&
       !source_.is_stand_in(place)) {
     const std::string path = sources_.getFilename(place).str();
@@ -156,6 +153,9 @@ bool ComposedText::add_macro(const std::string& name, const MacroInfo& macro) {
     stand_ins_.insert(sources_.getFilename(place).rsplit('/').second.str());
   pieces_.push_back(std::move(piece));
   written_macros_.insert(name);
+  for (const Token& token : macro.tokens())
+    if (const IdentifierInfo* identifier = token.getIdentifierInfo())
+      named_by_macros_.insert(identifier->getName().str());
   // Macros that its body names, as far as they are known by the end of the file.
   const Preprocessor& preprocessor = source_.ast().getPreprocessor();
   for (const Token& token : macro.tokens())
