@@ -24,6 +24,8 @@ std::string describe(const LaunchSite& site, int number) {
                       fmt::join(site.block, ", "), site.shared_bytes);
   if (!site.conditions.empty())
     text += fmt::format("    where {}\n", fmt::join(site.conditions, " and "));
+  if (!site.null_pointers.empty())
+    text += fmt::format("    null {}\n", fmt::join(site.null_pointers, ", "));
   for (const std::vector<std::string>& instance : site.instances)
     text += fmt::format("    instance <{}>\n", fmt::join(instance, ", "));
   for (const std::string& sentence : site.unreadable)
@@ -67,6 +69,7 @@ Json launch_json(const LaunchSite& site) {
           {"Block", site.block},
           {"SharedBytes", site.shared_bytes},
           {"Conditions", site.conditions},
+          {"NullPointers", site.null_pointers},
           {"Instances", site.instances},
           {"Unreadable", site.unreadable}};
 }
