@@ -67,6 +67,7 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   LATHE_CHECK(choose_dtypes());
   keep_one_type_of_shared_memory();
   LATHE_CHECK(arguments());
+  LATHE_CHECK(settle_unused_sizes());
   LATHE_CHECK(fix_device_limits());
   collect_dimensions();
   collect_launch_conditions();

@@ -114,6 +114,7 @@ private:
   Status geometry();
   Status choose_dtypes();
   void keep_one_type_of_shared_memory();
+  Status settle_unused_sizes();
   Status arguments();
   Status fix_device_limits();
   void collect_dimensions();

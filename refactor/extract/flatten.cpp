@@ -20,7 +20,7 @@ namespace {
 
 using namespace clang;
 
-constexpr std::size_t MOST_MEMBERS = 96;
+constexpr std::size_t MOST_MEMBERS = 256;
 
 // "int64_t" and its like, where that is what a 64-bit integer is called; else empty.
 std::string name_of_64_bits(QualType type) {

@@ -21,7 +21,7 @@ struct Flattened {
 // for them as far as it is known. Structures
 // with constructors whose members are public are set member by member; those with private members or unions
 // are made of their bytes, as they lie in the file's first instance. Fails for those with virtual functions,
-// references, bit fields or more than 96 members. Does nothing where there are none.
+// references, bit fields or more than 256 members. Does nothing where there are none.
 Result<Flattened> flatten_structures(ExtractedKernel& extracted, KernelInfo& kernel,
                                      const ParseOptions& options);
 
