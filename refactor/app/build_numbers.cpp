@@ -15,6 +15,10 @@ constexpr const char* USUAL_NUMBER = "64";
 // Whether a definition of a macro may begin there: behind -D, or in one of CMake's lists of definitions
 // (`target_compile_definitions(k PRIVATE N=64)`, `list(APPEND DEFINITIONS N=64)`).
 bool is_defined_at(const std::string& text, std::size_t at) {
+  // All of these files have comments that begin so.
+  const std::size_t line = text.find_last_of('\n', at), comment = text.find('#', line + 1); // npos + 1 is 0
+  if (comment < at)
+    return false;
   constexpr std::size_t LONGEST_LIST = 1000;
   const std::size_t before = text.find_last_not_of(" ", at - 1);
   if (before != std::string::npos && before > 0 && text.compare(before - 1, 2, "-D") == 0)

@@ -51,7 +51,9 @@ bool is_root_of_repository(const fs::path& folder) {
 
 } // namespace
 
-std::vector<fs::path> files_near(const fs::path& own, const std::vector<std::string>& kinds) {
+std::vector<fs::path> files_near(const fs::path& named, const std::vector<std::string>& kinds) {
+  std::error_code failure;
+  const fs::path own = fs::absolute(named, failure).lexically_normal();
   fs::path folder = own.parent_path();
   std::vector<fs::path> files;
   add_tree(folder, kinds, files);

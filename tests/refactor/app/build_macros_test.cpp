@@ -348,6 +348,32 @@ flags = ["-O3", f"-D_N_={size}", "-DSTEPS=" + str(T_MAX), "-DWidth=12", "-DOTHER
   EXPECT_THAT(request_.assumed_macros, testing::UnorderedElementsAre("_N_=64", "STEPS=2048", "Width=12"));
 }
 
+// A number that a condition asks for is the build's, not the first that would do; the source named from its
+// own folder.
+TEST_F(OpenSource, WhatAConditionComparesIsAsTheBuildHasIt) {
+  ASSERT_TRUE(write_file(folder_->path() / "src/k.cu", R"(
+#if PRECISION == 1
+typedef float Real;
+#endif
+#if PRECISION == 2
+typedef double Real;
+#endif
+__global__ void k(Real* x, int n) {
+  if (threadIdx.x < n) x[threadIdx.x] = 0;
+}
+void launch(Real* x, int n) { k<<<1, 128>>>(x, n); }
+)")
+                  .ok());
+  ASSERT_TRUE(write_file(folder_->path() / "builds/make.type.gas", "#DFLAGS += -DPRECISION=1\nDFLAGS += -DPRECISION=2\n").ok());
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_->path() / "src");
+  request_.source = "k.cu";
+  const auto source = open_source(request_);
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_THAT(request_.assumed_macros, ElementsAre("PRECISION=2"));
+}
+
 // Modes of which there must be one, and what CMake's lists of definitions give with a value.
 TEST_F(OpenSource, WhatAnErrorAsksForIsDefinedAsTheBuildHasIt) {
   ASSERT_TRUE(write_file(request_.source, R"(
