@@ -211,6 +211,8 @@ public:
     } else if (const auto* record = dyn_cast<ClassTemplateDecl>(unit)) {
       for (const ClassTemplateSpecializationDecl* instance : record->specializations()) {
         instances.insert(instances.end(), instance->method_begin(), instance->method_end());
+        if (!instance->hasDefinition()) // named, and never made
+          continue;
         for (const FriendDecl* of : instance->friends())
           if (const auto* befriended = dyn_cast_or_null<FunctionDecl>(of->getFriendDecl()))
             instances.push_back(befriended);

@@ -364,7 +364,9 @@ __global__ void k(Real* x, int n) {
 void launch(Real* x, int n) { k<<<1, 128>>>(x, n); }
 )")
                   .ok());
-  ASSERT_TRUE(write_file(folder_->path() / "builds/make.type.gas", "#DFLAGS += -DPRECISION=1\nDFLAGS += -DPRECISION=2\n").ok());
+  ASSERT_TRUE(write_file(folder_->path() / "builds/make.type.gas",
+                         "#DFLAGS += -DPRECISION=1\nDFLAGS += -DPRECISION=2\n")
+                  .ok());
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder_->path() / "src");
   request_.source = "k.cu";
