@@ -1,5 +1,6 @@
 #include "refactor/app/subject.h"
 
+#include "refactor/app/launch_conditions.h"
 #include "refactor/app/launched_kernel.h"
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/numbered_tables.h"
@@ -182,6 +183,7 @@ Status settle_sizes(Subject& subject, const SubjectRequest& request) {
   if (subject.guessed_problems) {
     fit_to_memory(subject.raw, subject.facts.problems, subject.notes);
     keep_runnable(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
+    keep_to_conditions(subject.raw, subject.facts.problems, subject.notes);
   }
   std::set<std::string> given_types;
   for (const auto& [name, dtypes] : subject.facts.types)

@@ -1,5 +1,7 @@
 #include "refactor/app/usual_problems.h"
 
+#include "refactor/app/launch_conditions.h"
+
 #include "tuner/device/device.h"
 
 #include <algorithm>
@@ -260,6 +262,10 @@ bool is_launchable(const Candidate& raw, const DeviceInfo& device, const Problem
 bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& problem) {
   if (is_launchable(raw, device, problem))
     return false;
+  if (Problem met = problem; meet_conditions(raw.launched_where, met) && is_launchable(raw, device, met)) {
+    problem = std::move(met);
+    return true;
+  }
   std::set<std::string> names;
   for (const auto* axes : {&raw.launch.grid, &raw.launch.block})
     for (const Expression& size : *axes)

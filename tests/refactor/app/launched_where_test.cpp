@@ -1,4 +1,5 @@
 // Launches that the launcher chooses among by sizes: which one problems belong to.
+#include "refactor/app/launch_conditions.h"
 #include "refactor/app/raw_candidate_builder.h"
 #include "refactor/app/usual_problems.h"
 #include "tests/refactor/app/raw_source.h"
@@ -64,6 +65,39 @@ TEST(LaunchedWhere, ASiteThatIsAskedForIsTaken) {
   std::vector<std::string> assumptions;
   for (const Problem& problem : usual_problems(raw->candidate, {}, "sm_90", assumptions))
     EXPECT_GE(problem.dimensions.at("columns"), 1024);
+}
+
+// What a program checks before it launches: sizes that are no powers of two, several at once, and such as
+// nobody finds.
+TEST(LaunchedWhere, GuessesMeetWhatTheProgramChecks) {
+  const auto conditions = [](std::initializer_list<const char*> all) {
+    std::vector<Expression> parsed;
+    for (const char* text : all)
+      parsed.push_back(*Expression::parse(text));
+    return parsed;
+  };
+  Problem problem;
+  problem.dimensions = {{"rows", 64}, {"d", 4096}, {"heads", 32}};
+  EXPECT_TRUE(meet_conditions(conditions({"rows % 7 == 0", "d == heads * 80", "heads <= 24"}), problem));
+  EXPECT_EQ(problem.dimensions.at("rows") % 7, 0);
+  EXPECT_EQ(problem.dimensions.at("d"), problem.dimensions.at("heads") * 80);
+  EXPECT_LE(problem.dimensions.at("heads"), 24);
+  EXPECT_FALSE(meet_conditions(conditions({"rows * 3 + d * 5 == 12347"}), problem));
+
+  Candidate raw;
+  raw.types = {{"T", {"bf16", "f32"}}};
+  raw.launched_where = conditions({"rows * 3 + d * 5 == 12347", "d % (16 / sizeof_T) == 0", "rows < 100"});
+  Problem odd = problem, large = problem;
+  problem.dimensions["rows"] = 64, problem.dimensions["d"] = 4096;
+  odd.dimensions["d"] = 4100;
+  large.dimensions["rows"] = 4096, large.dimensions["d"] = 4096;
+  std::vector<Problem> problems{problem, odd, large};
+  std::vector<std::string> notes;
+  keep_to_conditions(raw, problems, notes);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems.front().dimensions.at("d"), 4096);
+  EXPECT_THAT(texts(raw.launched_where), ElementsAre("d % (16 / sizeof_T) == 0", "rows < 100"));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("no sizes are known at which rows * 3 + d * 5 == 12347 holds")));
 }
 
 TEST(LaunchedWhere, GuessesAreWhatTheFirstLaunchIsFor) {
