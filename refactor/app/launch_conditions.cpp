@@ -67,12 +67,14 @@ bool fails_for_a_type(const Candidate& raw, const Expression& condition, const P
 bool meet_conditions(const std::vector<Expression>& launched_where, Problem& problem) {
   constexpr int MOST_CHANGES = 8;
   constexpr std::size_t MOST_NAMES = 6, MOST_PAIRS = 60000; // a fifth of a second
+  std::set<std::string> given_up;                           // that no change meets
   for (int change = 0; change < MOST_CHANGES; ++change) {
     const std::size_t now = failures(launched_where, problem);
-    if (now == 0)
-      return true;
-    const auto failing = std::ranges::find_if(
-        launched_where, [&](const Expression& condition) { return fails_at(condition, problem); });
+    const auto failing = std::ranges::find_if(launched_where, [&](const Expression& condition) {
+      return fails_at(condition, problem) && !given_up.contains(condition.text());
+    });
+    if (failing == launched_where.end())
+      break;
     // What another condition ties to one of its sizes may have to change with that.
     std::vector<std::string> names;
     std::set<std::int64_t> own = sizes_for(*failing), tied = own;
@@ -119,9 +121,10 @@ bool meet_conditions(const std::vector<Expression>& launched_where, Problem& pro
             consider(two, distance_of(problem.dimensions.at(names[i]), size) *
                               distance_of(problem.dimensions.at(names[j]), other));
           }
-    if (!best)
-      return false;
-    problem = std::move(best->problem);
+    if (best)
+      problem = std::move(best->problem);
+    else
+      given_up.insert(failing->text());
   }
   return failures(launched_where, problem) == 0;
 }

@@ -10,7 +10,7 @@ namespace lathe::refactor {
 
 // Changes sizes, one or two at a time, so that the conditions under which the raw kernel is launched hold one
 // after the other, as far as that is found: to powers of two, and to multiples of the numbers that a
-// condition names. True where all hold.
+// condition names. True where all hold; otherwise those do for which something was found.
 bool meet_conditions(const std::vector<Expression>& launched_where, Problem& problem);
 
 // Leaves out guessed problems at which a condition does not hold, for any choice of types; and where it does

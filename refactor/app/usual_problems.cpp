@@ -241,7 +241,7 @@ bool fit_to_device(const Candidate& raw, const DeviceInfo& device, Problem& prob
 }
 
 // Whether the device takes the raw launch at these sizes, and the kernel has something to do.
-bool is_launchable(const Candidate& raw, const DeviceInfo& device, const Problem& problem) {
+bool has_launch(const Candidate& raw, const DeviceInfo& device, const Problem& problem) {
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (launch_value(raw, &device, problem, raw.launch.grid[axis]).value_or(0) > device.max_grid[axis])
       return false;
@@ -249,11 +249,15 @@ bool is_launchable(const Candidate& raw, const DeviceInfo& device, const Problem
     if (!argument.is_buffer && argument.dtype.starts_with("u") &&
         launch_value(raw, &device, problem, argument.value).value_or(0) < 0)
       return false; // a part that begins behind the end
-  if (std::ranges::any_of(raw.launched_where,
-                          [&](const Expression& condition) { return fails_at(condition, problem); }))
-    return false;
   return has_blocks(raw, &device, problem) && block_fits(raw, device, problem) &&
          has_parts(raw, &device, problem);
+}
+
+// And whether the launcher has this launch there.
+bool is_launchable(const Candidate& raw, const DeviceInfo& device, const Problem& problem) {
+  return has_launch(raw, device, problem) &&
+         std::ranges::none_of(raw.launched_where,
+                              [&](const Expression& condition) { return fails_at(condition, problem); });
 }
 
 // Where nothing can be launched at the guessed sizes, nothing is done (a quotient of two of them is 0, a
@@ -262,7 +266,10 @@ bool is_launchable(const Candidate& raw, const DeviceInfo& device, const Problem
 bool make_launchable(const Candidate& raw, const DeviceInfo& device, Problem& problem) {
   if (is_launchable(raw, device, problem))
     return false;
-  if (Problem met = problem; meet_conditions(raw.launched_where, met) && is_launchable(raw, device, met)) {
+  Problem met = problem;
+  const bool holds_all = meet_conditions(raw.launched_where, met);
+  if (holds_all ? is_launchable(raw, device, met)
+                : met.dimensions != problem.dimensions && has_launch(raw, device, met)) {
     problem = std::move(met);
     return true;
   }
