@@ -10,8 +10,6 @@
 namespace lathe::refactor {
 namespace {
 
-using Dimensions = std::map<std::string, std::int64_t>;
-
 std::size_t failures(const std::vector<Expression>& conditions, const Problem& problem) {
   return static_cast<std::size_t>(std::ranges::count_if(
       conditions, [&](const Expression& condition) { return fails_at(condition, problem); }));
@@ -31,7 +29,7 @@ std::set<std::int64_t> sizes_for(const Expression& condition) {
   return sizes;
 }
 
-// The nearest change of the dimension after which fewer conditions fail.
+// Other sizes, with how many conditions fail there and how far they lie from what was guessed.
 struct Change {
   Problem problem;
   std::size_t failures = 0;
@@ -66,7 +64,7 @@ bool fails_for_a_type(const Candidate& raw, const Expression& condition, const P
 
 bool meet_conditions(const std::vector<Expression>& launched_where, Problem& problem) {
   constexpr int MOST_CHANGES = 8;
-  constexpr std::size_t MOST_NAMES = 6, MOST_PAIRS = 60000; // a fifth of a second
+  constexpr std::size_t MOST_NAMES = 6, MOST_PAIRS = 60000; // a condition over many sizes has millions
   std::set<std::string> given_up;                           // that no change meets
   for (int change = 0; change < MOST_CHANGES; ++change) {
     const std::size_t now = failures(launched_where, problem);
