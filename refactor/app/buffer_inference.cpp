@@ -58,11 +58,6 @@ bool is_silent(const Candidate& raw, const std::vector<std::vector<Extent>>& run
   return !writes || !touches_all;
 }
 
-bool writes_nothing_in(const Growth& growth) {
-  return std::ranges::none_of(growth.runs,
-                              [](const auto& run) { return std::ranges::any_of(run, &Extent::written); });
-}
-
 // Integers by which a kernel may tell what there is to do: a count, a mark of nothing, and the numbers that
 // its text has for such marks.
 std::vector<std::int8_t> telling_numbers(const std::string& text) {

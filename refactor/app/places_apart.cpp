@@ -34,11 +34,6 @@ Counts possible_places(const Candidate& raw, const TracedKernel& kernel, const G
   return counts;
 }
 
-bool writes(const Growth& growth) {
-  return std::ranges::any_of(growth.runs,
-                             [](const auto& run) { return std::ranges::any_of(run, &Extent::written); });
-}
-
 // Whether a buffer whose size is known is reached behind.
 bool reaches_too_far(const Candidate& raw, const TracedKernel& kernel, const Growth& growth) {
   for (std::size_t run = 0; run < growth.runs.size(); ++run)
@@ -59,7 +54,7 @@ bool reaches_too_far(const Candidate& raw, const TracedKernel& kernel, const Gro
 Result<Growth> trace_with_places_apart(Candidate& raw, const std::string& architecture, TracedKernel& kernel,
                                        const Growth& with_zeros, std::vector<std::string>& notes) {
   const Counts possible = possible_places(raw, kernel, with_zeros);
-  if (possible.empty() || !writes(with_zeros))
+  if (possible.empty() || writes_nothing_in(with_zeros))
     return Error{};
   TracedKernel watched(raw, architecture);
   watched.set_types(kernel.types());
@@ -94,7 +89,7 @@ Result<Growth> trace_with_places_apart(Candidate& raw, const std::string& archit
     return Error{};
   kernel.set_places(chosen.counts, chosen.kind);
   auto traced = trace_growth_at(raw, with_zeros.sizes.front(), kernel, LONGEST_RUN_S);
-  if (!traced.ok() || !writes(*traced) || reaches_too_far(raw, kernel, *traced)) {
+  if (!traced.ok() || writes_nothing_in(*traced) || reaches_too_far(raw, kernel, *traced)) {
     kernel.set_places({});
     return Error{};
   }

@@ -191,6 +191,11 @@ ExtentGuess guess_of(const Growth& growth, std::size_t argument) {
   return guess_extent(growth.sizes, elements, growth.geometry);
 }
 
+bool writes_nothing_in(const Growth& growth) {
+  return std::ranges::none_of(growth.runs,
+                              [](const auto& run) { return std::ranges::any_of(run, &Extent::written); });
+}
+
 bool is_telling(const Growth& growth) {
   return growth.runs.size() > 1 || growth.sizes.front().empty();
 }

@@ -36,6 +36,9 @@ Result<Growth> trace_growth_at(const Candidate& raw, const Dimensions& sizes, co
 // How many elements of an argument the runs say that there are.
 ExtentGuess guess_of(const Growth& growth, std::size_t argument);
 
+// Whether no run writes to any buffer.
+bool writes_nothing_in(const Growth& growth);
+
 // Whether there was more than one run, where there are sizes to change: one does not show how buffers grow.
 bool is_telling(const Growth& growth);
 

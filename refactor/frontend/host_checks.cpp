@@ -78,7 +78,7 @@ const Expr* checked_by_constructor(QualType type, llvm::ArrayRef<const Expr*> ar
 
 // The checks of the frameworks whose headers Lathe's own stand in for.
 bool is_framework_check(const std::string& function) {
-  static const std::set<std::string> names{"lathe_check", "lathe_unused", "checked"};
+  static const std::set<std::string> names{"lathe_check", "lathe_unused", "lathe_checked"};
   return names.contains(function);
 }
 

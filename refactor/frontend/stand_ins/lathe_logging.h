@@ -10,14 +10,18 @@ namespace lathe_logging {
 struct Sink {
   template <class T> __host__ __device__ constexpr const Sink& operator<<(const T&) const { return *this; }
 };
-__host__ __device__ constexpr Sink checked(bool) {
+__host__ __device__ constexpr Sink lathe_checked(bool) {
+  return {};
+}
+// What is only told where it holds.
+__host__ __device__ constexpr Sink told_if(bool) {
   return {};
 }
 
 } // namespace lathe_logging
 
 #ifndef CHECK
-#define CHECK(condition) ::lathe_logging::checked(static_cast<bool>(condition))
+#define CHECK(condition) ::lathe_logging::lathe_checked(static_cast<bool>(condition))
 #define CHECK_EQ(a, b) CHECK((a) == (b))
 #define CHECK_NE(a, b) CHECK((a) != (b))
 #define CHECK_LT(a, b) CHECK((a) < (b))
@@ -40,7 +44,7 @@ __host__ __device__ constexpr Sink checked(bool) {
 #endif
 #ifndef LOG
 #define LOG(severity) ::lathe_logging::Sink()
-#define LOG_IF(severity, condition) ::lathe_logging::checked(static_cast<bool>(condition))
+#define LOG_IF(severity, condition) ::lathe_logging::told_if(static_cast<bool>(condition))
 #define LOG_EVERY_N(severity, n) ::lathe_logging::Sink()
 #define LOG_FIRST_N(severity, n) ::lathe_logging::Sink()
 #endif
@@ -49,6 +53,6 @@ __host__ __device__ constexpr Sink checked(bool) {
 #endif
 #ifndef VLOG
 #define VLOG(level) ::lathe_logging::Sink()
-#define VLOG_IF(level, condition) ::lathe_logging::checked(static_cast<bool>(condition))
+#define VLOG_IF(level, condition) ::lathe_logging::told_if(static_cast<bool>(condition))
 #define VLOG_IS_ON(level) false
 #endif

@@ -1,6 +1,5 @@
 // What a kernel's buffers hold where nobody says it: null pointers, offsets, places.
-#include "refactor/app/subject.h"
-#include "tuner/base/files.h"
+#include "tests/refactor/app/raw_source.h"
 
 #include <algorithm>
 #include <gmock/gmock.h>
@@ -10,18 +9,6 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
-
-Result<Subject> subject_of(const std::string& text, std::vector<std::string> arguments = {}) {
-  const auto folder = TemporaryFolder::create("memory-contents");
-  EXPECT_TRUE(folder.ok());
-  SubjectRequest request;
-  request.source = folder->path() / "k.cu";
-  request.kernel = "k";
-  request.arguments = std::move(arguments);
-  EXPECT_TRUE(write_file(request.source, text).ok());
-  LATHE_TRY(const auto source, ParsedSource::parse(request.source, {}));
-  return prepare_subject(request, *source);
-}
 
 const Argument& argument_of(const Subject& subject, const std::string& name) {
   return *std::ranges::find(subject.raw.arguments, name, &Argument::name);

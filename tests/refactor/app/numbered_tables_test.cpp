@@ -1,8 +1,7 @@
 // What the numbers are that tables of pointers were made.
 #include "refactor/app/numbered_tables.h"
 
-#include "refactor/app/subject.h"
-#include "tuner/base/files.h"
+#include "tests/refactor/app/raw_source.h"
 
 #include <algorithm>
 #include <gmock/gmock.h>
@@ -11,18 +10,6 @@ namespace lathe::refactor {
 namespace {
 
 using testing::HasSubstr;
-
-Result<Subject> subject_of(const std::string& text, std::vector<std::string> arguments = {}) {
-  const auto folder = TemporaryFolder::create("tables");
-  EXPECT_TRUE(folder.ok());
-  SubjectRequest request;
-  request.source = folder->path() / "k.cu";
-  request.kernel = "k";
-  request.arguments = std::move(arguments);
-  EXPECT_TRUE(write_file(request.source, text).ok());
-  LATHE_TRY(const auto source, ParsedSource::parse(request.source, {}));
-  return prepare_subject(request, *source);
-}
 
 const Argument& argument(const Subject& subject, const std::string& name) {
   return *std::ranges::find(subject.raw.arguments, name, &Argument::name);

@@ -80,6 +80,18 @@ void run(float* out, const float* in, const float* bias, int rows, int n) {
               ElementsAre("n % 4 == 0", "n < 70000", "rows > 1", "!(rows > 1000000)", "!(n == 5)"));
 }
 
+TEST(HostChecks, WhatIsOnlyToldIsNoCheck) {
+  const auto sites = launches("#include <glog/logging.h>\n" + KERNEL + R"(
+void run(float* out, const float* in, const float* bias, int n) {
+  CHECK_GT(n, 1) << "n";
+  LOG_IF(WARNING, n > 70000) << "long";
+  k<<<n, 128>>>(out, in, bias, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].conditions, ElementsAre("n > 1"));
+}
+
 TEST(HostChecks, WhatHasChangedSinceIsNotKept) {
   const auto sites = launches("#include <torch/all.h>\n" + KERNEL + R"(
 void run(torch::Tensor out, torch::Tensor in, int n) {
