@@ -43,19 +43,10 @@ double distance_of(std::int64_t from, std::int64_t to) {
 
 // Whether a condition does not hold for some choice of types.
 bool fails_for_a_type(const Candidate& raw, const Expression& condition, const Problem& problem) {
-  std::vector<std::map<std::string, std::int64_t>> choices{{}};
-  for (const TypeParameter& type : raw.types) {
-    std::vector<std::map<std::string, std::int64_t>> longer;
-    for (const auto& choice : choices)
-      for (const std::string& dtype : type.dtypes) {
-        longer.push_back(choice);
-        longer.back()["sizeof_" + type.name] = dtype_size(dtype);
-      }
-    choices = std::move(longer);
-  }
-  return std::ranges::any_of(choices, [&](const auto& choice) {
+  return std::ranges::any_of(type_choices(raw.types), [&](const auto& types) {
     Problem typed = problem; // sizes of types are names like others to a condition
-    typed.dimensions.insert(choice.begin(), choice.end());
+    for (const auto& [name, dtype] : types)
+      typed.dimensions["sizeof_" + name] = dtype_size(dtype);
     return fails_at(condition, typed);
   });
 }

@@ -28,10 +28,17 @@ bool stays_inside(const Result<std::vector<Extent>>& extents) {
   return extents.ok() && std::ranges::none_of(*extents, &Extent::is_left);
 }
 
-// Whether the sizes need no change, or another change is the one: runs that do not end, and what other
-// integers in memory mend.
-bool has_other_reasons(const Candidate& raw, const std::vector<Problem>& problems, TracedKernel& kernel) {
+bool writes(const std::vector<Extent>& extents) {
+  return std::ranges::any_of(extents, &Extent::written);
+}
+
+// What is wrong with the usual sizes, and may not be with others.
+enum class Fault { none, does_not_run, writes_nothing };
+
+// `none` where another change is the one, too: runs that do not end, and what other integers in memory mend.
+Fault fault_of(const Candidate& raw, const std::vector<Problem>& problems, TracedKernel& kernel) {
   constexpr double RUN_LIMIT_S = 2;
+  bool runs = false;
   std::map<std::size_t, std::int8_t> integers;
   for (std::size_t i = 0; i < raw.arguments.size(); ++i)
     if (raw.arguments[i].is_buffer && raw.arguments[i].fill.kind == Fill::Kind::zero)
@@ -44,15 +51,19 @@ bool has_other_reasons(const Candidate& raw, const std::vector<Problem>& problem
     for (const Problem& problem : problems)
       for (const Dimensions& sizes : sizes_to_trace(raw, problem.dimensions, kernel)) {
         const auto extents = kernel.run(sizes, RUN_LIMIT_S);
-        if (stays_inside(extents) ||
-            (!extents.ok() && extents.error().why.find(DID_NOT_END) != std::string::npos))
-          return true;
+        if (stays_inside(extents)
+                ? writes(*extents)
+                : !extents.ok() && extents.error().why.find(DID_NOT_END) != std::string::npos)
+          return Fault::none;
+        runs |= stays_inside(extents);
       }
     if (integers.empty())
       break;
   }
   kernel.set_integers({});
-  return false;
+  if (runs && !integers.empty())
+    return Fault::none; // counts and marks in memory may be why
+  return runs ? Fault::writes_nothing : Fault::does_not_run;
 }
 
 // What the text compares a size with, if it is passed as it is: which of a few ways is meant, or a number
@@ -81,7 +92,7 @@ public:
 
   bool is_clean(const Dimensions& sizes) const {
     const auto extents = kernel_.run(sizes, RUN_LIMIT_S);
-    return stays_inside(extents) && std::ranges::any_of(*extents, &Extent::written);
+    return stays_inside(extents) && writes(*extents);
   }
 
   std::optional<Dimensions> near(Dimensions sizes) const {
@@ -163,7 +174,8 @@ void relate_sizes(const Candidate& raw, const std::string& architecture, std::ve
   TracedKernel kernel(raw, architecture);
   if (!kernel.compile().ok())
     return;
-  if (has_other_reasons(raw, problems, kernel))
+  const Fault fault = fault_of(raw, problems, kernel);
+  if (fault == Fault::none)
     return;
   const Search search(kernel, compared_numbers(raw));
   const std::optional<Dimensions> found = search.near(problems.front().dimensions);
@@ -174,8 +186,9 @@ void relate_sizes(const Candidate& raw, const std::string& architecture, std::ve
     related.push_back(problems.front());
     related.back().dimensions = sizes;
     related.back().label.clear();
-    notes.push_back("the raw kernel does not run clean at the usual sizes; it does at " + text_of(sizes) +
-                    " (say otherwise with --problem)");
+    notes.push_back(fmt::format(
+        "the raw kernel {} at the usual sizes; it does at {} (say otherwise with --problem)",
+        fault == Fault::writes_nothing ? "does not write" : "does not run clean", text_of(sizes)));
   };
   add(*found);
   for (const std::int64_t times : {4, 16})

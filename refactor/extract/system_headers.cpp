@@ -67,6 +67,7 @@ const std::vector<std::pair<const char*, const char*>>& standard_headers() {
       {"/numeric", "numeric"},
       {"/std_abs.h", "cmath"},
       {"/cmath", "cmath"},
+      {"/complex", "complex"},
       {"/__clang_cuda_cmath.h", "cmath"},
       {"/cstdint", "cstdint"},
       {"/stdint", "cstdint"},

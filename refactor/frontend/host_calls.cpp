@@ -297,31 +297,8 @@ HostValue HostReader::call_named(const CallExpr* called) {
     both.members["rem"] = combine(BO_Rem, arguments[0], arguments[1]);
     return both;
   }
-  if ((function == "ceil" || function == "ceilf") && written.size() == 1) {
-    // The real quotient of two integers, rounded up.
-    if (const auto* quotient = dyn_cast<BinaryOperator>(plain(written[0]));
-        quotient && quotient->getOpcode() == BO_Div) {
-      const HostValue left = evaluate(quotient->getLHS()), right = evaluate(quotient->getRHS());
-      if (left.is_number() && right.is_number())
-        return call("ceil_div", {left, right});
-    }
-    return HostValue::unknown("");
-  }
-  if ((function == "floor" || function == "floorf") && written.size() == 1) {
-    // Of two integers, which are no less than zero where they are sizes; cast to real numbers or not.
-    if (const auto* quotient = dyn_cast<BinaryOperator>(plain(written[0]));
-        quotient && quotient->getOpcode() == BO_Div) {
-      HostValue left = evaluate(quotient->getLHS()), right = evaluate(quotient->getRHS());
-      const auto is_whole = [](const HostValue& value) {
-        return value.is_number() && value.text.find('.') == std::string::npos;
-      };
-      if (is_whole(left) && is_whole(right)) {
-        left.kind = right.kind = HostValue::Kind::integer;
-        return combine(BO_Div, left, right);
-      }
-    }
-    return HostValue::unknown("");
-  }
+  if (const auto rounded = rounded_call(function, written))
+    return *rounded;
   if (function.starts_with("cudaDeviceGetAttribute") && arguments.size() >= 2 &&
       arguments[0].kind == HostValue::Kind::address && arguments[1].text.starts_with("device.")) {
     frame_.variables[arguments[0].variable] = HostValue::integer(arguments[1].text);

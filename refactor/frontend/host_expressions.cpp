@@ -180,6 +180,8 @@ std::optional<HostValue> HostReader::fixed_size(const Expr* expression) {
 HostValue HostReader::evaluate(const Expr* expression) {
   if (auto size = fixed_size(plain(expression)))
     return *size;
+  if (auto whole = converted_where_it_stands(expression))
+    return *whole;
   HostValue value = evaluate_plain(plain(expression));
   if (value.kind == HostValue::Kind::unknown && value.why.empty())
     value.why = fmt::format("'{}' ({}) is not an expression over the launcher's integers", text(expression),
@@ -390,6 +392,9 @@ HostValue HostReader::variable(const VarDecl* declaration) {
 HostValue HostReader::convert(const Expr* whole, const Expr* inner, QualType to) {
   if (is_dim3(to))
     return construct(to, {inner});
+  if (to->isIntegralOrEnumerationType())
+    if (auto integer = truncated(inner))
+      return *integer;
   HostValue value = evaluate(inner);
   if (value.kind == HostValue::Kind::real && to->isIntegralOrEnumerationType())
     return HostValue::unknown(

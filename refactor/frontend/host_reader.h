@@ -70,6 +70,14 @@ private:
   HostValue listed(llvm::ArrayRef<clang::Expr*> elements);
   HostValue name(const clang::DeclRefExpr* reference);
   HostValue convert(const clang::Expr* expression, const clang::Expr* inner, clang::QualType to);
+  // The integer that a call of ceil(), floor() or __builtin_clz() is, where it is known.
+  std::optional<HostValue> rounded_call(const std::string& function,
+                                        llvm::ArrayRef<const clang::Expr*> written);
+  // The integer that a logarithm or a power of two becomes.
+  std::optional<HostValue> truncated(const clang::Expr* expression);
+  std::optional<HostValue> converted_where_it_stands(const clang::Expr* expression);
+  // The n of log2(n) and of log(n) / log(2).
+  std::optional<HostValue> logarithm_of(const clang::Expr* expression);
   HostValue unary(const clang::UnaryOperator* expression);
   HostValue binary(const clang::BinaryOperator* expression);
   std::optional<HostValue> constant_object(clang::QualType type);

@@ -15,21 +15,6 @@
 namespace lathe::refactor {
 namespace {
 
-// Every combination of the type parameters' dtypes; the first is the one that is tuned.
-std::vector<std::map<std::string, std::string>> type_choices(const TuningSpec& spec) {
-  std::vector<std::map<std::string, std::string>> choices{{}};
-  for (const TypeParameter& type : spec.types) {
-    std::vector<std::map<std::string, std::string>> longer;
-    for (const auto& choice : choices)
-      for (const std::string& dtype : type.dtypes) {
-        longer.push_back(choice);
-        longer.back()[type.name] = dtype;
-      }
-    choices = std::move(longer);
-  }
-  return choices;
-}
-
 void collect_defaults(JudgedPair& subject) {
   std::set<std::tuple<std::string, std::string, std::array<std::uint32_t, 3>>> seen;
   std::set<std::string> problems;
@@ -203,7 +188,7 @@ Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options,
   subject.seed = seed;
   LATHE_TRY(subject.raw_text, read_file(spec.reference.file));
   LATHE_TRY(subject.template_text, read_file(spec.kernel.file));
-  subject.type_choices = type_choices(spec);
+  subject.type_choices = type_choices(spec.types);
   collect_defaults(subject);
   if (subject.defaults.empty()) {
     result.template_problem =

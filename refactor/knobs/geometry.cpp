@@ -75,6 +75,8 @@ std::string_view name_of(Function function) {
     return "gcd";
   case Function::log2:
     return "log2";
+  case Function::floor_log2:
+    return "floor_log2";
   case Function::is_pow2:
     return "is_pow2";
   case Function::to_integer:

@@ -127,6 +127,7 @@ private:
       function = "greatest_divisor";
       break;
     case Function::log2:
+    case Function::floor_log2:
       function = "logarithm2";
       break;
     case Function::is_pow2:

@@ -266,6 +266,10 @@ Result<Value> integer_call(Function function, const std::vector<Value>& argument
     if (integers[0] < 0)
       return reason("the square root of " + std::to_string(integers[0]));
     return Value{integer_root(integers[0])};
+  case Function::floor_log2:
+    if (integers[0] <= 0)
+      return reason("the logarithm of " + std::to_string(integers[0]));
+    return Value{std::int64_t{63 - std::countl_zero(static_cast<std::uint64_t>(integers[0]))}};
   case Function::is_pow2:
     return Value{integers[0] > 0 && std::has_single_bit(static_cast<std::uint64_t>(integers[0]))};
   default: // log2

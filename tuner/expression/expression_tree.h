@@ -49,7 +49,8 @@ enum class Function {
   absolute,
   ceil_div,
   gcd,
-  log2,
+  log2,       // of powers of two alone
+  floor_log2, // of any integer above zero
   is_pow2,
   to_integer,
   to_real,

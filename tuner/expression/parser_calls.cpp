@@ -15,12 +15,13 @@ struct FunctionEntry {
 };
 
 constexpr std::size_t any_count = 1000;
-constexpr std::array<FunctionEntry, 11> functions = {{{"min", Function::minimum, 1, any_count},
+constexpr std::array<FunctionEntry, 12> functions = {{{"min", Function::minimum, 1, any_count},
                                                       {"max", Function::maximum, 1, any_count},
                                                       {"abs", Function::absolute, 1, 1},
                                                       {"ceil_div", Function::ceil_div, 2, 2},
                                                       {"gcd", Function::gcd, 2, 2},
                                                       {"log2", Function::log2, 1, 1},
+                                                      {"floor_log2", Function::floor_log2, 1, 1},
                                                       {"is_pow2", Function::is_pow2, 1, 1},
                                                       {"int", Function::to_integer, 1, 1},
                                                       {"float", Function::to_real, 1, 1},

@@ -176,6 +176,13 @@ bool log2_exact(std::int64_t x, std::int64_t& result) {
   return true;
 }
 
+bool floor_log2(std::int64_t x, std::int64_t& result) {
+  if (x <= 0)
+    return false;
+  result = 63 - std::countl_zero(static_cast<std::uint64_t>(x));
+  return true;
+}
+
 double floored_remainder(double x, double y) {
   double remainder = std::fmod(x, y);
   if (remainder != 0 && (remainder < 0) != (y < 0))
@@ -277,6 +284,8 @@ void evaluate_integer(Op op, const Evaluation& lanes) {
     return lanes.partial(gcd);
   case Op::log2:
     return lanes.partial([](auto x, auto, auto& r) { return log2_exact(x, r); });
+  case Op::floor_log2:
+    return lanes.partial([](auto x, auto, auto& r) { return floor_log2(x, r); });
   case Op::is_pow2:
     return lanes.total([](auto x, auto) {
       return std::int64_t{x > 0 && std::has_single_bit(static_cast<std::uint64_t>(x))};

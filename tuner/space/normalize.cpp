@@ -372,6 +372,8 @@ private:
       return pool_.apply(Op::gcd, first, second);
     case Function::log2:
       return pool_.apply(Op::log2, first);
+    case Function::floor_log2:
+      return pool_.apply(Op::floor_log2, first);
     default:
       return pool_.apply(Op::is_pow2, first);
     }

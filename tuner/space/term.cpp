@@ -313,6 +313,10 @@ void TermPool::set_range(Term& term) const {
     fails = a.low == lowest || b.low == lowest;
     range = {0, std::max(magnitude(a), magnitude(b))};
     break;
+  case Op::floor_log2:
+    fails = a.low <= 0;
+    range = {0, 63};
+    break;
   case Op::log2:
     fails = true;
     range = {0, 63};

@@ -46,6 +46,7 @@ enum class Op : std::uint8_t {
   ceil_div,
   gcd,
   log2,
+  floor_log2,
   is_pow2,
   to_real,
   truncate, // real to integer

@@ -55,7 +55,7 @@ public:
     LATHE_CHECK(check_instance(spec_.kernel.instance, "instance", true));
     LATHE_CHECK(check_instance(spec_.reference.instance, "reference instance", false));
     for (const Problem& problem : spec_.problems)
-      for (const auto& types : type_choices(spec_))
+      for (const auto& types : type_choices(spec_.types))
         LATHE_CHECK(check_evaluations(problem, types));
     warn_of_idle_knobs();
     return Done{};

@@ -80,4 +80,18 @@ std::vector<std::string> TuningSpec::knob_names() const {
   return names;
 }
 
+std::vector<std::map<std::string, std::string>> type_choices(const std::vector<TypeParameter>& types) {
+  std::vector<std::map<std::string, std::string>> choices{{}};
+  for (const TypeParameter& type : types) {
+    std::vector<std::map<std::string, std::string>> longer;
+    for (const auto& choice : choices)
+      for (const std::string& dtype : type.dtypes) {
+        longer.push_back(choice);
+        longer.back()[type.name] = dtype;
+      }
+    choices = std::move(longer);
+  }
+  return choices;
+}
+
 } // namespace lathe

@@ -117,20 +117,6 @@ std::map<std::string, Value> problem_environment(const TuningSpec& spec,
   return environment;
 }
 
-std::vector<std::map<std::string, std::string>> type_choices(const TuningSpec& spec) {
-  std::vector<std::map<std::string, std::string>> choices{{}};
-  for (const TypeParameter& type : spec.types) {
-    std::vector<std::map<std::string, std::string>> longer;
-    for (const auto& choice : choices)
-      for (const std::string& dtype : type.dtypes) {
-        longer.push_back(choice);
-        longer.back()[type.name] = dtype;
-      }
-    choices = std::move(longer);
-  }
-  return choices;
-}
-
 std::vector<std::string> placeholders(std::string_view instance) {
   std::vector<std::string> names;
   for (std::size_t open = instance.find('{'); open != std::string_view::npos;

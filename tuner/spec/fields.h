@@ -54,9 +54,6 @@ std::map<std::string, Value> problem_environment(const TuningSpec& spec,
 // Buffers above this are a mistake in a shape.
 constexpr std::uint64_t largest_buffer_bytes = std::uint64_t{1} << 40;
 
-// Every way of choosing one dtype for each type parameter.
-std::vector<std::map<std::string, std::string>> type_choices(const TuningSpec& spec);
-
 // The names in braces of an instance: "kernel<{T}, {BLOCK}>" has T and BLOCK.
 std::vector<std::string> placeholders(std::string_view instance);
 

@@ -152,3 +152,60 @@ template <class T> __host__ __device__ T arg(const c10::complex<T>& a) {
   return ::atan2(a.imag_, a.real_);
 }
 } // namespace std
+
+// PyTorch's functions of complex numbers, by their definitions, under its own namespace, the standard's and none.
+namespace c10_complex_math {
+template <class T> __host__ __device__ c10::complex<T> exp(const c10::complex<T>& a) {
+  const T length = ::exp(a.real_);
+  return {length * ::cos(a.imag_), length * ::sin(a.imag_)};
+}
+template <class T> __host__ __device__ c10::complex<T> log(const c10::complex<T>& a) {
+  return {::log(::hypot(a.real_, a.imag_)), ::atan2(a.imag_, a.real_)};
+}
+template <class T> __host__ __device__ c10::complex<T> sqrt(const c10::complex<T>& a) {
+  const T length = ::sqrt(::hypot(a.real_, a.imag_)), angle = ::atan2(a.imag_, a.real_) / T(2);
+  return {length * ::cos(angle), length * ::sin(angle)};
+}
+template <class T>
+__host__ __device__ c10::complex<T> pow(const c10::complex<T>& a, const c10::complex<T>& by) {
+  return c10_complex_math::exp(c10_complex_math::log(a) * by);
+}
+template <class T> __host__ __device__ c10::complex<T> pow(const c10::complex<T>& a, const T& by) {
+  return c10_complex_math::exp(c10_complex_math::log(a) * by);
+}
+template <class T> __host__ __device__ c10::complex<T> sin(const c10::complex<T>& a) {
+  return {::sin(a.real_) * ::cosh(a.imag_), ::cos(a.real_) * ::sinh(a.imag_)};
+}
+template <class T> __host__ __device__ c10::complex<T> cos(const c10::complex<T>& a) {
+  return {::cos(a.real_) * ::cosh(a.imag_), -::sin(a.real_) * ::sinh(a.imag_)};
+}
+template <class T> __host__ __device__ c10::complex<T> sinh(const c10::complex<T>& a) {
+  return {::sinh(a.real_) * ::cos(a.imag_), ::cosh(a.real_) * ::sin(a.imag_)};
+}
+template <class T> __host__ __device__ c10::complex<T> cosh(const c10::complex<T>& a) {
+  return {::cosh(a.real_) * ::cos(a.imag_), ::sinh(a.real_) * ::sin(a.imag_)};
+}
+template <class T> __host__ __device__ c10::complex<T> tan(const c10::complex<T>& a) {
+  return c10_complex_math::sin(a) / c10_complex_math::cos(a);
+}
+template <class T> __host__ __device__ c10::complex<T> tanh(const c10::complex<T>& a) {
+  return c10_complex_math::sinh(a) / c10_complex_math::cosh(a);
+}
+} // namespace c10_complex_math
+
+#define LATHE_C10_FUNCTIONS                                                                                  \
+  using c10_complex_math::exp;                                                                               \
+  using c10_complex_math::log;                                                                               \
+  using c10_complex_math::sqrt;                                                                              \
+  using c10_complex_math::pow;                                                                               \
+  using c10_complex_math::sin;                                                                               \
+  using c10_complex_math::cos;                                                                               \
+  using c10_complex_math::tan;                                                                               \
+  using c10_complex_math::sinh;                                                                              \
+  using c10_complex_math::cosh;                                                                              \
+  using c10_complex_math::tanh;
+LATHE_C10_FUNCTIONS
+namespace std {
+LATHE_C10_FUNCTIONS
+}
+#undef LATHE_C10_FUNCTIONS

@@ -50,6 +50,15 @@ Related related(const Candidate& raw, std::int64_t n, std::int64_t nodes) {
   return result;
 }
 
+// Points of a grid of nodes^3, of which the first planes are left out.
+TEST(RelatedSizes, WhereNothingIsWritten) {
+  const Related found = related(candidate("if (i < n && i / (nodes * nodes) > 0) x[i] = 1;"), 256, 256);
+  ASSERT_GE(found.problems.size(), 2u);
+  for (const Problem& problem : found.problems)
+    EXPECT_GT(problem.dimensions.at("n"), problem.dimensions.at("nodes") * problem.dimensions.at("nodes"));
+  EXPECT_THAT(found.notes, Contains(HasSubstr("does not write at the usual sizes")));
+}
+
 // Cells are taken from the end of the nodes, of which there are twice as many as bodies.
 TEST(RelatedSizes, OneThatHasToBeAMultipleOfAnother) {
   const Related found = related(candidate("if (i < n) x[nodes - 2 * i - 1] = 1;"), 4096, 64);

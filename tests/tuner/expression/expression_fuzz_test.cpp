@@ -48,38 +48,20 @@ TEST(ExpressionFuzz, SurvivesRandomBytes) {
 }
 
 TEST(ExpressionFuzz, SurvivesRandomTokens) {
-  constexpr std::array<const char*, 64> tokens = {"a",        "bb",
-                                                  "ccc",      "dddd",
-                                                  "0",        "1",
-                                                  "2",        "63",
-                                                  "64",       "9223372036854775807",
-                                                  "0.5",      "1e3",
-                                                  "'s'",      "+",
-                                                  "-",        "*",
-                                                  "/",        "//",
-                                                  "%",        "**",
-                                                  "<<",       ">>",
-                                                  "&",        "|",
-                                                  "^",        "~",
-                                                  "!",        "&&",
-                                                  "||",       "and",
-                                                  "or",       "not",
-                                                  "in",       "<",
-                                                  "<=",       ">",
-                                                  ">=",       "==",
-                                                  "!=",       "?",
-                                                  ":",        "(",
-                                                  ")",        "[",
-                                                  "]",        ",",
-                                                  "if",       "else",
-                                                  "for",      "range(",
-                                                  "min(",     "max(",
-                                                  "abs(",     "ceil_div(",
-                                                  "gcd(",     "log2(",
-                                                  "is_pow2(", "int(",
-                                                  "float(",   "list(",
-                                                  "x.y",      "true",
-                                                  "=",        "9223372036854775808"};
+  constexpr std::array<const char*, 65> tokens = {
+      "a",     "bb",       "ccc",         "dddd",      "0",
+      "1",     "2",        "63",          "64",        "9223372036854775807",
+      "0.5",   "1e3",      "'s'",         "+",         "-",
+      "*",     "/",        "//",          "%",         "**",
+      "<<",    ">>",       "&",           "|",         "^",
+      "~",     "!",        "&&",          "||",        "and",
+      "or",    "not",      "in",          "<",         "<=",
+      ">",     ">=",       "==",          "!=",        "?",
+      ":",     "(",        ")",           "[",         "]",
+      ",",     "if",       "else",        "for",       "range(",
+      "min(",  "max(",     "abs(",        "ceil_div(", "gcd(",
+      "log2(", "is_pow2(", "floor_log2(", "int(",      "float(",
+      "list(", "x.y",      "true",        "=",         "9223372036854775808"};
   std::mt19937_64 random(2);
   for (int round = 0; round < 60000; ++round) {
     std::string text;

@@ -126,7 +126,8 @@ TEST(Expression, HasFunctions) {
       {"min(3, a, 5)", "3"},     {"max(3, 2.5)", "3"},      {"abs(n)", "7"},
       {"ceil_div(7, 2)", "4"},   {"ceil_div(-7, 2)", "-3"}, {"ceil_div(8, -2)", "-4"},
       {"ceil_div(7, -2)", "-3"}, {"gcd(12, -18)", "6"},     {"gcd(0, 0)", "0"},
-      {"log2(64)", "6"},         {"is_pow2(64)", "true"},   {"is_pow2(0)", "false"},
+      {"log2(64)", "6"},         {"floor_log2(63)", "5"},   {"floor_log2(64)", "6"},
+      {"floor_log2(1)", "0"},    {"is_pow2(64)", "true"},   {"is_pow2(0)", "false"},
       {"is_pow2(-8)", "false"},  {"floor(-2.5)", "-3"},     {"float(2)", "2.0"},
   };
   for (const Case& test : cases)
@@ -156,6 +157,7 @@ TEST(Expression, NeverMakesAValueOfAnError) {
       EXPECT_THAT(show(text, dialect), HasSubstr("division by zero")) << text;
   EXPECT_FALSE(evaluate("1e308 * 10").ok());
   EXPECT_FALSE(evaluate("log2(12)").ok());
+  EXPECT_FALSE(evaluate("floor_log2(0)").ok());
   EXPECT_FALSE(evaluate("x & 1").ok());
   EXPECT_FALSE(evaluate("method + 1").ok());
   EXPECT_FALSE(evaluate("method < 1").ok());
