@@ -2,17 +2,21 @@
 
 #include "refactor/knobs/buffer_accesses.h"
 #include "refactor/knobs/called_functions.h"
+#include "refactor/knobs/element_runs.h"
 #include "refactor/knobs/inline_assembly.h"
 #include "refactor/knobs/strided_loop.h"
 #include "refactor/knobs/variables.h"
+#include "refactor/knobs/work_text.h"
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/StmtCXX.h>
 
 #include <algorithm>
+#include <iterator>
 #include <regex>
 #include <set>
+#include <utility>
 
 namespace lathe::refactor {
 
@@ -20,37 +24,70 @@ using namespace clang;
 
 namespace {
 
+constexpr std::int64_t MOST_ELEMENTS = 16; // of a vector
+
+// The number in an access's index.
+std::int64_t offset_of(const ElementAccess& access) {
+  const auto constant = access.index.terms().find({});
+  return constant == access.index.terms().end() ? 0 : constant->second;
+}
+
 class Reader {
 public:
-  Reader(const KernelView& view, const ElementWork& work) : view_(view), work_(work) {}
+  Reader(const KernelView& view, const ElementWork& work) : view_(view), work_(work), text_(view, work) {}
 
   std::variant<std::string, std::vector<ElementAccess>> read() {
-    visit_parts([&](const Stmt* statement) { look_at(statement); });
+    text_.visit_parts([&](const Stmt* statement) { look_at(statement); });
     for (const VarDecl* parameter : view_.kernel()->parameters())
       if (problem_.empty() && parameter->getType()->isPointerType())
         look_at_buffer(parameter);
     if (problem_.empty())
-      visit_parts([&](const Stmt* statement) { look_for_unknown(statement); });
+      text_.visit_parts([&](const Stmt* statement) { look_for_unknown(statement); });
     if (!problem_.empty())
       return problem_;
     keep_aligned_together();
     if (found_.empty())
       return "no access of " + place() + " moves neighbouring elements";
+    if (work_.in_rounds)
+      std::ranges::copy(runs_on_chip(view_, work_), std::back_inserter(found_));
     return found_;
   }
 
   std::vector<ElementAccess> movable() {
+    const auto take_from = [&](const VarDecl* buffer) {
+      if (const auto found = accesses_of(view_, buffer, false, true); std::holds_alternative<Accesses>(found))
+        take_all(buffer, std::get<Accesses>(found));
+    };
     for (const VarDecl* parameter : view_.kernel()->parameters())
       if (parameter->getType()->isPointerType())
-        if (const auto found = accesses_of(view_, parameter, false, true);
-            std::holds_alternative<Accesses>(found))
-          take_all(parameter, std::get<Accesses>(found));
+        take_from(parameter);
     keep_aligned_together();
-    return found_;
+    std::vector<ElementAccess> of_buffers = std::exchange(found_, {});
+    for (const VarDecl* pointer : pointers_on_chip())
+      take_from(pointer);
+    std::erase_if(found_, [](const ElementAccess& access) { return offset_of(access) % MOST_ELEMENTS != 0; });
+    for (ElementAccess& access : found_)
+      access.on_chip = true;
+    of_buffers.insert(of_buffers.end(), found_.begin(), found_.end());
+    return of_buffers;
   }
 
 private:
   using Accesses = std::vector<BufferAccess>;
+
+  // Those into shared memory through which the work's own elements are reached.
+  std::vector<const VarDecl*> pointers_on_chip() const {
+    std::vector<const VarDecl*> pointers;
+    text_.visit_parts([&](const Stmt* statement) {
+      const auto* subscript = dyn_cast<ArraySubscriptExpr>(statement);
+      const VarDecl* pointer = subscript ? named_variable(subscript->getBase()->IgnoreParenCasts()) : nullptr;
+      if (pointer && !isa<ParmVarDecl>(pointer) && pointer->getType()->isPointerType() &&
+          !view_.is_modified(pointer) && view_.is_on_chip(subscript->getBase()) &&
+          std::ranges::find(pointers, pointer) == pointers.end())
+        pointers.push_back(pointer);
+    });
+    return pointers;
+  }
 
   void refuse(const Stmt* at, const std::string& what) {
     if (problem_.empty())
@@ -60,18 +97,9 @@ private:
     return (work_.in_rounds ? "the loop at " : "the work at ") +
            view_.at_line(work_.statement->getBeginLoc());
   }
-  void visit_parts(const std::function<void(const Stmt*)>& visitor) const {
-    for (const Stmt* part : work_.parts)
-      view_.visit(part, visitor);
-  }
   bool in_body(const Stmt* statement) const {
     return std::ranges::any_of(work_.parts, [&](const Stmt* part) { return view_.within(part, statement); });
   }
-  bool is_declared_in_body(const VarDecl* variable) const {
-    return std::ranges::any_of(work_.parts,
-                               [&](const Stmt* part) { return declares(view_, part, variable); });
-  }
-
   void look_at(const Stmt* statement) {
     if (isa<BreakStmt>(statement) || isa<ReturnStmt>(statement) || isa<GotoStmt>(statement) ||
         isa<LabelStmt>(statement) || isa<LambdaExpr>(statement) || isa<SwitchStmt>(statement) ||
@@ -127,9 +155,9 @@ private:
   void look_at_variable(const DeclRefExpr* reference, const VarDecl* variable) {
     const std::string name = "'" + variable->getNameAsString() + "'";
     if (variable->hasAttr<CUDASharedAttr>() ||
-        (variable->getType()->isArrayType() && !is_declared_in_body(variable)))
+        (variable->getType()->isArrayType() && !text_.is_declared_in_body(variable)))
       return refuse(reference, name + " is on the chip, where a thread finds its own");
-    if (variable == work_.number || is_declared_in_body(variable))
+    if (variable == work_.number || text_.is_declared_in_body(variable))
       return;
     if (!view_.is_modified(variable)) {
       if (comes_from_the_thread(variable))
@@ -153,7 +181,7 @@ private:
   }
   bool is_changed_in_body(const VarDecl* variable) const {
     bool changed = false;
-    visit_parts([&](const Stmt* statement) { changed |= is_assignment_to(statement, variable); });
+    text_.visit_parts([&](const Stmt* statement) { changed |= is_assignment_to(statement, variable); });
     return changed;
   }
   bool goes_into_itself(const Stmt* reference, const VarDecl* variable) const {
@@ -215,19 +243,14 @@ private:
   // Buffers begin at aligned addresses, so that vectors of in[i] and of in[i + 1] are never aligned both:
   // what lies beside the element that is written, or that is read first, is read by itself.
   void keep_aligned_together() {
-    constexpr std::int64_t MOST_ELEMENTS = 16; // of a vector
-    const auto offset = [](const ElementAccess& access) {
-      const auto constant = access.index.terms().find({});
-      return constant == access.index.terms().end() ? 0 : constant->second;
-    };
     auto first = std::ranges::find_if(found_, &ElementAccess::writes);
     if (first == found_.end())
       first = found_.begin();
     if (first == found_.end())
       return;
-    const std::int64_t aligned = offset(*first);
+    const std::int64_t aligned = offset_of(*first);
     std::erase_if(found_, [&](const ElementAccess& access) {
-      return !access.writes && (offset(access) - aligned) % MOST_ELEMENTS != 0;
+      return !access.writes && (offset_of(access) - aligned) % MOST_ELEMENTS != 0;
     });
   }
 
@@ -246,13 +269,13 @@ private:
   std::optional<Written> written(const BufferAccess& access) const {
     const Expr* element = access.by_call ? element_of(access) : access.expression;
     if (const auto* subscript = dyn_cast<ArraySubscriptExpr>(element)) {
-      const auto text = known_text(subscript);
+      const auto text = text_.known_text(subscript);
       return text ? std::optional(Written{subscript->getBase(), subscript->getIdx(), *text}) : std::nullopt;
     }
     const auto sum = access.by_call ? binary_parts(element) : std::nullopt;
     if (!sum || sum->operation != BO_Add || !view_.base_pointer(sum->left))
       return std::nullopt;
-    const auto base = known_text(sum->left), index = known_text(sum->right);
+    const auto base = text_.known_text(sum->left), index = text_.known_text(sum->right);
     return base && index ? std::optional(Written{sum->left, sum->right, *base + "[" + *index + "]"})
                          : std::nullopt;
   }
@@ -261,7 +284,7 @@ private:
     if (access.is_address || !access.carrier.isNull() ||
         (!access.by_call && (!isa<ArraySubscriptExpr>(access.expression) ||
                              access.expression->getType().isVolatileQualified())) ||
-        !is_unconditional(access.expression))
+        !text_.is_unconditional(access.expression))
       return false;
     const auto place = view_.written_range(access.expression->getSourceRange());
     const auto element = written(access);
@@ -280,6 +303,8 @@ private:
       elements.push_back({element->text,
                           view_.text(*base),
                           buffer,
+                          false,
+                          "",
                           (access.by_call ? type : access.expression->getType()).getUnqualifiedType(),
                           access.index,
                           false,
@@ -293,71 +318,9 @@ private:
     return true;
   }
 
-  // It is made for every element.
-  bool is_unconditional(const Expr* expression) const {
-    const Stmt* below = expression;
-    for (const Stmt* above = view_.parent(expression); !is_part(below);
-         below = above, above = view_.parent(above)) {
-      if (!above || isa<IfStmt>(above) || isa<ForStmt>(above) || isa<WhileStmt>(above) || isa<DoStmt>(above))
-        return false;
-      if (const auto* choice = dyn_cast<ConditionalOperator>(above); choice && choice->getCond() != below)
-        return false;
-      if (const auto parts = binary_parts(above);
-          parts && (parts->operation == BO_LAnd || parts->operation == BO_LOr) && parts->right == below)
-        return false;
-    }
-    // A jump to the next element before it.
-    bool jumps = false;
-    visit_parts([&](const Stmt* statement) { jumps |= isa<ContinueStmt>(statement); });
-    return !jumps;
-  }
-
-  bool is_part(const Stmt* statement) const {
-    return std::ranges::find(work_.parts, statement) != work_.parts.end();
-  }
-
-  // The expression as it can be written before the work: what the work computes from the element's number is
-  // written out. Nothing where it takes more than that.
-  std::optional<std::string> known_text(const Expr* expression, int depth = 0) const {
-    constexpr int DEEP = 8;
-    const auto bytes = view_.written_range(expression->getSourceRange());
-    bool known = bytes && depth < DEEP;
-    std::vector<std::pair<TextRange, std::string>> written_out;
-    view_.visit(expression, [&](const Stmt* statement) {
-      known &= !isa<CallExpr>(statement) || binary_parts(statement);
-      if (depth > 0) {
-        const auto* unary = dyn_cast<UnaryOperator>(statement);
-        known &= !isa<ArraySubscriptExpr>(statement) && !(unary && unary->getOpcode() == UO_Deref);
-      }
-      const auto* reference = dyn_cast<DeclRefExpr>(statement);
-      const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-      if (!known || !variable || variable == work_.number || variable == work_.row)
-        return;
-      known &= !view_.is_modified(variable);
-      if (!known || !is_declared_in_body(variable))
-        return;
-      const auto place = view_.written_range(reference->getSourceRange());
-      const auto value = variable->hasInit() && variable->getType()->isIntegerType()
-                             ? known_text(variable->getInit(), depth + 1)
-                             : std::nullopt;
-      known &= place && value;
-      if (known)
-        written_out.emplace_back(*place, "(" + view_.type_text(variable->getType()) + ")(" + *value + ")");
-    });
-    if (!known)
-      return std::nullopt;
-    std::ranges::sort(written_out, {}, [](const auto& change) { return change.first.begin; });
-    std::string text;
-    std::size_t done = bytes->begin;
-    for (const auto& [place, value] : written_out) {
-      text += view_.text({done, place.begin}) + value;
-      done = place.end;
-    }
-    return text + view_.text({done, bytes->end});
-  }
-
   const KernelView& view_;
   const ElementWork& work_;
+  const WorkText text_;
   std::set<const Expr*> known_; // accesses of the kernel's buffers
   std::string problem_;
   std::vector<ElementAccess> found_;

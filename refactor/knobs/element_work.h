@@ -13,7 +13,11 @@ namespace lathe::refactor {
 struct ElementAccess {
   std::string text; // in terms of the element's number, as it can be written before the work
   std::string name; // of the array or pointer
-  const clang::VarDecl* buffer = nullptr; // the parameter that it is of
+  const clang::VarDecl* buffer = nullptr; // the parameter, or the array on the chip, that it is of
+  bool on_chip = false;
+  // Of shared memory alone: its elements are neighbours while the element's number over this stays, as those
+  // of p[(i / n) * row + i % n] are, of which this is n. Empty: always.
+  std::string run;
   clang::QualType element;
   Polynomial index; // from the buffer's start, with what the view keeps
   bool reads = false, writes = false;
@@ -38,7 +42,7 @@ std::variant<std::string, std::vector<ElementAccess>> read_element_work(const Ke
 
 // The same accesses where the caller has shown that the work of neighbouring elements may be done in any
 // order, and holds stores against loads of other buffers himself. A buffer whose accesses in the work cannot
-// all be moved while it is written is left out.
+// all be moved while it is written is left out. Shared memory counts as buffers, by the pointers into it.
 std::vector<ElementAccess> movable_accesses(const KernelView& view, const ElementWork& work);
 
 } // namespace lathe::refactor

@@ -125,43 +125,51 @@ private:
     const auto widened = [&](const std::string& value) {
       return nest_.spans_grid ? "static_cast<" + type + ">(" + value + ")" : "(" + value + ")";
     };
-    const std::string aligned = code_->aligned("0");
-    return fmt::format("{0}  {round_type} {done} = 0;\n"
-                       "{0}  if constexpr ({width} > 1) {{\n"
-                       "{0}    bool {whole} = {columns} % {width} == 0;\n"
-                       "{0}    for ({row_type} {row} = 0; {row} < 2 && {row} < {rows}; ++{row}) {{\n"
-                       "{row_declarations}"
-                       "{0}      {whole} = {whole} && {aligned};\n"
-                       "{0}    }}\n"
-                       "{0}    {done} = {whole} ? {number} : 0;\n"
-                       "#pragma unroll ({knob} == 0 ? 1 : {knob})\n"
-                       "{0}    for ({type} {counter} = {first_round} * {width}; {counter} < {done}; "
-                       "{counter} += {further} * {width}) {{\n"
-                       "{0}      const {row_type} {row} = {counter} / {columns};\n"
-                       "{declarations}"
-                       "{0}      const {column_type} {first} = {counter} % {columns};\n"
-                       "{loads}"
-                       "#pragma unroll\n"
-                       "{0}      for (int {lane} = 0; {lane} < {width}; ++{lane}) {{\n"
-                       "{0}        {column}\n"
-                       "{0}        {body}\n"
-                       "{0}      }}\n"
-                       "{stores}"
-                       "{0}    }}\n"
-                       "{0}  }}\n",
-                       indent_, fmt::arg("round_type", type_), fmt::arg("type", type),
-                       fmt::arg("done", code_->done()), fmt::arg("width", width_),
-                       fmt::arg("columns", columns_), fmt::arg("row_type", row_type_), fmt::arg("row", row_),
-                       fmt::arg("rows", rows_), fmt::arg("declarations", declarations(indent_ + "      ")),
-                       fmt::arg("whole", free_name(view_.file_text(), "lathe_whole")),
-                       fmt::arg("aligned", aligned),
-                       fmt::arg("row_declarations", declarations_for(aligned, indent_ + "      ")),
-                       fmt::arg("number", rounds_), fmt::arg("knob", knob_), fmt::arg("counter", counter_),
-                       fmt::arg("first_round", widened(start_)), fmt::arg("further", widened(step_)),
-                       fmt::arg("column_type", column_type_), fmt::arg("first", code_->first()),
-                       fmt::arg("loads", code_->loads(indent_ + "      ")), fmt::arg("lane", code_->lane()),
-                       fmt::arg("column", code_->own_number()), fmt::arg("body", code_->work(body)),
-                       fmt::arg("stores", code_->stores(indent_ + "      ")));
+    const std::string aligned = code_->aligned("0"), on_chip = code_->aligned_on_chip("0");
+    const std::string declares_together =
+        on_chip.empty() ? "" : indent_ + "    bool " + code_->together() + " = true;\n";
+    const std::string notes_together =
+        on_chip.empty() ? ""
+                        : fmt::format("{0}      {1} = {1} && {2};\n", indent_, code_->together(), on_chip);
+    return fmt::format(
+        "{0}  {round_type} {done} = 0;\n"
+        "{0}  if constexpr ({width} > 1) {{\n"
+        "{0}    bool {whole} = {columns} % {width} == 0;\n"
+        "{declares_together}"
+        "{0}    for ({row_type} {row} = 0; {row} < 2 && {row} < {rows}; ++{row}) {{\n"
+        "{row_declarations}"
+        "{0}      {whole} = {whole} && {aligned};\n"
+        "{notes_together}"
+        "{0}    }}\n"
+        "{0}    {done} = {whole} ? {number} : 0;\n"
+        "#pragma unroll ({knob} == 0 ? 1 : {knob})\n"
+        "{0}    for ({type} {counter} = {first_round} * {width}; {counter} < {done}; "
+        "{counter} += {further} * {width}) {{\n"
+        "{0}      const {row_type} {row} = {counter} / {columns};\n"
+        "{declarations}"
+        "{0}      const {column_type} {first} = {counter} % {columns};\n"
+        "{loads}"
+        "#pragma unroll\n"
+        "{0}      for (int {lane} = 0; {lane} < {width}; ++{lane}) {{\n"
+        "{0}        {column}\n"
+        "{0}        {body}\n"
+        "{0}      }}\n"
+        "{stores}"
+        "{0}    }}\n"
+        "{0}  }}\n",
+        indent_, fmt::arg("round_type", type_), fmt::arg("type", type), fmt::arg("done", code_->done()),
+        fmt::arg("width", width_), fmt::arg("columns", columns_), fmt::arg("row_type", row_type_),
+        fmt::arg("row", row_), fmt::arg("rows", rows_),
+        fmt::arg("declarations", declarations(indent_ + "      ")),
+        fmt::arg("whole", free_name(view_.file_text(), "lathe_whole")), fmt::arg("aligned", aligned),
+        fmt::arg("row_declarations", declarations_for(aligned + on_chip, indent_ + "      ")),
+        fmt::arg("declares_together", declares_together), fmt::arg("notes_together", notes_together),
+        fmt::arg("number", rounds_), fmt::arg("knob", knob_), fmt::arg("counter", counter_),
+        fmt::arg("first_round", widened(start_)), fmt::arg("further", widened(step_)),
+        fmt::arg("column_type", column_type_), fmt::arg("first", code_->first()),
+        fmt::arg("loads", code_->loads(indent_ + "      ")), fmt::arg("lane", code_->lane()),
+        fmt::arg("column", code_->own_number()), fmt::arg("body", code_->work(body)),
+        fmt::arg("stores", code_->stores(indent_ + "      ")));
   }
 };
 
@@ -185,10 +193,15 @@ public:
     Proposal proposal;
     std::vector<std::string> taken;
     std::string lines, wide_lines;
-    for (const CollapsibleNest& nest : std::get<std::vector<CollapsibleNest>>(found)) {
+    bool on_chip = false;
+    for (CollapsibleNest nest : std::get<std::vector<CollapsibleNest>>(found)) {
+      std::erase_if(nest.neighbours, [&](const ElementAccess& access) {
+        return access.on_chip && unknown_element(view, candidate, {access}).has_value();
+      });
       const std::string line = view.at_line(nest.outer.loop->getBeginLoc());
       const bool is_wide =
-          !nest.neighbours.empty() && !unknown_element(view, candidate, nest.neighbours).has_value();
+          std::ranges::any_of(nest.neighbours, [](const ElementAccess& access) { return !access.on_chip; }) &&
+          !unknown_element(view, candidate, nest.neighbours).has_value();
       Collapse collapse(view, nest, knob, free_name(candidate.text, "lathe_round", taken));
       if (is_wide)
         collapse.widen(width, taken.empty() ? "" : "_" + std::to_string(taken.size() + 1));
@@ -196,8 +209,10 @@ public:
         continue;
       taken.push_back(collapse.counter());
       lines += (lines.empty() ? "" : ", ") + line;
-      if (is_wide)
-        wide_lines += (wide_lines.empty() ? "" : ", ") + line;
+      if (!is_wide)
+        continue;
+      wide_lines += (wide_lines.empty() ? "" : ", ") + line;
+      on_chip |= std::ranges::any_of(nest.neighbours, &ElementAccess::on_chip);
     }
     if (taken.empty())
       return Refusal{"the loops that could be dealt out together come from macros"};
@@ -208,7 +223,7 @@ public:
       proposal.knobs.push_back(vector_knob(width, "the one loop that those at " + wide_lines + " are"));
       proposal.conditions.push_back(
           make_condition(width + " == 1 || " + knob + " != 0", "two loops take one element at a time"));
-      VectorCode::add_helpers(candidate.text, proposal.edits);
+      VectorCode::add_helpers(candidate.text, proposal.edits, on_chip);
     }
     return proposal;
   }

@@ -206,6 +206,7 @@ const std::vector<std::unique_ptr<Rule>>& all_rules() {
     list.push_back(make_adopt_tile());
     list.push_back(make_expose_tile());
     list.push_back(make_expose_grid_size());
+    list.push_back(make_pad_shared()); // before loops over rows are written in another form
     list.push_back(make_collapse_loops());
     list.push_back(make_vectorize_loop());
     list.push_back(make_vectorize_element());
@@ -213,7 +214,6 @@ const std::vector<std::unique_ptr<Rule>>& all_rules() {
     list.push_back(make_split_block());
     list.push_back(make_keep_in_registers());
     list.push_back(make_rows_per_block());
-    list.push_back(make_pad_shared());
     list.push_back(make_expose_unroll());
     list.push_back(make_load_early());
     list.push_back(make_pack_stores());

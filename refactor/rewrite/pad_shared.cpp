@@ -1,5 +1,7 @@
 // pad-shared: rows of two-dimensional shared arrays become longer by a knob, so that the threads of a warp
-// that go down a column meet different banks.
+// that go down a column meet different banks; the padding that rows of dynamic shared memory have is one.
+#include "refactor/knobs/geometry.h"
+#include "refactor/knobs/padded_rows.h"
 #include "refactor/rewrite/rule_support.h"
 
 #include <clang/AST/Attr.h>
@@ -7,6 +9,7 @@
 #include <clang/AST/TypeLoc.h>
 
 #include <fmt/format.h>
+#include <set>
 
 namespace lathe::refactor {
 
@@ -77,7 +80,9 @@ class PadShared : public Rule {
 public:
   std::string_view name() const override { return "pad-shared"; }
   std::string_view summary() const override {
-    return "makes the rows of shared arrays longer by a knob where threads go down their columns";
+    return "makes the rows of shared arrays longer by a knob where threads go down their columns, and the "
+           "padding "
+           "that rows have";
   }
 
   Outcome propose(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate) const override {
@@ -93,16 +98,55 @@ public:
             arrays.push_back(variable);
     });
     Proposal proposal;
-    std::string reasons;
+    std::string reasons = arrays.empty() ? "the kernel has no static shared array" : "";
     for (const VarDecl* array : arrays)
       if (const std::string reason = pad(view, candidate, array, proposal); !reason.empty())
         reasons += (reasons.empty() ? "" : "; ") + array->getNameAsString() + " " + reason;
+    if (const std::string reason = repad(view, candidate, proposal); !reason.empty())
+      reasons += (reasons.empty() ? "" : "; ") + reason;
     if (proposal.knobs.empty())
-      return Refusal{reasons.empty() ? "the kernel has no static shared array" : reasons};
+      return Refusal{reasons};
     return proposal;
   }
 
 private:
+  // The padding of rows of dynamic shared memory as a knob. The reason why not, or nothing.
+  static std::string repad(const KernelView& view, const Candidate& candidate, Proposal& proposal) {
+    const auto found = find_padded_rows(view);
+    if (const auto* reason = std::get_if<std::string>(&found))
+      return *reason;
+    const auto& rows = std::get<PaddedRows>(found);
+    const auto length = value_of_parameter(candidate, rows.length->getNameAsString());
+    if (!length)
+      return "what " + rows.length->getNameAsString() + " is at the launch is not known";
+    std::vector<std::string> taken;
+    for (const Knob& knob : proposal.knobs)
+      taken.push_back(knob.name);
+    const std::string name = free_name(candidate.text, "PAD", taken);
+    const std::string row = fmt::format("({}) + ", *length);
+    int count = 0;
+    auto shared =
+        replace_subtree(candidate.launch.shared_bytes, make_expression(row + std::to_string(rows.padding)),
+                        "(" + row + name + ")", count);
+    if (!shared.ok() || count == 0)
+      return fmt::format("the launch's shared memory has no rows of {} + {}", *length, rows.padding);
+    proposal.launch = candidate.launch;
+    proposal.launch->shared_bytes = std::move(shared).value();
+    proposal.conditions.push_back(
+        make_condition("(" + proposal.launch->shared_bytes.text() + ") <= device.shared_per_block_optin",
+                       "a block's shared memory"));
+    for (const TextRange& place : rows.places)
+      proposal.edits.push_back(replace(place, name));
+    std::set<std::int64_t> values{0, 1, 2, 4, 8, rows.padding};
+    std::string arrays;
+    for (const VarDecl* array : rows.arrays)
+      arrays += (arrays.empty() ? "" : ", ") + array->getNameAsString();
+    proposal.knobs.push_back(make_knob(name, KnobKind::tile, "int", {values.begin(), values.end()},
+                                       std::to_string(rows.padding),
+                                       "elements behind each row of " + arrays));
+    return "";
+  }
+
   // The reason why not, or nothing.
   static std::string pad(const KernelView& view, const Candidate& candidate, const VarDecl* array,
                          Proposal& proposal) {

@@ -21,6 +21,30 @@ template <int COUNT, class T> __device__ __forceinline__ bool lathe_aligned(cons
 }
 )";
 
+const char* const helpers_on_chip = R"(
+// COUNT elements of shared memory, loaded and stored together where the caller knows that they are aligned.
+template <int COUNT, class T>
+__device__ __forceinline__ lathe_elements<T, COUNT> lathe_gather(const T* first, bool together) {
+  if (together)
+    return *reinterpret_cast<const lathe_elements<T, COUNT>*>(first);
+  lathe_elements<T, COUNT> all;
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i)
+    all.element[i] = first[i];
+  return all;
+}
+template <int COUNT, class T>
+__device__ __forceinline__ void lathe_scatter(const lathe_elements<T, COUNT>& all, T* first, bool together) {
+  if (together) {
+    *reinterpret_cast<lathe_elements<T, COUNT>*>(first) = all;
+  } else {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i)
+      first[i] = all.element[i];
+  }
+}
+)";
+
 // A type of the file's own, or another name of one: what can be copied as bytes and has a vector's alignment.
 bool is_plain_element(const KernelView& view, QualType type) {
   constexpr std::int64_t MOST_BYTES = 16; // of one access
@@ -51,7 +75,8 @@ VectorCode::VectorCode(const KernelView& view, const std::vector<ElementAccess>&
     : view_(view), accesses_(accesses), knob_(std::move(knob)),
       first_(free_name(view.file_text(), "lathe_first" + suffix)),
       done_(free_name(view.file_text(), "lathe_done" + suffix)),
-      lane_(free_name(view.file_text(), "lathe_lane" + suffix)), number_(number->getNameAsString()),
+      lane_(free_name(view.file_text(), "lathe_lane" + suffix)),
+      together_(free_name(view.file_text(), "lathe_together" + suffix)), number_(number->getNameAsString()),
       type_(view.type_text(number->getType())) {
   for (const ElementAccess& access : accesses)
     vectors_.push_back(free_name(view.file_text(), "lathe_" + access.name + suffix, vectors_));
@@ -70,18 +95,45 @@ std::string VectorCode::place(const ElementAccess& access) const {
          address(access, first_) + ")";
 }
 
-std::string VectorCode::aligned(const std::string& index) const {
+std::string VectorCode::alignment_of(const std::string& index, bool on_chip) const {
   std::string text;
   for (const ElementAccess& access : accesses_)
-    text += (text.empty() ? "" : " && ") + ("lathe_aligned<" + knob_ + ">(") + address(access, index) + ")";
+    if (access.on_chip == on_chip) {
+      const auto is_aligned = [&](const std::string& at) {
+        return "lathe_aligned<" + knob_ + ">(" + address(access, at) + ")";
+      };
+      text += text.empty() ? "" : " && ";
+      const std::string run = "(" + access.run + ")";
+      // The first two runs; the others begin as far behind each other.
+      text += access.run.empty() ? is_aligned(index)
+                                 : run + " > 0 && " + run + " % " + knob_ + " == 0 && " + is_aligned(index) +
+                                       " && " + is_aligned(run);
+    }
   return text;
+}
+
+std::string VectorCode::aligned(const std::string& index) const {
+  return alignment_of(index, false);
+}
+
+std::string VectorCode::aligned_on_chip(const std::string& index) const {
+  return alignment_of(index, true);
 }
 
 std::string VectorCode::loads(const std::string& indent) const {
   std::string text;
-  for (std::size_t i = 0; i < accesses_.size(); ++i)
-    text += indent + (accesses_[i].writes ? "" : "const ") + vector_of(accesses_[i]) + " " + vectors_[i] +
-            (accesses_[i].reads ? " = *" + place(accesses_[i]) : "") + ";\n";
+  for (std::size_t i = 0; i < accesses_.size(); ++i) {
+    const ElementAccess& access = accesses_[i];
+    const std::string gathered =
+        "lathe_gather<" + knob_ + ">(" + address(access, first_) + ", " + together_ + ")";
+    // Of a run that ends within the vector nothing is loaded here.
+    const std::string value =
+        !access.reads         ? ""
+        : !access.run.empty() ? " = " + together_ + " ? *" + place(access) + " : " + vector_of(access) + "()"
+        : access.on_chip      ? " = " + gathered
+                              : " = *" + place(access);
+    text += indent + (access.writes ? "" : "const ") + vector_of(access) + " " + vectors_[i] + value + ";\n";
+  }
   return text;
 }
 
@@ -89,8 +141,18 @@ std::string VectorCode::stores(const std::string& indent) const {
   std::string text;
   for (std::size_t i = 0; i < accesses_.size(); ++i)
     if (accesses_[i].writes)
-      text += indent + "*" + place(accesses_[i]) + " = " + vectors_[i] + ";\n";
+      text += indent +
+              (accesses_[i].on_chip ? "lathe_scatter(" + vectors_[i] + ", " + address(accesses_[i], first_) +
+                                          ", " + together_ + ")"
+                                    : "*" + place(accesses_[i]) + " = " + vectors_[i]) +
+              ";\n";
   return text;
+}
+
+std::string VectorCode::element_at(std::size_t access, TextRange place) const {
+  const std::string element = vectors_[access] + ".element[" + lane_ + "]";
+  return accesses_[access].run.empty() ? element
+                                       : "(" + together_ + " ? " + element + " : " + view_.text(place) + ")";
 }
 
 std::string VectorCode::work(TextRange bytes) const {
@@ -98,7 +160,7 @@ std::string VectorCode::work(TextRange bytes) const {
   for (std::size_t i = 0; i < accesses_.size(); ++i)
     for (const TextRange& place : accesses_[i].places)
       if (bytes.begin <= place.begin && place.end <= bytes.end)
-        changes.emplace_back(place, vectors_[i] + ".element[" + lane_ + "]");
+        changes.emplace_back(place, element_at(i, place));
   std::ranges::sort(changes, {}, [](const auto& change) { return change.first.begin; });
   std::string text;
   std::size_t done = bytes.begin;
@@ -113,9 +175,12 @@ std::string VectorCode::own_number() const {
   return "const " + type_ + " " + number_ + " = " + first_ + " + " + lane_ + ";";
 }
 
-void VectorCode::add_helpers(const std::string& file_text, std::vector<Edit>& edits) {
-  if (!has_helper(file_text, "lathe_elements"))
-    edits.push_back(insert(prelude_position(file_text), helpers));
+void VectorCode::add_helpers(const std::string& file_text, std::vector<Edit>& edits, bool on_chip) {
+  std::string missing = has_helper(file_text, "lathe_elements") ? "" : helpers;
+  if (on_chip && !has_helper(file_text, "lathe_gather"))
+    missing += helpers_on_chip;
+  if (!missing.empty())
+    edits.push_back(insert(prelude_position(file_text), missing));
 }
 
 } // namespace lathe::refactor

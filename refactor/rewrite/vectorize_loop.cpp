@@ -57,7 +57,11 @@ private:
     const std::string bound = view.text(loop.bound), step = view.text(loop.step_by);
     if (hint.unreadable || !initial || !whole || !body || bound.empty() || step.empty())
       return where + " comes from a macro";
-    if (auto unknown = unknown_element(view, candidate, read.accesses))
+    std::vector<ElementAccess> accesses = read.accesses;
+    std::erase_if(accesses, [&](const ElementAccess& access) {
+      return access.on_chip && unknown_element(view, candidate, {access});
+    });
+    if (auto unknown = unknown_element(view, candidate, accesses))
       return where + " " + *unknown;
     const std::string& text = view.file_text();
 
@@ -69,7 +73,7 @@ private:
       taken.push_back(name);
     const std::string knob = is_new ? free_name(text, "VEC", taken) : shared->second;
     knobs.emplace_back(loop.limit, knob);
-    const VectorCode code(view, read.accesses, loop.counter, knob, suffix);
+    const VectorCode code(view, accesses, loop.counter, knob, suffix);
 
     const std::size_t at = hint.present ? std::min(hint.line.begin, whole->begin) : whole->begin;
     const std::string before = vector_part(view.type_text(loop.counter->getType()), code, knob, *body,
@@ -99,6 +103,8 @@ private:
                        " == 1 ? 0 : " + code.aligned("0") + " ? (" + bound + ") / " + knob + " * " + knob +
                        " : 0;\n";
     text += indent + "if constexpr (" + knob + " > 1) {\n";
+    if (const std::string on_chip = code.aligned_on_chip("0"); !on_chip.empty())
+      text += indent + "  const bool " + code.together() + " = " + on_chip + ";\n";
     text += indent + "  for (" + type + " " + code.first() + " = (" + start + ") * " + knob + "; " +
             code.first() + " < " + code.done() + "; " + code.first() + " += (" + step + ") * " + knob +
             ") {\n";

@@ -56,7 +56,29 @@ template <int COUNT, class T> __device__ __forceinline__ bool lathe_aligned(cons
   return reinterpret_cast<unsigned long long>(first) % alignof(lathe_elements<T, COUNT>) == 0;
 }
 
-template <typename T, int COLLAPSE, int COLLAPSE_VEC, int VEC, int VEC_2, int VEC_3, unsigned BLOCK, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_EARLY, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int FIXED_V_DIM, int FIXED_NUM_HEADS>
+// COUNT elements of shared memory, loaded and stored together where the caller knows that they are aligned.
+template <int COUNT, class T>
+__device__ __forceinline__ lathe_elements<T, COUNT> lathe_gather(const T* first, bool together) {
+  if (together)
+    return *reinterpret_cast<const lathe_elements<T, COUNT>*>(first);
+  lathe_elements<T, COUNT> all;
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i)
+    all.element[i] = first[i];
+  return all;
+}
+template <int COUNT, class T>
+__device__ __forceinline__ void lathe_scatter(const lathe_elements<T, COUNT>& all, T* first, bool together) {
+  if (together) {
+    *reinterpret_cast<lathe_elements<T, COUNT>*>(first) = all;
+  } else {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i)
+      first[i] = all.element[i];
+  }
+}
+
+template <typename T, int PAD, int COLLAPSE, int COLLAPSE_VEC, int VEC, int VEC_2, int VEC_3, unsigned BLOCK, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_EARLY, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int FIXED_V_DIM, int FIXED_NUM_HEADS>
 __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 128 : BLOCK), MIN_BLOCKS) lightning_attention_decode_kernel(const T* __restrict__ q, const T* __restrict__ k,
                                                   const T* __restrict__ v, const float* __restrict__ past_kv,
                                                   const float* __restrict__ slope, T* __restrict__ output,
@@ -118,25 +140,28 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 128 : BLOC
     unsigned lathe_done_of_rows = 0;
     if constexpr (COLLAPSE_VEC > 1) {
       bool lathe_whole = (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) % COLLAPSE_VEC == 0;
+      bool lathe_together_of_rows = true;
       for (int d = 0; d < 2 && d < qk_dim; ++d) {
-        const float key = static_cast<float>(k_shared[d]);
         lathe_whole = lathe_whole && lathe_aligned<COLLAPSE_VEC>(&past_kv[state_begin + d * (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + 0]);
+        lathe_together_of_rows = lathe_together_of_rows && lathe_aligned<COLLAPSE_VEC>(&state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + PAD) + 0]);
       }
       lathe_done_of_rows = lathe_whole ? lathe_rounds : 0;
 #pragma unroll (COLLAPSE == 0 ? 1 : COLLAPSE)
-      for (unsigned lathe_round = static_cast<unsigned>(threadIdx.x) * COLLAPSE_VEC; lathe_round < lathe_done_of_rows; lathe_round += static_cast<unsigned>((BLOCK == 0 ? blockDim.x : BLOCK)) * COLLAPSE_VEC) {
+      for (unsigned lathe_round = (threadIdx.x) * COLLAPSE_VEC; lathe_round < lathe_done_of_rows; lathe_round += (BLOCK == 0 ? blockDim.x : BLOCK) * COLLAPSE_VEC) {
         const int d = lathe_round / (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM);
         const float key = static_cast<float>(k_shared[d]);
         const int lathe_first_of_rows = lathe_round % (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM);
         const lathe_elements<float, COLLAPSE_VEC> lathe_past_kv_of_rows = lathe_load<LOAD_CACHE>(reinterpret_cast<const lathe_elements<float, COLLAPSE_VEC>*>(&past_kv[state_begin + d * (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + lathe_first_of_rows]));
+        lathe_elements<float, COLLAPSE_VEC> lathe_state_of_rows;
 #pragma unroll
         for (int lathe_lane_of_rows = 0; lathe_lane_of_rows < COLLAPSE_VEC; ++lathe_lane_of_rows) {
           const int e = lathe_first_of_rows + lathe_lane_of_rows;
           {
       const T product = static_cast<T>(key * static_cast<float>(v_shared[e]));
-      state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + 1) + e] = decay * lathe_past_kv_of_rows.element[lathe_lane_of_rows] + static_cast<float>(product);
+      lathe_state_of_rows.element[lathe_lane_of_rows] = decay * lathe_past_kv_of_rows.element[lathe_lane_of_rows] + static_cast<float>(product);
     }
         }
+        lathe_scatter(lathe_state_of_rows, &state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + PAD) + lathe_first_of_rows], lathe_together_of_rows);
       }
     }
 #pragma unroll (COLLAPSE == 0 ? 1 : COLLAPSE)
@@ -146,7 +171,7 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 128 : BLOC
       const int e = lathe_round % (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM);
       {
       const T product = static_cast<T>(key * static_cast<float>(v_shared[e]));
-      state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + 1) + e] = decay * lathe_load<LOAD_CACHE>(&past_kv[state_begin + d * (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + e]) + static_cast<float>(product);
+      state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + PAD) + e] = decay * lathe_load<LOAD_CACHE>(&past_kv[state_begin + d * (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + e]) + static_cast<float>(product);
     }
     }
   } else {
@@ -154,7 +179,7 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 128 : BLOC
     const float key = static_cast<float>(k_shared[d]);
     for (int e = 0; e < (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM); ++e) {
       const T product = static_cast<T>(key * static_cast<float>(v_shared[e]));
-      state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + 1) + e] = decay * lathe_load<LOAD_CACHE>(&past_kv[state_begin + d * (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + e]) + static_cast<float>(product);
+      state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + PAD) + e] = decay * lathe_load<LOAD_CACHE>(&past_kv[state_begin + d * (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + e]) + static_cast<float>(product);
     }
   }
   }
@@ -162,14 +187,16 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 128 : BLOC
 
   const int lathe_done_3 = VEC_3 == 1 ? 0 : lathe_aligned<VEC_3>(&new_kv[state_begin + 0]) ? (qk_dim * (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM)) / VEC_3 * VEC_3 : 0;
   if constexpr (VEC_3 > 1) {
+    const bool lathe_together_3 = ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM)) > 0 && ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM)) % VEC_3 == 0 && lathe_aligned<VEC_3>(&state[(int)(0 / (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM)) * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + PAD) + (int)(0 % (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM))]) && lathe_aligned<VEC_3>(&state[(int)(((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM)) / (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM)) * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + PAD) + (int)(((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM)) % (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM))]);
     for (int lathe_first_3 = (threadIdx.x) * VEC_3; lathe_first_3 < lathe_done_3; lathe_first_3 += (BLOCK == 0 ? blockDim.x : BLOCK) * VEC_3) {
       lathe_elements<float, VEC_3> lathe_new_kv_3;
+      const lathe_elements<float, VEC_3> lathe_state_3 = lathe_together_3 ? *reinterpret_cast<const lathe_elements<float, VEC_3>*>(&state[(int)(lathe_first_3 / (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM)) * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + PAD) + (int)(lathe_first_3 % (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM))]) : lathe_elements<float, VEC_3>();
 #pragma unroll
       for (int lathe_lane_3 = 0; lathe_lane_3 < VEC_3; ++lathe_lane_3) {
         const int i = lathe_first_3 + lathe_lane_3;
         {
     const int d = i / (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM), e = i % (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM);
-    lathe_new_kv_3.element[lathe_lane_3] = state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + 1) + e];
+    lathe_new_kv_3.element[lathe_lane_3] = (lathe_together_3 ? lathe_state_3.element[lathe_lane_3] : state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + PAD) + e]);
   }
       }
       lathe_store<STORE_CACHE>(lathe_new_kv_3, reinterpret_cast<lathe_elements<float, VEC_3>*>(&new_kv[state_begin + lathe_first_3]));
@@ -177,14 +204,14 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 128 : BLOC
   }
   for (int i = lathe_done_3 + threadIdx.x; i < qk_dim * (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM); i += (BLOCK == 0 ? blockDim.x : BLOCK)) {
     const int d = i / (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM), e = i % (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM);
-    lathe_store<STORE_CACHE>(state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + 1) + e], &new_kv[state_begin + i]);
+    lathe_store<STORE_CACHE>(state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + PAD) + e], &new_kv[state_begin + i]);
   }
   __syncthreads();
 
   for (int e = threadIdx.x; e < (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM); e += (BLOCK == 0 ? blockDim.x : BLOCK)) {
     float sum = 0.f;
     for (int d = 0; d < qk_dim; ++d)
-      sum += static_cast<float>(q_shared[d]) * state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + 1) + e];
+      sum += static_cast<float>(q_shared[d]) * state[d * ((FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM) + PAD) + e];
     output_shared[e] = static_cast<T>(sum);
   }
   __syncthreads();

@@ -600,43 +600,5 @@ INSTANTIATE_TEST_SUITE_P(
             "no loop steps by the whole grid"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
-// A tile that is written by rows and read down its columns.
-std::string transposing(const std::string& declaration,
-                        const std::string& use = "tile[threadIdx.x][threadIdx.y]") {
-  return kernel(
-      "  " + declaration +
-      "\n  tile[threadIdx.y][threadIdx.x] = in[threadIdx.y * 16 + threadIdx.x];\n  __syncthreads();\n"
-      "  out[threadIdx.y * 16 + threadIdx.x] = " +
-      use + ";");
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Padding, Table,
-    ::testing::Values(
-        Row{"PadColumns", "pad-shared", plain(transposing("__shared__ float tile[16][16];"), {"16", "16"}),
-            "PAD", ""},
-        Row{"PadPadded", "pad-shared", plain(transposing("__shared__ float tile[16][16 + 1];"), {"16", "16"}),
-            "PAD", ""},
-        Row{"PadRowsOnly", "pad-shared",
-            plain(transposing("__shared__ float tile[16][16];", "tile[threadIdx.y][15 - threadIdx.x]"),
-                  {"16", "16"}),
-            "", "no column that threads go down"},
-        Row{"PadAddress", "pad-shared",
-            plain(transposing("__shared__ float tile[16][16];", "*(&tile[0][0] + threadIdx.x * 16)"),
-                  {"16", "16"}),
-            "", "used otherwise than by elements"},
-        Row{"PadRowPointer", "pad-shared",
-            plain(transposing("__shared__ float tile[16][16];", "(tile[threadIdx.x] + 1)[threadIdx.y]"),
-                  {"16", "16"}),
-            "", "used otherwise than by elements"},
-        Row{"PadFlat", "pad-shared",
-            plain(kernel(
-                "  __shared__ float tile[256];\n  tile[threadIdx.x] = in[threadIdx.x];\n  __syncthreads();\n"
-                "  out[threadIdx.x] = tile[255 - threadIdx.x];")),
-            "", "has no rows"},
-        Row{"PadNothing", "pad-shared", plain(kernel("  out[threadIdx.x] = in[threadIdx.x];")), "",
-            "no static shared array"}),
-    [](const auto& tested) { return std::string(tested.param.name); });
-
 } // namespace
 } // namespace lathe::refactor::testing
