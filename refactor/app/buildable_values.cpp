@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -111,23 +112,18 @@ Status keep_launchable_blocks(Candidate& candidate, const std::string& architect
   return Done{};
 }
 
-} // namespace
+// A value of a knob with a type, and the instance that has both.
+struct Trial {
+  Knob* knob;
+  std::string type; // name and dtype
+  Value value;
+  std::string instance;
+  std::optional<CompileOutcome::Kind> outcome = std::nullopt;
+};
 
-Status keep_buildable_values(Candidate& candidate, const std::string& architecture,
-                             std::vector<std::string>& notes) {
-  if (std::ranges::any_of(candidate.knobs, [](const Knob& knob) { return knob.kind == KnobKind::block; })) {
-    LATHE_TRY(std::unique_ptr<Compiler> compiler, Compiler::create());
-    LATHE_CHECK(keep_launchable_blocks(candidate, architecture, *compiler, notes));
-  }
-  struct Trial {
-    Knob* knob;
-    Value value;
-  };
+// The knobs that the kernel's own text may refuse values of, each with every type.
+std::vector<Trial> trials_of(Candidate& candidate) {
   std::vector<Trial> trials;
-  CompileRequest request;
-  request.source = candidate.text;
-  request.options = {standard_option(candidate.text)};
-  request.architecture = architecture;
   const Trials make(candidate);
   const std::vector<TypeParameter> none{{"", {""}}};
   const bool asserts = candidate.text.find("static_assert") != std::string::npos;
@@ -139,24 +135,73 @@ Status keep_buildable_values(Candidate& candidate, const std::string& architectu
       for (const std::string& dtype : type.dtypes)
         for (const Value& value : knob.values)
           if (auto instance = make.instance(&type, dtype, &knob, value);
-              instance && std::find(request.instances.begin(), request.instances.end(), *instance) ==
-                              request.instances.end()) {
-            request.instances.push_back(std::move(*instance));
-            trials.push_back({&knob, value});
-          }
+              instance && std::ranges::find(trials, *instance, &Trial::instance) == trials.end())
+            trials.push_back({&knob, type.name + " " + dtype, value, std::move(*instance)});
   }
+  return trials;
+}
+
+bool have_one_kind(const Trial& one, const Trial& other) {
+  return one.knob == other.knob && one.type == other.type;
+}
+
+// Compiles those of which `wanted` holds.
+void compile_trials(std::vector<Trial>& trials, CompileRequest request, Compiler& compiler,
+                    const std::function<bool(std::size_t)>& wanted) {
+  std::vector<std::size_t> asked;
+  for (std::size_t i = 0; i < trials.size(); ++i)
+    if (!trials[i].outcome && wanted(i)) {
+      request.instances.push_back(trials[i].instance);
+      asked.push_back(i);
+    }
+  if (asked.empty())
+    return;
+  const std::vector<CompileOutcome> outcomes = compiler.compile(std::move(request));
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    trials[asked[i]].outcome = outcomes[i].kind;
+}
+
+} // namespace
+
+Status keep_buildable_values(Candidate& candidate, const std::string& architecture,
+                             std::vector<std::string>& notes) {
+  CompilerOptions settings;
+  settings.rounds = 1;
+  if (std::ranges::any_of(candidate.knobs, [](const Knob& knob) { return knob.kind == KnobKind::block; })) {
+    LATHE_TRY(std::unique_ptr<Compiler> compiler, Compiler::create(settings));
+    LATHE_CHECK(keep_launchable_blocks(candidate, architecture, *compiler, notes));
+  }
+  std::vector<Trial> trials = trials_of(candidate);
   if (trials.empty())
     return Done{};
-  LATHE_TRY(std::unique_ptr<Compiler> compiler, Compiler::create());
-  const std::vector<CompileOutcome> outcomes = compiler->compile(std::move(request));
+  CompileRequest request;
+  request.source = candidate.text;
+  request.options = {standard_option(candidate.text)};
+  request.architecture = architecture;
+  LATHE_TRY(std::unique_ptr<Compiler> compiler, Compiler::create(settings));
+  // Of widths of vectors the first and the last with each type, of blocks all with one type; what lies
+  // between them is asked for where one of these fails. The guard compiles what it judges anyway.
+  compile_trials(trials, request, *compiler, [&](std::size_t i) {
+    const KnobKind kind = trials[i].knob->kind;
+    const bool is_end = i == 0 || i + 1 == trials.size() || !have_one_kind(trials[i - 1], trials[i]) ||
+                        !have_one_kind(trials[i], trials[i + 1]);
+    const bool has_first_type =
+        std::ranges::find(trials, trials[i].knob, &Trial::knob)->type == trials[i].type;
+    return kind == KnobKind::vector ? is_end : kind == KnobKind::block ? has_first_type : true;
+  });
+  compile_trials(trials, request, *compiler, [&](std::size_t i) {
+    return std::ranges::any_of(trials, [&](const Trial& other) {
+      return trials[i].knob == other.knob && other.outcome == CompileOutcome::Kind::error;
+    });
+  });
   for (Knob& knob : candidate.knobs) {
     std::set<std::string> dropped;
     bool some_build = false;
-    for (std::size_t i = 0; i < trials.size(); ++i)
-      if (trials[i].knob == &knob) {
-        some_build |= outcomes[i].ok();
-        if (outcomes[i].kind == CompileOutcome::Kind::error)
-          dropped.insert(to_string(trials[i].value));
+    for (const Trial& trial : trials)
+      if (trial.knob == &knob && trial.outcome) {
+        some_build |= *trial.outcome == CompileOutcome::Kind::compiled;
+        if (*trial.outcome == CompileOutcome::Kind::error)
+          dropped.insert(to_string(trial.value));
       }
     // The default is the raw kernel: where it does not compile, leaving values out would only hide that.
     dropped.erase(knob.default_value.text());

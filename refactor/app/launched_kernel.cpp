@@ -9,6 +9,8 @@
 #include "tuner/base/files.h"
 #include "tuner/base/text.h"
 
+#include <clang/AST/Decl.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -400,6 +402,11 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
   if (!found.ok())
     return not_found(request, source, found.error());
   KernelInfo kernel = std::move(*found);
+  if (!kernel.declaration || !kernel.declaration->hasBody())
+    if (const auto definition = defining_file(request.source, kernel.name))
+      return Error{"cannot templatize " + kernel.name,
+                   request.source.filename().string() + " only declares it",
+                   "name the file that defines it, " + definition->string()};
   if (!kernel.is_whole())
     return Error{"cannot templatize " + kernel.name, "its body is not whole: " + kernel.unresolved.front(),
                  what_is_missing(source)};

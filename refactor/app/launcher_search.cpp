@@ -54,6 +54,17 @@ std::vector<std::string> functions_that_name(const std::string& text, const std:
 
 } // namespace
 
+std::optional<fs::path> defining_file(const fs::path& source, const std::string& kernel) {
+  // Its name, its parameters, which may have parentheses of their own, and a body behind them.
+  const std::regex definition("__global__[^;{}]*\\b" + kernel + R"(\s*\([^;{}]*\)\s*\{)");
+  for (const fs::path& file : files_that_launch(fs::absolute(source).lexically_normal()))
+    if (const auto text = read_file(file); text.ok() && text->find(kernel) != std::string::npos &&
+                                           text->find("__global__") != std::string::npos &&
+                                           std::regex_search(*text, definition))
+      return file;
+  return std::nullopt;
+}
+
 std::vector<fs::path> including_files(const fs::path& source) {
   std::error_code failure;
   const fs::path own = fs::absolute(source, failure).lexically_normal();

@@ -3,6 +3,9 @@
 
 #include "refactor/frontend/frontend.h"
 
+#include <filesystem>
+#include <optional>
+
 namespace lathe::refactor {
 
 // Files near `source`, in its folder and in the trees of a few folders above it within its repository, whose
@@ -10,6 +13,11 @@ namespace lathe::refactor {
 // something, maybe through a macro or a pointer. At most a few. Read as text: whether they parse is not known
 // yet.
 std::vector<std::filesystem::path> launching_files(const std::filesystem::path& source,
+                                                   const std::string& kernel);
+
+// The file of the same places whose text defines a kernel that `source` only declares; nothing where there is
+// none.
+std::optional<std::filesystem::path> defining_file(const std::filesystem::path& source,
                                                    const std::string& kernel);
 
 // Files of the same places whose text includes `source`; the nearest first, at most a few.

@@ -330,10 +330,11 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
   for (std::size_t i = 0; i < open_types.size(); ++i)
     combinations *= kinds.size();
   for (std::size_t combination = 0; combination < combinations && compiling.empty(); ++combination)
-    for (const auto* dtypes : tried)
+    for (const auto* dtypes : tried) {
+      if (dtypes != tried.front() && !compiling.empty())
+        break;
+      std::vector<std::string> instances, of_instances;
       for (const std::string& dtype : *dtypes) {
-        if (dtypes != tried.front() && !compiling.empty())
-          break;
         if (is_specialised(type.name, dtype))
           continue;
         std::map<std::string, std::string> cxx;
@@ -345,13 +346,19 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
             cxx[open] = dtype_cxx(kind->front());
           digits /= kinds.size();
         }
-        const auto compiled = compile_kernel(extracted_.text, extracted_.kernel + type_list(cxx),
-                                             {standard_option(extracted_.text)}, architecture_);
-        if (compiled.ok())
-          compiling.push_back(dtype);
-        else if (first_error.empty())
-          first_error = compiled.error().sentence();
+        instances.push_back(extracted_.kernel + type_list(cxx));
+        of_instances.push_back(dtype);
       }
+      const auto compiled =
+          compile_kernels(extracted_.text, instances, {standard_option(extracted_.text)}, architecture_);
+      for (std::size_t i = 0; i < compiled.size(); ++i)
+        if (compiled[i].ok())
+          compiling.push_back(of_instances[i]);
+        else if (first_error.empty())
+          first_error = compiled[i].error().sentence();
+      if (dtypes != tried.front() && compiling.size() > 1)
+        compiling.resize(1); // of what is tried for want of others the first will do
+    }
   if (compiling.empty())
     return Error{"cannot find types for " + type.name + " of " + kernel_.name,
                  "none of bf16, f16, f32, f64, i32, i64, i8 and e4m3 compiles: " + first_error,

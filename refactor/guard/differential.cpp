@@ -101,9 +101,9 @@ private:
       raw_wanted.emplace_back(configuration.raw_instance, configuration.macros());
     for (const Configuration* configuration : configurations)
       template_wanted.emplace_back(configuration->template_instance, configuration->macros());
-    // Both sides are compiled at once; the raw kernel's runs start as soon as it is there.
-    auto building =
-        std::async(std::launch::async, [&] { templated_.compile(template_wanted, std::max(1, jobs_ - 1)); });
+    // Both sides are compiled at once; the raw kernel's runs start as soon as it is there, and are few beside
+    // the compilers of many instances.
+    auto building = std::async(std::launch::async, [&] { templated_.compile(template_wanted, jobs_); });
     raw_.compile(raw_wanted, 1);
     for (const std::string& problem : raw_.problems())
       findings_.undecided("the raw kernel: " + problem);

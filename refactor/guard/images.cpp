@@ -36,6 +36,7 @@ std::string without_names(const std::string& ptx) {
 Result<ImageCompiler> ImageCompiler::create(const GuardOptions& options) {
   CompilerOptions settings;
   settings.jobs = options.jobs;
+  settings.rounds = 1;
   LATHE_TRY(std::unique_ptr<Compiler> compiler, Compiler::create(settings));
   return ImageCompiler(std::move(compiler), options);
 }

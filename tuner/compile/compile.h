@@ -56,6 +56,9 @@ struct CompilerOptions {
   std::uint64_t cache_limit = 2ull << 30; // bytes; the least recently used go first
   double time_limit_s = 120;              // of one kernel
   int batch = 16; // instances compiled together at most; they share one front-end pass
+  // Batches that each worker gets of what waits, at least: with more of them workers end together, with fewer
+  // the front end runs less often, which is most of the work where instances are few.
+  int rounds = 2;
 };
 
 // The pool. Not thread-safe: one user at a time. Instances of a request are compiled in batches; a batch that
@@ -95,6 +98,13 @@ Result<CompiledKernel> compile_kernel(const std::string& source, const std::stri
                                       const std::vector<std::string>& options,
                                       const std::string& architecture,
                                       const std::string& file_name = "kernel.cu");
+// The same of several instances of one source, together, each with what became of it: one reading of the
+// source may do for all of them.
+std::vector<Result<CompiledKernel>> compile_kernels(const std::string& source,
+                                                    const std::vector<std::string>& instances,
+                                                    const std::vector<std::string>& options,
+                                                    const std::string& architecture,
+                                                    const std::string& file_name = "kernel.cu");
 
 // What a cubin says about one kernel. Equal images of two kernels mean equal code: everything that names the
 // kernel itself (mangled names, symbol numbers) is left out of it.

@@ -200,7 +200,8 @@ private:
   // all workers finish together.
   Batch take() {
     Batch& front = queue_.front();
-    const std::size_t even = (waiting_ + 2 * pool_->size() - 1) / (2 * pool_->size());
+    const std::size_t shares = static_cast<std::size_t>(std::max(1, options_.rounds)) * pool_->size();
+    const std::size_t even = (waiting_ + shares - 1) / shares;
     const std::size_t size =
         std::min(front.instances.size(), std::clamp<std::size_t>(even, 1, largest_batch()));
     const auto end = front.instances.begin() + static_cast<std::ptrdiff_t>(size);
@@ -288,20 +289,37 @@ std::vector<CompileOutcome> Compiler::compile(CompileRequest request) {
   return outcomes;
 }
 
+std::vector<Result<CompiledKernel>> compile_kernels(const std::string& source,
+                                                    const std::vector<std::string>& instances,
+                                                    const std::vector<std::string>& options,
+                                                    const std::string& architecture,
+                                                    const std::string& file_name) {
+  static std::mutex mutex;
+  static std::unique_ptr<Compiler> compiler;
+  std::vector<Result<CompiledKernel>> kernels;
+  if (instances.empty())
+    return kernels;
+  const std::lock_guard lock(mutex);
+  if (!compiler) {
+    CompilerOptions settings;
+    settings.rounds = 1;
+    auto created = Compiler::create(settings);
+    if (!created.ok())
+      return {instances.size(), created.error()};
+    compiler = std::move(*created);
+  }
+  for (CompileOutcome& outcome : compiler->compile({source, file_name, options, architecture, instances}))
+    if (outcome.ok())
+      kernels.emplace_back(std::move(outcome.kernel));
+    else
+      kernels.emplace_back(Error{outcome.message, "", ""});
+  return kernels;
+}
+
 Result<CompiledKernel> compile_kernel(const std::string& source, const std::string& instance,
                                       const std::vector<std::string>& options,
                                       const std::string& architecture, const std::string& file_name) {
-  static std::mutex mutex;
-  static std::unique_ptr<Compiler> compiler;
-  const std::lock_guard lock(mutex);
-  if (!compiler) {
-    LATHE_TRY(compiler, Compiler::create());
-  }
-  std::vector<CompileOutcome> outcomes =
-      compiler->compile({source, file_name, options, architecture, {instance}});
-  if (!outcomes[0].ok())
-    return Error{outcomes[0].message, "", ""};
-  return std::move(outcomes[0].kernel);
+  return std::move(compile_kernels(source, {instance}, options, architecture, file_name).front());
 }
 
 } // namespace lathe

@@ -1,6 +1,7 @@
 // Kernels whose launches stand in another file.
 #include "refactor/app/launcher_search.h"
 
+#include "refactor/app/launched_kernel.h"
 #include "refactor/app/subject.h"
 #include "tuner/base/files.h"
 
@@ -69,6 +70,19 @@ TEST_F(LauncherSearch, ASubjectIsLaunchedAsInTheFileThatWasFound) {
   ASSERT_TRUE(subject.ok()) << subject.error().sentence();
   EXPECT_EQ(subject->raw.launch.block[0].text(), "128");
   EXPECT_THAT(subject->notes, Contains(HasSubstr("launched as in launch.cu")));
+}
+
+TEST_F(LauncherSearch, AKernelThatIsOnlyDeclaredNamesTheFileThatDefinesIt) {
+  SubjectRequest request;
+  request.source = folder_->path() / "kernels/scale.cuh";
+  request.kernel = "scale";
+  const auto source = open_source(request);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  std::vector<std::string> notes;
+  const auto kernel = launched_kernel(request, **source, notes);
+  ASSERT_FALSE(kernel.ok());
+  EXPECT_THAT(kernel.error().sentence(), HasSubstr("scale.cuh only declares it"));
+  EXPECT_THAT(kernel.error().sentence(), HasSubstr("kernels/scale.cu"));
 }
 
 TEST_F(LauncherSearch, FindsLaunchesOfAKernelWhoseAddressAFunctionReturns) {

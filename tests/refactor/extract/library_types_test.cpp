@@ -33,6 +33,28 @@ template <class T> __global__ void k(T* x, const T* y, int n) {
     expect_compiles(text, fmt::format("k<{}>", type));
 }
 
+TEST(LibraryTypes, FunctionsOfComplexNumbers) {
+  const auto source = parse_text(R"(
+#include <c10/util/complex.h>
+#include <complex>
+__global__ void of_torch(c10::complex<float>* x, const float* t) {
+  const c10::complex<float> a = x[threadIdx.x];
+  x[threadIdx.x] = std::exp(a * t[threadIdx.x]) + log(a) + std::pow(a, 2.f) * std::tanh(a) + std::sqrt(a);
+}
+struct complex64 : std::complex<float> {
+  __device__ complex64(float re, float im) : std::complex<float>(re, im) {}
+};
+__global__ void of_the_standard(float* x) {
+  const complex64 a(x[0], x[1]);
+  x[0] = std::abs(std::exp(a)) + std::real(std::conj(a) * a);
+}
+)");
+  expect_compiles(extract(source.get(), "of_torch"), "of_torch");
+  const std::string text = extract(source.get(), "of_the_standard");
+  EXPECT_THAT(text, HasSubstr("#include <complex>"));
+  expect_compiles(text, "of_the_standard");
+}
+
 // NVRTC knows none of the libraries' headers; what stands below /usr/include is no part of the user's source.
 TEST(LibraryTypes, TypesOfTheToolkitsLibrariesAreWrittenOut) {
   ParseOptions options;

@@ -373,6 +373,29 @@ __global__ void k(int* out, const int* in, int n) {
     EXPECT_EQ(out[static_cast<std::size_t>(i)], std::max(i + 1, 5) + 2 * (i + 1) + 1);
 }
 
+TEST(Libraries, IntegersOfCudaCmath) {
+  const auto out = run<int>(R"(
+#include <cuda/cmath>
+#include <cuda/std/complex>
+__global__ void k(int* out, const int* in, int n) {
+  const int i = in[threadIdx.x];
+  out[4 * threadIdx.x] = cuda::ceil_div(i, 4u);
+  out[4 * threadIdx.x + 1] = cuda::round_up(i, 8) - cuda::round_down(i, 8);
+  out[4 * threadIdx.x + 2] = cuda::ilog2(i) + 10 * cuda::is_power_of_two(i);
+  out[4 * threadIdx.x + 3] = cuda::next_power_of_two(i) - cuda::prev_power_of_two(i) +
+                             (int)(cuda::std::complex<float>(i, 1) * cuda::std::complex<float>(0, 1)).imag();
+})",
+                            shape(1, 9), 36, counted(9));
+  const auto row = [&](std::size_t i) {
+    return std::vector<int>(out.begin() + static_cast<std::ptrdiff_t>(4 * (i - 1)),
+                            out.begin() + static_cast<std::ptrdiff_t>(4 * i));
+  };
+  EXPECT_EQ(row(1), (std::vector<int>{1, 8, 10, 0 + 1}));
+  EXPECT_EQ(row(5), (std::vector<int>{2, 8, 2, 4 + 5}));
+  EXPECT_EQ(row(8), (std::vector<int>{2, 0, 13, 0 + 8}));
+  EXPECT_EQ(row(9), (std::vector<int>{3, 8, 3, 8 + 9}));
+}
+
 TEST(Libraries, CubsTraitsPutKeysInOrder) {
   const auto out = run<int>(R"(
 #include <cub/util_type.cuh>

@@ -3,6 +3,8 @@
 #ifndef LATHE_CUDA_STD_H
 #define LATHE_CUDA_STD_H
 
+#include <complex>
+
 namespace cuda {
 namespace std {
 using namespace ::std;
