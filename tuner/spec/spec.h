@@ -81,7 +81,8 @@ struct TypeParameter {
   std::vector<std::string> dtypes; // in use, the first is tuned by default: {"bf16", "f16", "f32"}
 };
 
-// Every way of choosing one dtype for each of these, by the parameter's name; the first choice is the tuned one.
+// Every way of choosing one dtype for each of these, by the parameter's name; the first choice is the tuned
+// one.
 std::vector<std::map<std::string, std::string>> type_choices(const std::vector<TypeParameter>& types);
 
 enum class ProblemRole { tune, select, report };

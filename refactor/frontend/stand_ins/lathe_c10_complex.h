@@ -153,7 +153,8 @@ template <class T> __host__ __device__ T arg(const c10::complex<T>& a) {
 }
 } // namespace std
 
-// PyTorch's functions of complex numbers, by their definitions, under its own namespace, the standard's and none.
+// PyTorch's functions of complex numbers, by their definitions, under its own namespace, the standard's and
+// none.
 namespace c10_complex_math {
 template <class T> __host__ __device__ c10::complex<T> exp(const c10::complex<T>& a) {
   const T length = ::exp(a.real_);

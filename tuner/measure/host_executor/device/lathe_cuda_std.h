@@ -1,5 +1,5 @@
-// Stands in for the headers cuda/std/*, cuda/cmath and cuda/functional in kernels that the host executor compiles: the
-// C++ library's own entities under libcu++'s names.
+// Stands in for the headers cuda/std/*, cuda/cmath and cuda/functional in kernels that the host executor
+// compiles: the C++ library's own entities under libcu++'s names.
 #ifndef LATHE_CUDA_STD_H
 #define LATHE_CUDA_STD_H
 
