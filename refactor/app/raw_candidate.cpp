@@ -1,11 +1,13 @@
 #include "refactor/app/raw_candidate.h"
 
 #include "refactor/app/raw_candidate_builder.h"
+#include "refactor/app/usual_problems.h"
 #include "refactor/frontend/value_range.h"
 #include "tuner/device/device.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <regex>
 #include <set>
@@ -89,9 +91,23 @@ Status RawCandidateBuilder::choose_site() {
     return (site.unreadable.empty() || overridden) && !is_for_others(site, architecture_) &&
            serves_problems(site);
   });
+  // Of several launches, without sizes to tell, that which the program has at most of the usual ones.
+  std::size_t most_served = 0;
+  std::optional<std::size_t> served_by_first;
+  std::vector<std::size_t> served(kernel_.launches.size());
+  if (launch_.site == 0 && facts_.problems.empty() && !overridden)
+    for (std::size_t i = 0; i < kernel_.launches.size(); ++i)
+      if (const LaunchSite& site = kernel_.launches[i];
+          site.unreadable.empty() && !is_for_others(site, architecture_)) {
+        served[i] = usual_problems_of(site);
+        most_served = std::max(most_served, served[i]);
+        served_by_first = served_by_first.value_or(served[i]);
+      }
   for (std::size_t i = 0; i < kernel_.launches.size() && !has_site_; ++i) {
     const LaunchSite& site = kernel_.launches[i];
     if (launch_.site != 0 && launch_.site != static_cast<int>(i) + 1)
+      continue;
+    if (served[i] < most_served)
       continue;
     if (launch_.site == 0 && is_for_others(site, architecture_)) {
       if (why.empty())
@@ -103,6 +119,11 @@ Status RawCandidateBuilder::choose_site() {
     if (site.unreadable.empty() || overridden) {
       site_ = site;
       has_site_ = true;
+      if (served_by_first.value_or(0) < most_served)
+        result_.assumptions.push_back(fmt::format(
+            "launched as at {} with {}, which the program does at the usual sizes, and not in the first "
+            "of {} ways (say otherwise with --site)",
+            site.location, fmt::join(site.conditions, " and "), kernel_.launches.size()));
     } else if (why.empty()) {
       why = site.location + ": " + site.unreadable.front();
     }
@@ -242,6 +263,27 @@ bool RawCandidateBuilder::serves_problems(const LaunchSite& site) const {
       return condition.ok() && fails_at(*condition, problem);
     });
   });
+}
+
+std::size_t RawCandidateBuilder::usual_problems_of(const LaunchSite& site) const {
+  Candidate sizes;
+  sizes.dimensions = site.dimensions;
+  for (auto* axes : {&sizes.launch.grid, &sizes.launch.block})
+    axes->fill(*Expression::parse("1"));
+  sizes.launch.shared_bytes = *Expression::parse("0");
+  std::vector<std::string> not_said;
+  const std::vector<Problem> usual = usual_problems(sizes, {}, architecture_, not_said);
+  return static_cast<std::size_t>(std::ranges::count_if(usual, [&](Problem problem) {
+    return std::ranges::none_of(site.conditions, [&](const std::string& text) {
+      const auto condition = Expression::parse(text);
+      if (!condition.ok())
+        return false;
+      for (const std::string& name : condition->names()) // of the type that is tuned first
+        if (name.starts_with("sizeof_"))
+          problem.dimensions[name] = dtype_size("bf16");
+      return fails_at(*condition, problem);
+    });
+  }));
 }
 
 void RawCandidateBuilder::collect_launch_conditions() {

@@ -13,7 +13,8 @@ namespace lathe::refactor {
 // What the command line supplies where the source has no readable launch.
 struct LaunchOverride {
   std::string grid, block, shared; // "x[, y[, z]]" expressions; empty: as read
-  int site = 0;             // which launch site to take, 0: the first readable one that the problems get to
+  int site = 0; // which launch site to take, 0: the first readable one that the problems get to, or most of
+                // the usual ones
   bool at_any_size = false; // its conditions on sizes are the caller's to keep
   std::map<std::string, std::string>
       template_arguments; // by the kernel's template parameter, over the site's

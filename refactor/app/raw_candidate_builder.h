@@ -55,6 +55,8 @@ private:
   Status choose_site();
   // Whether nothing that the launch is reached under speaks against any of the problems that were given.
   bool serves_problems(const LaunchSite& site) const;
+  // At how many of the usual sizes the program has the launch, as far as its conditions are over sizes.
+  std::size_t usual_problems_of(const LaunchSite& site) const;
   // Template arguments of the launcher: given, or those of the first of its instances that gets to the
   // launch.
   void bind_launcher_arguments();

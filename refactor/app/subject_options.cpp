@@ -53,9 +53,9 @@ void add_subject_options(po::options_description& options) {
       "launcher", po::value<std::string>()->value_name("FILE"),
       "the file that launches the kernel, where its own does not (default: one near it that does)")(
       "site", po::value<int>()->default_value(0),
-      "which launch of templatize --list to take (default: the first readable one)")(
-      "template-argument", po::value<std::vector<std::string>>(),
-      "a template argument of the kernel: NAME=VALUE, over the launch's (repeatable)")(
+      "which launch of templatize --list to take (default: the first readable one that the program has at "
+      "most of the sizes)")("template-argument", po::value<std::vector<std::string>>(),
+                            "a template argument of the kernel: NAME=VALUE, over the launch's (repeatable)")(
       "arch", po::value<std::string>()->default_value("sm_90"), "architecture to check for");
 }
 

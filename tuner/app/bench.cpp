@@ -67,12 +67,15 @@ int bench_command(const Arguments& arguments) {
     if (!bench.ok())
       return fail(bench.error());
     const DeviceInfo& device = (*backend)->device();
-    if (bench->measured.empty() && bench->failures.empty())
-      return fail({"cannot bench " + spec->name,
-                   fmt::format("the store holds no winner of this template for {} or another GPU of its "
-                               "architecture",
-                               device.name),
-                   "run lathe tune " + file + " first"});
+    if (bench->measured.empty() && bench->failures.empty()) {
+      fail(
+          {"cannot bench " + spec->name,
+           fmt::format("the store holds no winner of this template for {} or another GPU of its architecture",
+                       device.name),
+           "run lathe tune " + file + " first"});
+      failed = true;
+      continue;
+    }
     tell(*bench, spec->name, device.name);
     failed |= !bench->failures.empty();
     if (line.has("record"))
@@ -81,6 +84,8 @@ int bench_command(const Arguments& arguments) {
           return fail(recorded.error());
     all.insert(all.end(), bench->measured.begin(), bench->measured.end());
   }
+  if (all.empty() && failed && !line.has("json"))
+    return 1;
   std::cout << (line.has("json") ? winners_json(all) + "\n" : winners_markdown(all));
   if ((*backend)->device().is_host && !line.has("json"))
     std::cout << "\nThese are host-executor times, not GPU times.\n";

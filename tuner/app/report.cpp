@@ -108,8 +108,11 @@ int report_command(const Arguments& arguments) {
   const auto report = gather(line);
   if (!report.ok())
     return fail(report.error());
-  const Status written = write(line, *report);
-  return written.ok() ? 0 : fail(written.error());
+  if (const Status written = write(line, *report); !written.ok())
+    return fail(written.error());
+  for (const Error& missing : report->missing)
+    fail(missing);
+  return report->missing.empty() ? 0 : 1;
 }
 
 } // namespace lathe

@@ -53,8 +53,11 @@ int rank(const ProblemReport& problem) {
 Status gather(Store& store, const ReportSubject& subject, Report& report) {
   LATHE_TRY(const std::vector<StoreKey> keys, store.keys(subject.kernel));
   LATHE_TRY(const std::vector<StoredWinner> winners, store.winners(subject.kernel));
-  if (keys.empty())
-    return Error{"cannot report " + subject.kernel, "the store holds nothing of it", "run lathe tune first"};
+  if (keys.empty()) {
+    report.missing.push_back(
+        {"cannot report " + subject.kernel, "the store holds nothing of it", "run lathe tune first"});
+    return Done{};
+  }
   const std::size_t before = report.kernels.size();
   for (const StoreKey& key : keys) {
     ProblemReport problem;
@@ -92,6 +95,8 @@ Result<Report> gather_report(Store& store, const std::vector<ReportSubject>& sub
   Report report;
   for (const ReportSubject& subject : subjects)
     LATHE_CHECK(gather(store, subject, report));
+  if (report.kernels.empty() && !report.missing.empty())
+    return report.missing.front();
   return report;
 }
 

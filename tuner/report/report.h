@@ -39,6 +39,7 @@ struct KernelReport {
 struct Report {
   std::vector<KernelReport> kernels;
   std::optional<AttemptTree> attempts; // of the run of lathe optimize that is shown
+  std::vector<Error> missing;          // what else was asked for, of which the store holds nothing
 };
 
 // What to report on: a kernel by name, with its specification where there is one: it gives the bytes and
@@ -48,7 +49,8 @@ struct ReportSubject {
   std::optional<TuningSpec> spec;
 };
 
-// Fails when the store cannot be read or holds nothing of a subject.
+// Fails when the store cannot be read or holds nothing of any subject; those that it holds nothing of are
+// told in `missing` otherwise.
 Result<Report> gather_report(Store& store, const std::vector<ReportSubject>& subjects);
 
 // One HTML document: inline SVG and style, no script, no reference to anything outside it. Readable from 360

@@ -5,12 +5,15 @@
 #include "tests/refactor/app/raw_source.h"
 
 #include <gmock/gmock.h>
+#include <regex>
 
 namespace lathe::refactor {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // One warp for short rows, a large block for long ones.
 constexpr const char* BY_LENGTH = R"(
@@ -53,6 +56,19 @@ TEST(LaunchedWhere, ProblemsChooseTheLaunch) {
   const auto short_rows = raw_of(BY_LENGTH, {}, rows_of({64}));
   ASSERT_TRUE(short_rows.ok()) << short_rows.error().sentence();
   EXPECT_EQ(short_rows->candidate.instance, "k<32>");
+}
+
+TEST(LaunchedWhere, UsualSizesChooseTheLaunchWhereNobodyGivesAny) {
+  const auto raw = raw_of(BY_LENGTH);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<1024>");
+  EXPECT_THAT(raw->assumptions, Contains(HasSubstr("which the program does at the usual sizes")));
+  // The first of those that it may have there.
+  const std::string either = std::regex_replace(BY_LENGTH, std::regex("columns < 1024"), "columns <= 4096");
+  const auto first = raw_of(either);
+  ASSERT_TRUE(first.ok()) << first.error().sentence();
+  EXPECT_EQ(first->candidate.instance, "k<32>");
+  EXPECT_THAT(first->assumptions, Not(Contains(HasSubstr("which the program does at the usual sizes"))));
 }
 
 TEST(LaunchedWhere, ASiteThatIsAskedForIsTaken) {
@@ -100,8 +116,10 @@ TEST(LaunchedWhere, GuessesMeetWhatTheProgramChecks) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("no sizes are known at which rows * 3 + d * 5 == 12347 holds")));
 }
 
-TEST(LaunchedWhere, GuessesAreWhatTheFirstLaunchIsFor) {
-  const auto raw = raw_of(BY_LENGTH);
+TEST(LaunchedWhere, GuessesAreWhatTheLaunchIsFor) {
+  LaunchOverride launch;
+  launch.site = 1;
+  const auto raw = raw_of(BY_LENGTH, launch);
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
   std::vector<std::string> assumptions;
   const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);

@@ -196,6 +196,15 @@ TEST_F(Page, UnknownKernelIsAnError) {
   EXPECT_THAT(gathered.error().sentence(), HasSubstr("the store holds nothing of it"));
 }
 
+TEST_F(Page, WhatTheStoreHasIsReportedBesideWhatItLacks) {
+  fill(false);
+  const auto gathered = gather_report(*store_, {{"nothing", std::nullopt}, {"scale", spec()}});
+  ASSERT_TRUE(gathered.ok()) << gathered.error().sentence();
+  EXPECT_EQ(gathered->kernels.size(), 1u);
+  ASSERT_EQ(gathered->missing.size(), 1u);
+  EXPECT_THAT(gathered->missing[0].sentence(), HasSubstr("cannot report nothing"));
+}
+
 TEST(Numbers, KeepThreeDigits) {
   using report::short_number;
   EXPECT_EQ(short_number(1.0749), "1.07");
