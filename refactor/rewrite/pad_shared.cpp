@@ -80,9 +80,8 @@ class PadShared : public Rule {
 public:
   std::string_view name() const override { return "pad-shared"; }
   std::string_view summary() const override {
-    return "makes the rows of shared arrays longer by a knob where threads go down their columns, and the "
-           "padding "
-           "that rows have";
+    return "makes the rows of shared arrays longer by a knob where threads go down their columns; the "
+           "padding that rows have is one, too";
   }
 
   Outcome propose(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate) const override {

@@ -47,6 +47,7 @@ TEST_F(Emit, HeaderCompilesInTwoUnitsAndLeaksNoMacro) {
   ASSERT_TRUE(write_file(path("a.cu"),
                          "#define SCALE_BY 7\n#include \"scale.h\"\nstatic_assert(SCALE_BY == 7);\n"
                          "static_assert(lathe_tuned::scale::ceil_div(7, 2) == 4);\n"
+                         "static_assert(lathe_tuned::scale::logarithm2(100) == 6);\n"
                          "cudaError_t other(float*, const float*);\n"
                          "int main() { return other(nullptr, nullptr) == cudaSuccess && "
                          "lathe_tuned::scale::select(0, 0, {4096}) == 1 && "

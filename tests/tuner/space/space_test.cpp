@@ -74,6 +74,20 @@ TEST(Space, AFailingConditionMakesThePointInvalid) {
   EXPECT_EQ(overflow.valid_count().value, 3);
 }
 
+// Of zero and below there is no logarithm: such points are invalid.
+TEST(Space, LogarithmsRoundDown) {
+  const std::vector<Parameter> parameters = {{"a", integers(range(-2, 40))}, {"b", integers({1, 3, 8, 17})}};
+  for (const char* condition :
+       {"floor_log2(a) == 4", "floor_log2(a * b) <= floor_log2(a) + 2", "floor_log2(a - b) > 0"}) {
+    const std::vector<Expression> conditions = parse_all({condition});
+    const Result<Space> space = Space::build(parameters, conditions, {});
+    ASSERT_TRUE(space.ok()) << space.error().sentence();
+    EXPECT_EQ(space->valid_count().value,
+              static_cast<double>(all_valid_points(parameters, conditions).size()))
+        << condition;
+  }
+}
+
 TEST(Space, HoldsStringsRealsAndBools) {
   const std::vector<Parameter> parameters = {
       {"method", {"direct", "tiled", "split"}}, {"scale", {0.5, 1.0, 2.0}}, {"on", {true, false}}};
