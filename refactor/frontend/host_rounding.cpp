@@ -84,9 +84,10 @@ std::optional<HostValue> HostReader::converted_where_it_stands(const Expr* expre
 
 std::optional<HostValue> HostReader::rounded_call(const std::string& function,
                                                   llvm::ArrayRef<const Expr*> written) {
-  if (function.starts_with("__builtin_clz") && written.size() == 1) {
+  const bool counts_in_64_bits = function == "__builtin_clzl" || function == "__builtin_clzll";
+  if ((counts_in_64_bits || function == "__builtin_clz") && written.size() == 1) {
     const HostValue value = evaluate(written[0]);
-    const char* const highest = function == "__builtin_clz" ? "31" : "63";
+    const char* const highest = counts_in_64_bits ? "63" : "31";
     return value.is_integer() ? combine(BO_Sub, HostValue::integer(highest), call("floor_log2", {value}))
                               : HostValue::unknown("");
   }

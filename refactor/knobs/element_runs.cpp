@@ -20,6 +20,8 @@ public:
     std::vector<ElementAccess> runs;
     bool stores = false;
     text_.visit_parts([&](const Stmt* statement) {
+      const auto* pointed = dyn_cast<UnaryOperator>(statement);
+      stores |= pointed && pointed->getOpcode() == UO_Deref && view_.is_on_chip(pointed->getSubExpr());
       const auto* element = dyn_cast<ArraySubscriptExpr>(statement);
       if (!element || !view_.is_on_chip(element->getBase()))
         return;

@@ -45,7 +45,7 @@ public:
         return *reason;
     if (auto reason = lie_behind_all_others())
       return *reason;
-    rows.arrays.assign(arrays_.begin(), arrays_.end());
+    rows.arrays = arrays_;
     return rows;
   }
 
@@ -53,8 +53,8 @@ private:
   const KernelView& view_;
   const ParmVarDecl* length_;
   std::int64_t padding_;
-  std::set<const VarDecl*> arrays_;
-  std::set<const Stmt*> places_; // elements, and sums with a pointer, in which rows are counted
+  std::vector<const VarDecl*> arrays_; // in the order in which they are met
+  std::set<const Stmt*> places_;       // elements, and sums with a pointer, in which rows are counted
 
   std::string text() const { return fmt::format("{} + {}", length_->getNameAsString(), padding_); }
   std::string at(const Stmt* statement) const { return " at " + view_.at_line(statement->getBeginLoc()); }
@@ -110,7 +110,8 @@ private:
     auto parts = up ? binary_parts(up) : std::nullopt;
     if (!parts || parts->operation != BO_Mul)
       return otherwise(stride);
-    // row * stride, and what is added to that: a column, or a pointer.
+    const Expr* rows = view_.within(parts->left, stride) ? parts->right : parts->left;
+    // rows * stride, and what is added to that: a column, or a pointer.
     const Expr* column = nullptr;
     const Stmt* below = up;
     for (up = above(up); up; below = up, up = above(up)) {
@@ -123,7 +124,9 @@ private:
       const Expr* other = view_.within(parts->left, below) ? parts->right : parts->left;
       if (const VarDecl* pointer = named_variable(other->IgnoreParenCasts());
           pointer && memory_of(pointer) && !column) {
-        arrays_.insert(pointer);
+        if (!is_alike_for_all(rows))
+          return "a row has a pointer of its own" + at(stride);
+        add(pointer);
         places_.insert(up);
         return std::nullopt;
       }
@@ -140,9 +143,21 @@ private:
       return otherwise(element);
     if (column && !is_within_row(column, element))
       return "a column may lie behind its row" + at(element);
-    arrays_.insert(array);
+    add(array);
     places_.insert(element);
     return std::nullopt;
+  }
+
+  void add(const VarDecl* array) {
+    if (std::ranges::find(arrays_, array) == arrays_.end())
+      arrays_.push_back(array);
+  }
+
+  // Where another array begins is one place for all threads and rounds; what a row's own pointer reaches is
+  // not looked at.
+  bool is_alike_for_all(const Expr* rows) const {
+    const Polynomial count = view_.evaluate(rows);
+    return is_stable(view_, count) && !count.mentions("Idx.") && !count.mentions(loop_atom);
   }
 
   bool is_length(const Expr* expression) const {
@@ -180,7 +195,7 @@ private:
 
   // Other arrays of the same memory are what these begin behind, or begin behind these by whole rows.
   std::optional<std::string> lie_behind_all_others() const {
-    std::set<const VarDecl*> known = arrays_, memories;
+    std::set<const VarDecl*> known(arrays_.begin(), arrays_.end()), memories;
     for (const VarDecl* array : arrays_) {
       memories.insert(memory_of(array));
       for (const VarDecl* source = source_of(array); source; source = source_of(source))
@@ -198,7 +213,7 @@ private:
           continue;
         bool begins_behind = false;
         for (const VarDecl* source = source_of(variable); source; source = source_of(source))
-          begins_behind |= arrays_.contains(source);
+          begins_behind |= std::ranges::find(arrays_, source) != arrays_.end();
         if (!begins_behind)
           reason = variable->getNameAsString() + " may lie behind rows of " + text() + at(statement);
       }

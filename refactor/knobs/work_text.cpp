@@ -14,6 +14,7 @@ void WorkText::visit_parts(const std::function<void(const Stmt*)>& visitor) cons
   for (const Stmt* part : work_.parts)
     view_.visit(part, visitor);
 }
+
 bool WorkText::is_declared_in_body(const VarDecl* variable) const {
   return std::ranges::any_of(work_.parts, [&](const Stmt* part) { return declares(view_, part, variable); });
 }

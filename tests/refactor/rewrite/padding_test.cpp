@@ -107,6 +107,9 @@ INSTANTIATE_TEST_SUITE_P(
                        "  extern __shared__ char memory[];\n  float* rows = (float*)(memory + 16);\n"
                        "  float* weights = (float*)(memory + 4096);\n")),
             "", "may lie behind rows"},
+        Row{"RowsOwnPointer", "pad-shared",
+            sized(rows("{ const float* row = rows + r * (d + 1); out[e] += row[d]; }")), "",
+            "a row has a pointer of its own"},
         Row{"LaunchWithoutRows", "pad-shared", sized(rows(), "n * 4 + n * d * 4 + n * 4"), "",
             "the launch's shared memory has no rows"},
         Row{"ArrayOfItsOwnSize", "pad-shared",
@@ -179,6 +182,7 @@ TEST(VectorsOnChip, ElementsOfRowsAreLoadedTogetherWhileTheRowStays) {
   EXPECT_FALSE(gathers("out[i] = rows[(i / d) * (d + 4) + i % n];"));
   // Where the work stores there, too.
   EXPECT_FALSE(gathers("out[i] = rows[(i / d) * (d + 4) + i % d];\n    rows[i % 2] = 0;"));
+  EXPECT_FALSE(gathers("out[i] = rows[(i / d) * (d + 4) + i % d];\n    *(rows + 1) = 0;"));
   // Not for every element.
   EXPECT_FALSE(gathers("out[i] = in[i] > 0 ? rows[(i / d) * (d + 4) + i % d] : 0;"));
 }
