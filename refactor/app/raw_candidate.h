@@ -29,6 +29,7 @@ struct RawCandidate {
   // Options for template arguments that nothing in sight says, with numbers that compile:
   // "--template-argument N=4".
   std::vector<std::string> assumed_template_arguments;
+  bool has_program_instance = false;    // these are of one of the instances that the launch makes
   std::vector<std::string> assumptions; // sentences: what was guessed and how to say it better
 };
 

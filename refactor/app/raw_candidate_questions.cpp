@@ -184,6 +184,7 @@ Status RawCandidateBuilder::answer_questions() {
                                 "--template-argument NAME=VALUE)",
                                 fmt::join(values, ", "), values.size() == 1 ? "it is" : "they are"));
     substitute_in_site(bound);
+    result_.has_program_instance = is_in_use;
     result_.assumed_template_arguments = std::move(options);
     return Done{};
   }

@@ -245,6 +245,7 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
   for (const std::string& name : raw.assumed_modes)
     subject.assumed_modes[name] = values_of_enumeration(kernel, name);
   subject.assumed_template_arguments = raw.assumed_template_arguments;
+  subject.has_program_instance = raw.has_program_instance;
   for (Problem& problem : subject.facts.problems)
     problem.dimensions.insert(raw.own_sizes.begin(), raw.own_sizes.end());
   if (subject.facts.problems.empty() && !raw.own_sizes.empty() &&
@@ -284,7 +285,7 @@ Result<Subject> extract_with_closures(const SubjectRequest& request, ParsedSourc
 
 Result<Subject> extract_subject(const SubjectRequest& request, ParsedSource& source) {
   auto subject = extract_with_closures(request, source);
-  if (subject.ok() && subject->assumed_template_arguments.empty())
+  if (subject.ok() && (subject->assumed_template_arguments.empty() || subject->has_program_instance))
     return subject;
   // Files that include this one may say with which types and functions it is used, and have them.
   constexpr std::size_t MOST_USERS = 4;

@@ -45,6 +45,7 @@ struct Subject {
   std::vector<std::string> assumed_switches;     // likewise
   std::map<std::string, std::vector<std::int64_t>> assumed_modes; // enumerations taken to be 0: their values
   std::vector<std::string> assumed_template_arguments;            // likewise
+  bool has_program_instance = false;                              // likewise
   std::vector<std::string> guessed_strides;                       // of tensors: dimensions that nobody gives
   std::vector<PointerTable> tables;                               // of pointers, that were made numbers
   Provenance provenance;          // without the certificate; the source file as the request names it

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <iostream>
+#include <malloc.h>
 #include <nlohmann/json.hpp>
 
 namespace lathe::refactor {
@@ -244,10 +245,14 @@ bool runs_nowhere(const Certificate& certificate) {
 
 // Where the raw kernel runs clean at none of the sizes and is told strides that nobody gave, once more with
 // strides that follow from the sizes: independent ones make rows overlap.
-Result<Product> templatize(const Request& request, ParsedSource& source) {
+Result<Product> templatize(const Request& request, std::unique_ptr<ParsedSource> source) {
   if (!request.other.empty())
-    return templatize_choice(request, source);
-  LATHE_TRY(const Subject subject, prepare_subject(request.subject, source));
+    return templatize_choice(request, *source);
+  LATHE_TRY(const Subject subject, prepare_subject(request.subject, *source));
+  // What is run is run in forks, each of which takes a copy of this process's page tables: half of its memory
+  // is the source's.
+  source.reset();
+  ::malloc_trim(0);
   LATHE_TRY(Product product, templatize_subject(request, subject));
   if (request.model || subject.guessed_strides.empty() || !runs_nowhere(product.certificate))
     return product;
@@ -258,7 +263,8 @@ Result<Product> templatize(const Request& request, ParsedSource& source) {
   }
   SubjectRequest contiguous = request.subject;
   contiguous.contiguous_tensors = true;
-  const auto followed = prepare_subject(contiguous, source);
+  LATHE_TRY(source, open_source(contiguous));
+  const auto followed = prepare_subject(contiguous, *source);
   if (!followed.ok() || followed->raw.dimensions == subject.raw.dimensions)
     return product;
   return templatize_subject(request, *followed);
@@ -355,7 +361,7 @@ int templatize_command(const Arguments& arguments) {
     const Status extracted = extract_only(request.subject, **source, line.get<std::string>("extract"));
     return extracted.ok() ? 0 : fail(extracted.error());
   }
-  auto outcome = templatize(request, **source);
+  auto outcome = templatize(request, std::move(*source));
   if (!outcome.ok())
     return fail(outcome.error());
   if (request.json)

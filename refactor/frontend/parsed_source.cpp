@@ -5,6 +5,7 @@
 #include "refactor/frontend/parse_recorders.h"
 #include "refactor/frontend/precompiled.h"
 #include "refactor/frontend/repository_headers.h"
+#include "refactor/frontend/stand_in_headers.h"
 #include "refactor/frontend/standard.h"
 #include "tuner/base/files.h"
 
@@ -69,8 +70,8 @@ void leave_out_precompiled(clang::ASTUnit& unit) {
   unit.getASTContext().setTraversalScope(own);
 }
 
-Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
-                        const std::map<std::string, std::string>& texts) {
+Result<Attempt> attempt_as(const fs::path& file, const std::vector<std::string>& words,
+                           const ClangCommand& command, const std::map<std::string, std::string>& texts) {
   Attempt result;
   result.files =
       std::make_unique<FileClassifier>(command.user_folders, command.toolkit_folders, command.stand_ins);
@@ -78,10 +79,6 @@ Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
   const auto diagnostics = clang::CompilerInstance::createDiagnostics(
       new clang::DiagnosticOptions, result.consumer.get(), /*ShouldOwnClient=*/false);
   const std::string name = file.string();
-  const auto given = texts.find(name);
-  const auto read = given == texts.end() ? read_file(file) : Result<std::string>(given->second);
-  const std::vector<std::string> words =
-      read ? with_precompiled_headers(command.arguments, *read) : command.arguments;
   std::vector<const char*> arguments;
   for (const std::string& argument : words)
     arguments.push_back(argument.c_str());
@@ -114,6 +111,27 @@ Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
   return result;
 }
 
+// Another process may have removed the precompiled headers in the meantime, or they may be damaged.
+bool lacks_precompiled(const Result<Attempt>& attempt) {
+  const auto blames = [](const std::string& message) {
+    return message.find("PCH file") != std::string::npos;
+  };
+  return attempt.ok() ? std::ranges::any_of((*attempt).record->errors, blames, &ParseError::message)
+                      : blames(attempt.error().sentence());
+}
+
+Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,
+                        const std::map<std::string, std::string>& texts) {
+  const auto given = texts.find(file.string());
+  const auto text = given == texts.end() ? read_file(file) : Result<std::string>(given->second);
+  const std::vector<std::string> words =
+      text.ok() ? with_precompiled_headers(command.arguments, *text) : command.arguments;
+  auto parsed = attempt_as(file, words, command, texts);
+  if (words != command.arguments && lacks_precompiled(parsed))
+    return attempt_as(file, command.arguments, command, texts);
+  return parsed;
+}
+
 void take_cxx20(ClangCommand& command) {
   std::ranges::replace(command.arguments, "-std=c++17", "-std=c++20");
   command.states_standard = true;
@@ -135,21 +153,6 @@ Status read_as_newer(const fs::path& file, const std::map<std::string, std::stri
     parsed = std::move(again);
   }
   return Done{};
-}
-
-// Lathe's own text for a header that is not found; nothing where it has none.
-const char* stand_in_for(const std::string& header) {
-  static const std::vector<std::pair<std::string, const char*>> beginnings{
-      {"dlpack/", "lathe_tvm_ffi.h"},       {"tvm/ffi/", "lathe_tvm_ffi.h"},
-      {"ATen/", "lathe_torch.h"},           {"c10/", "lathe_torch.h"},
-      {"torch/", "lathe_torch.h"},          {"THC/", "lathe_torch.h"},
-      {"caffe2/", "lathe_torch.h"},         {"glog/", "lathe_logging.h"},
-      {"absl/log/", "lathe_logging.h"},     {"butil/logging.h", "lathe_logging.h"},
-      {"dmlc/logging.h", "lathe_logging.h"}};
-  for (const auto& [beginning, text] : beginnings)
-    if (header.starts_with(beginning))
-      return text;
-  return nullptr;
 }
 
 // The name of a header without the quotes or brackets that it is written with.
@@ -211,7 +214,7 @@ Status supply_stand_ins(const fs::path& file, const ClangCommand& command,
   const auto known = texts.size();
   for (const std::string& header : parsed.record->missing)
     if (const char* stand_in = stand_in_for(header))
-      texts[(command.stand_ins / "torch" / header).string()] = fmt::format("#include \"{}\"\n", stand_in);
+      texts.insert(stand_in_file(command, header, stand_in));
   if (texts.size() > known) {
     LATHE_TRY(parsed, attempt(file, command, texts));
   }
@@ -313,6 +316,7 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
 
   auto source = std::make_unique<ParsedSourceImpl>();
   source->file_ = path;
+  texts.merge(named_stand_ins(path, own_text, command));
   LATHE_TRY(Attempt parsed, attempt(path, command, texts));
   LATHE_CHECK(supply_stand_ins(path, command, texts, parsed));
   LATHE_CHECK(search_repository(path, texts, command, parsed, source->stand_ins_));

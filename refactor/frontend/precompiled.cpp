@@ -1,12 +1,9 @@
 #include "refactor/frontend/precompiled.h"
 
+#include "refactor/frontend/precompiled_store.h"
 #include "tuner/base/files.h"
+#include "tuner/compile/cache.h"
 #include "tuner/compile/compile.h"
-
-#include <clang/Basic/Diagnostic.h>
-#include <clang/Frontend/CompilerInstance.h>
-#include <clang/Frontend/FrontendActions.h>
-#include <clang/Frontend/Utils.h>
 
 #include <algorithm>
 #include <array>
@@ -78,75 +75,83 @@ std::string leading_includes(const std::string& text) {
   return found;
 }
 
-bool write_precompiled(const std::vector<std::string>& command, const fs::path& header,
-                       const fs::path& output) {
-  clang::IgnoringDiagConsumer silent;
-  const auto diagnostics = clang::CompilerInstance::createDiagnostics(new clang::DiagnosticOptions, &silent,
-                                                                      /*ShouldOwnClient=*/false);
-  std::vector<const char*> arguments;
-  for (const std::string& argument : command)
-    arguments.push_back(argument.c_str());
-  const std::string name = header.string();
-  for (const char* argument : {"-O2", "-w", "-fsyntax-only"})
-    arguments.push_back(argument);
-  arguments.push_back(name.c_str());
-  clang::CreateInvocationOptions how;
-  how.Diags = diagnostics;
-  std::shared_ptr<clang::CompilerInvocation> invocation = clang::createInvocation(arguments, how);
-  if (!invocation)
-    return false;
-  invocation->getFrontendOpts().OutputFile = output.string();
-  invocation->getFrontendOpts().ProgramAction = clang::frontend::GeneratePCH;
-  invocation->getFrontendOpts().DisableFree = false;
-  clang::CompilerInstance compiler;
-  compiler.setInvocation(std::move(invocation));
-  compiler.createDiagnostics(&silent, /*ShouldOwnClient=*/false);
-  clang::GeneratePCHAction action;
-  std::error_code failure;
-  return compiler.ExecuteAction(action) && fs::exists(output, failure);
+// Of the user's own: where headers are looked for. Those of the list are found behind Lathe's folders, as far
+// as none of the user's has one of that name.
+bool names_folder(const std::string& option) {
+  constexpr std::array options{"-I", "-iquote", "-isystem", "-idirafter"};
+  return std::any_of(options.begin(), options.end(),
+                     [&](const char* name) { return option.starts_with(name); });
 }
 
-// By what decides their contents; a file is made when the same headers are wanted again.
+// The command without the folders behind its `forced` header, and these folders.
+struct SplitCommand {
+  std::vector<std::string> words;
+  std::vector<fs::path> folders;
+};
+
+SplitCommand without_folders(const std::vector<std::string>& command, std::size_t forced) {
+  SplitCommand split;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    if (i <= forced || !names_folder(word)) {
+      split.words.push_back(word);
+      continue;
+    }
+    const bool apart = word == "-I" || word == "-iquote" || word == "-isystem" || word == "-idirafter";
+    std::string folder = apart && i + 1 < command.size() ? command[++i] : word;
+    if (!apart)
+      folder.erase(0, word.starts_with("-I") ? 2 : word.find_first_of("/."));
+    if (!word.starts_with("-idirafter")) // behind the folders of the headers in question
+      split.folders.emplace_back(folder);
+  }
+  return split;
+}
+
+// Found or made once a process.
 class PrecompiledHeaders {
 public:
-  std::optional<fs::path> find(const std::vector<std::string>& command, const std::string& includes) {
+  PrecompiledHeaders() {
+    constexpr std::uint64_t LIMIT = 1u << 30;
+    fs::path folder = CubinCache::default_folder();
+    if (folder.empty())
+      if (auto created = TemporaryFolder::create("headers"); created.ok()) {
+        temporary_.emplace(std::move(*created));
+        folder = temporary_->path();
+      }
+    store_.emplace(folder.empty() ? folder : folder / "headers", LIMIT);
+  }
+
+  std::optional<fs::path> find(const SplitCommand& command, const std::string& includes) {
     std::string key = includes;
-    for (const std::string& word : command)
-      if (!word.starts_with("-idirafter")) // behind the folders of the headers in question
-        key += '\n' + word;
+    for (const std::string& word : command.words)
+      key += '\n' + word;
     const std::lock_guard lock(mutex_);
-    Entry& entry = entries_[key];
-    if (++entry.uses < 2)
+    const auto [entry, is_new] = entries_.try_emplace(key);
+    if (is_new)
+      entry->second = store_->get(command.words, includes);
+    if (!entry->second || has_other_headers(command.folders, entry->second->beginnings))
       return std::nullopt;
-    if (entry.uses == 2)
-      entry.file = make(command, includes);
-    return entry.file;
+    return entry->second->file;
   }
 
 private:
-  struct Entry {
-    int uses = 0;
-    std::optional<fs::path> file;
-  };
-
-  std::optional<fs::path> make(const std::vector<std::string>& command, const std::string& includes) {
-    if (!folder_) {
-      auto created = TemporaryFolder::create("headers");
-      if (!created)
-        return std::nullopt;
-      folder_.emplace(std::move(*created));
-    }
-    const std::string name = std::to_string(made_++);
-    const fs::path header = folder_->path() / (name + ".cuh"), output = folder_->path() / (name + ".pch");
-    if (!write_file(header, includes + "\n").ok() || !write_precompiled(command, header, output))
-      return std::nullopt;
-    return output;
+  static bool has_other_headers(const std::vector<fs::path>& folders,
+                                const std::vector<fs::path>& beginnings) {
+    const auto is_other = [](const fs::path& there, const fs::path& beginning) {
+      std::error_code failure;
+      return fs::exists(there, failure) && !fs::equivalent(there, beginning, failure);
+    };
+    return std::any_of(folders.begin(), folders.end(), [&](const fs::path& folder) {
+      return std::any_of(beginnings.begin(), beginnings.end(), [&](const fs::path& beginning) {
+        return is_other(folder / beginning.filename(), beginning);
+      });
+    });
   }
 
   std::mutex mutex_;
-  std::map<std::string, Entry> entries_;
-  int made_ = 0; // files, which others may be reading
-  std::optional<TemporaryFolder> folder_;
+  std::map<std::string, std::optional<PrecompiledHeader>> entries_;
+  std::optional<TemporaryFolder> temporary_;
+  std::optional<PrecompiledStore> store_;
 };
 
 } // namespace
@@ -164,7 +169,8 @@ std::vector<std::string> with_precompiled_headers(const std::vector<std::string>
   const auto forcing = std::count(command.begin(), command.end(), "-include");
   if (forced == command.end() || forced == command.begin() || forcing != 1)
     return command;
-  const auto file = known.find(command, leading_includes(text));
+  const auto file = known.find(without_folders(command, static_cast<std::size_t>(forced - command.begin())),
+                               leading_includes(text));
   if (!file)
     return command;
   std::vector<std::string> quick(command.begin(), forced - 1);

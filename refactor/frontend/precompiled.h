@@ -1,4 +1,4 @@
-// The headers that many texts begin with, parsed once a process.
+// The headers that many texts begin with, parsed once and kept.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 namespace lathe::refactor {
 
 // The Clang command with Lathe's forced header and the toolkit's and standard headers that `text` begins with
-// already parsed; as it is where that does not pay (a command that is seen for the first time) or fails. The
-// text keeps its #include lines, whose guards then skip the files.
+// already parsed; as it is where that fails, or where a folder that the command searches has other headers of
+// these names. The text keeps its #include lines, whose guards then skip the files.
 std::vector<std::string> with_precompiled_headers(const std::vector<std::string>& command,
                                                   const std::string& text);
 

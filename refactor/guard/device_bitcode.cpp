@@ -26,14 +26,20 @@ Result<std::string> compiled(const std::string& text, const std::filesystem::pat
   LATHE_TRY(const TemporaryFolder folder, TemporaryFolder::create("guard"));
   const std::filesystem::path source = folder.path() / file.filename(), bitcode = folder.path() / "kernel.bc";
   LATHE_CHECK(write_file(source, text));
-  std::vector<std::string> command = with_precompiled_headers(arguments, text);
-  for (const char* argument : {"-O2", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "-w", "-o"})
-    command.emplace_back(argument);
-  command.push_back(bitcode.string());
-  command.push_back(source.string());
-  SubprocessOptions limits;
-  limits.timeout = std::chrono::seconds(120);
-  LATHE_TRY(const SubprocessResult run, run_subprocess(command, limits));
+  const auto compile = [&](std::vector<std::string> command) {
+    for (const char* argument : {"-O2", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "-w", "-o"})
+      command.emplace_back(argument);
+    command.push_back(bitcode.string());
+    command.push_back(source.string());
+    SubprocessOptions limits;
+    limits.timeout = std::chrono::seconds(120);
+    return run_subprocess(command, limits);
+  };
+  LATHE_TRY(SubprocessResult run, compile(with_precompiled_headers(arguments, text)));
+  // Another process may have removed them in the meantime, or they may be damaged.
+  if (!run.succeeded() && run.errors.find("PCH file") != std::string::npos) {
+    LATHE_TRY(run, compile(arguments));
+  }
   if (!run.succeeded())
     return Error{"no LLVM IR for " + file.filename().string(), "clang: " + first_error(run.errors), ""};
   return read_file(bitcode);

@@ -1,7 +1,8 @@
-// lathe-compiler: opens NVRTC once and forks a worker for every socket that Lathe hands it (argument: the
-// library). A fork shares the loaded library, so replacing a worker takes milliseconds. Descriptor 3 is the
-// control socket: Lathe sends a descriptor, the helper answers with the worker's process id, and later with
-// how each worker ended.
+// lathe-compiler: opens NVRTC once and forks a worker for every socket that Lathe hands it (arguments: the
+// library, and a folder for precompiled headers, which may be empty: none then). A fork shares the loaded
+// library, so replacing a worker takes milliseconds. Descriptor 3 is the control socket: Lathe sends a
+// descriptor, the helper answers with the worker's process id, and later with how each worker ended.
+#include "tuner/compile/header_reuse.h"
 #include "tuner/compile/helper.h"
 #include "tuner/compile/message.h"
 #include "tuner/compile/nvrtc.h"
@@ -26,7 +27,7 @@ constexpr int WORKER_NICENESS = 10;
 
 // Serves batches until Lathe closes the socket. The alarm ends a compilation that outlives its limit and
 // Lathe.
-[[noreturn]] void serve(const Nvrtc& nvrtc, int socket) {
+[[noreturn]] void serve(const Nvrtc& nvrtc, const HeaderReuse& headers, int socket) {
   errno = 0;
   if (::nice(WORKER_NICENESS) == -1 && errno != 0)
     std::perror("lathe-compiler: note: its workers do not run at a lower priority");
@@ -37,7 +38,7 @@ constexpr int WORKER_NICENESS = 10;
     if (!job)
       _exit(1);
     ::alarm(limit_s);
-    const CompileReply reply = nvrtc.compile(*job);
+    const CompileReply reply = headers.compile(nvrtc, *job);
     ::alarm(0);
     if (!send_frame(socket, encode(reply)))
       break;
@@ -48,7 +49,7 @@ constexpr int WORKER_NICENESS = 10;
 } // namespace
 
 int main(int count, char** arguments) {
-  if (count != 2)
+  if (count != 3)
     return 2;
   ::signal(SIGINT, SIG_IGN); // Ctrl-C is Lathe's to handle; this process ends with its socket
   ::signal(SIGPIPE, SIG_IGN);
@@ -57,6 +58,7 @@ int main(int count, char** arguments) {
   hello.put(nvrtc.ok()).put_text(nvrtc.ok() ? nvrtc->version() : nvrtc.error().sentence());
   if (!send_frame(COMPILE_CONTROL, hello.bytes()) || !nvrtc.ok())
     return 1;
+  const HeaderReuse headers(nvrtc->reserve_header_heap() ? arguments[2] : "");
 
   sigset_t children, previous;
   sigemptyset(&children);
@@ -88,7 +90,7 @@ int main(int count, char** arguments) {
       ::close(COMPILE_CONTROL);
       ::close(ended);
       ::sigprocmask(SIG_SETMASK, &previous, nullptr);
-      serve(*nvrtc, socket);
+      serve(*nvrtc, headers, socket);
     }
     ::close(socket);
     const HelperMessage message{HelperMessage::started, pid, pid < 0 ? errno : 0};

@@ -24,6 +24,7 @@ struct Nvrtc::Functions {
   decltype(&nvrtcGetProgramLogSize) log_size;
   decltype(&nvrtcGetProgramLog) log;
   decltype(&nvrtcGetErrorString) error_string;
+  decltype(&nvrtcSetPCHHeapSize) set_header_heap; // from 12.8 on, or null
 };
 
 Result<Nvrtc> Nvrtc::open(const std::filesystem::path& library) {
@@ -56,6 +57,8 @@ Result<Nvrtc> Nvrtc::open(const std::filesystem::path& library) {
   bind(functions->log_size, "nvrtcGetProgramLogSize");
   bind(functions->log, "nvrtcGetProgramLog");
   bind(functions->error_string, "nvrtcGetErrorString");
+  functions->set_header_heap =
+      reinterpret_cast<decltype(functions->set_header_heap)>(::dlsym(handle, "nvrtcSetPCHHeapSize"));
   if (missing)
     return Error{"cannot use " + library.string(), std::string("it has no function ") + missing,
                  "install the CUDA 13.0 toolkit"};
@@ -68,6 +71,12 @@ std::string Nvrtc::version() const {
   int major = 0, minor = 0;
   functions_->version(&major, &minor);
   return std::to_string(major) + "." + std::to_string(minor);
+}
+
+bool Nvrtc::reserve_header_heap() const {
+  // All of cub takes 180 MB; memory that no header fills stays the system's.
+  constexpr std::size_t BYTES = 512u << 20;
+  return functions_->set_header_heap && functions_->set_header_heap(BYTES) == NVRTC_SUCCESS;
 }
 
 CompileReply Nvrtc::compile(const CompileJob& job) const {

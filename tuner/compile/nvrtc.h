@@ -26,6 +26,9 @@ class Nvrtc {
 public:
   static Result<Nvrtc> open(const std::filesystem::path& library);
   std::string version() const;
+  // Reserves the memory that precompiled headers are read to, at one address for this process and its forks:
+  // what one of them precompiles the others can use. False for an NVRTC that has none (before 12.8).
+  bool reserve_header_heap() const;
   CompileReply compile(const CompileJob& job) const;
 
 private:

@@ -1,5 +1,6 @@
 #include "tuner/compile/pool.h"
 
+#include "tuner/base/files.h"
 #include "tuner/compile/helper.h"
 #include "tuner/compile/message.h"
 #include "tuner/compile/toolkit.h"
@@ -11,6 +12,8 @@
 #include <cstring>
 #include <fcntl.h>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -34,27 +37,101 @@ std::string ending_of(int status) {
   return "the compiler ended with exit code " + std::to_string(WEXITSTATUS(status));
 }
 
+// A helper process that runs, and the folder of the headers that its workers have precompiled.
+struct Helper {
+  pid_t pid = 0;
+  int control = -1;
+  std::string version;  // NVRTC's
+  std::string received; // of messages that are not whole yet
+  std::filesystem::path program, nvrtc;
+  std::optional<TemporaryFolder> headers;
+};
+
+void end(Helper& helper) {
+  if (helper.control >= 0)
+    ::close(helper.control);
+  helper.control = -1;
+  if (helper.pid > 0) {
+    ::kill(helper.pid, SIGKILL);
+    ::waitpid(helper.pid, nullptr, 0);
+  }
+  helper.pid = 0;
+}
+
+// The helper of a pool that is gone, for the next: a process that compiles for one thing after another keeps
+// NVRTC loaded and the headers precompiled.
+class IdleHelper {
+public:
+  ~IdleHelper() {
+    if (helper_)
+      end(*helper_);
+  }
+
+  void keep(Helper helper) {
+    const std::lock_guard lock(mutex_);
+    if (helper_)
+      end(helper);
+    else
+      helper_ = std::move(helper);
+  }
+
+  std::optional<Helper> take(const std::filesystem::path& program, const std::filesystem::path& nvrtc) {
+    const std::lock_guard lock(mutex_);
+    if (!helper_ || helper_->program != program || helper_->nvrtc != nvrtc)
+      return std::nullopt;
+    std::optional<Helper> taken = std::move(helper_);
+    helper_.reset();
+    return taken;
+  }
+
+private:
+  std::mutex mutex_;
+  std::optional<Helper> helper_;
+};
+
+IdleHelper idle_helper; // outlives compilers that are kept in functions
+
 class HelperPool final : public CompilePool {
 public:
   HelperPool(std::filesystem::path program, std::filesystem::path nvrtc, std::size_t workers)
-      : program_(std::move(program)), nvrtc_(std::move(nvrtc)), workers_(workers),
-        wake_(::eventfd(0, EFD_CLOEXEC)) {}
+      : workers_(workers), wake_(::eventfd(0, EFD_CLOEXEC)) {
+    helper_.program = std::move(program);
+    helper_.nvrtc = std::move(nvrtc);
+  }
 
   ~HelperPool() override {
     for (Worker& worker : workers_)
       drop(worker, true);
-    end_helper();
+    if (helper_.control >= 0)
+      idle_helper.keep(std::move(helper_));
+    else
+      end(helper_);
     ::close(wake_);
+  }
+
+  // One that an earlier pool left, or a new one.
+  Status take_helper() {
+    if (auto left = idle_helper.take(helper_.program, helper_.nvrtc)) {
+      helper_ = std::move(*left);
+      return Done{};
+    }
+    return start_helper();
   }
 
   // Starts the helper; also after it died.
   Status start_helper() {
-    end_helper();
+    end(helper_);
+    helper_.received.clear();
+    helper_.headers.reset(); // of use to its own workers alone
+    if (auto folder = TemporaryFolder::create("compiler"); folder.ok())
+      helper_.headers.emplace(std::move(*folder));
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       return Error{"cannot start the compiler", std::strerror(errno), ""};
-    const std::string program = program_.string(), library = nvrtc_.string();
-    char* arguments[] = {const_cast<char*>(program.c_str()), const_cast<char*>(library.c_str()), nullptr};
+    const std::string program = helper_.program.string(), library = helper_.nvrtc.string(),
+                      headers = helper_.headers ? helper_.headers->path().string() : "";
+    char* arguments[] = {const_cast<char*>(program.c_str()), const_cast<char*>(library.c_str()),
+                         const_cast<char*>(headers.c_str()), nullptr};
     const pid_t pid = ::fork();
     if (pid == 0) {
       if (ends[1] == COMPILE_CONTROL)
@@ -72,16 +149,16 @@ public:
       ::close(ends[0]);
       return Error{"cannot start the compiler", std::strerror(errno), ""};
     }
-    helper_ = pid;
-    control_ = ends[0];
-    const std::optional<std::string> hello = receive_frame(control_, 30000);
+    helper_.pid = pid;
+    helper_.control = ends[0];
+    const std::optional<std::string> hello = receive_frame(helper_.control, 30000);
     MessageReader message(hello.value_or(""));
     const bool opened = message.get<bool>();
     const std::string version = message.get_text();
-    if (version_.empty()) // later helpers are the same; other threads read it
-      version_ = version;
+    if (helper_.version.empty()) // later helpers are the same; other threads read it
+      helper_.version = version;
     if (!message.ok() || !opened) {
-      end_helper();
+      end(helper_);
       return Error{"cannot start the compiler", message.ok() ? version : program + " did not answer",
                    "check the CUDA 13 toolkit and the installation of Lathe"};
     }
@@ -131,7 +208,7 @@ public:
     std::swap(events, pending_);
     if (!events.empty())
       return events;
-    std::vector<pollfd> watched{{wake_, POLLIN, 0}, {control_, POLLIN, 0}};
+    std::vector<pollfd> watched{{wake_, POLLIN, 0}, {helper_.control, POLLIN, 0}};
     std::vector<Worker*> owners{nullptr, nullptr};
     double left = 3600;
     const Clock::time_point now = Clock::now();
@@ -179,7 +256,7 @@ public:
     pending_.clear();
   }
 
-  std::string nvrtc_version() const override { return version_; }
+  std::string nvrtc_version() const override { return helper_.version; }
 
   Compiler::Load load() const override {
     Compiler::Load load{busy_s_, 0};
@@ -204,26 +281,14 @@ private:
     FrameBuffer buffer;
   };
 
-  void end_helper() {
-    if (control_ >= 0)
-      ::close(control_);
-    control_ = -1;
-    if (helper_ > 0) {
-      ::kill(helper_, SIGKILL);
-      ::waitpid(helper_, nullptr, 0);
-    }
-    helper_ = 0;
-    control_bytes_.clear();
-  }
-
   bool start_worker(Worker& worker) {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       return false;
     started_ = 0;
-    bool asked = control_ >= 0 && send_descriptor(control_, ends[1]);
+    bool asked = helper_.control >= 0 && send_descriptor(helper_.control, ends[1]);
     if (!asked && start_helper().ok()) // the helper itself was killed
-      asked = send_descriptor(control_, ends[1]);
+      asked = send_descriptor(helper_.control, ends[1]);
     ::close(ends[1]);
     if (asked)
       read_control(5000);
@@ -244,28 +309,30 @@ private:
     const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(wait_ms);
     for (;;) {
       char chunk[1024];
-      const ssize_t count = ::recv(control_, chunk, sizeof chunk, MSG_DONTWAIT);
+      const ssize_t count = ::recv(helper_.control, chunk, sizeof chunk, MSG_DONTWAIT);
       if (count > 0)
-        control_bytes_.append(chunk, static_cast<std::size_t>(count));
+        helper_.received.append(chunk, static_cast<std::size_t>(count));
       HelperMessage message;
-      while (control_bytes_.size() >= sizeof message) {
-        std::memcpy(&message, control_bytes_.data(), sizeof message);
-        control_bytes_.erase(0, sizeof message);
-        if (message.kind == HelperMessage::started)
+      while (helper_.received.size() >= sizeof message) {
+        std::memcpy(&message, helper_.received.data(), sizeof message);
+        helper_.received.erase(0, sizeof message);
+        if (message.kind == HelperMessage::started) {
           started_ = message.pid > 0 ? message.pid : -1;
-        else
+          endings_.erase(message.pid); // of an earlier worker with its number
+        } else {
           endings_[message.pid] = message.status;
+        }
       }
       if (count == 0) { // the helper is gone; the next worker starts another
-        ::close(control_);
-        control_ = -1;
+        ::close(helper_.control);
+        helper_.control = -1;
         return;
       }
       const auto left =
           std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
       if (started_ != 0 || left <= 0)
         return;
-      pollfd watched{control_, POLLIN, 0};
+      pollfd watched{helper_.control, POLLIN, 0};
       ::poll(&watched, 1, static_cast<int>(left) + 1);
     }
   }
@@ -291,7 +358,7 @@ private:
     event.ending = "the compiler process died";
     retire(worker);
     // The helper learns of the death a moment after the socket closed.
-    for (int attempt = 0; attempt < 50 && control_ >= 0 && !endings_.contains(worker.pid); ++attempt) {
+    for (int attempt = 0; attempt < 50 && helper_.control >= 0 && !endings_.contains(worker.pid); ++attempt) {
       started_ = 0;
       read_control(0);
       if (!endings_.contains(worker.pid))
@@ -319,12 +386,10 @@ private:
     worker.pid = 0;
   }
 
-  std::filesystem::path program_, nvrtc_;
+  Helper helper_;
   std::vector<Worker> workers_;
   int wake_;
-  int control_ = -1;
-  pid_t helper_ = 0, started_ = 0;
-  std::string version_, control_bytes_;
+  pid_t started_ = 0;
   std::map<pid_t, int> endings_;
   std::vector<Event> pending_;
   double busy_s_ = 0;
@@ -337,7 +402,7 @@ Result<std::unique_ptr<CompilePool>> CompilePool::create(const std::filesystem::
   const std::size_t workers =
       jobs > 0 ? static_cast<std::size_t>(jobs) : std::max(1u, std::thread::hardware_concurrency());
   auto pool = std::make_unique<HelperPool>(program, nvrtc, workers);
-  LATHE_CHECK(pool->start_helper());
+  LATHE_CHECK(pool->take_helper());
   return std::unique_ptr<CompilePool>(std::move(pool));
 }
 
