@@ -254,6 +254,16 @@ void RawCandidateBuilder::collect_dimensions() {
       result_.assumptions.push_back(fmt::format(
           "{} = {}, as in the source (say otherwise with --problem or a workload file)", name, value));
   }
+  for (const auto& [name, value] : site_.first_round) {
+    if (std::ranges::find(dimensions, name) == dimensions.end() ||
+        !result_.own_sizes.emplace(name, value).second)
+      continue;
+    if (facts_.problems.empty())
+      result_.assumptions.push_back(
+          fmt::format("{} = {}, as in the first round of the loop around the launch (say "
+                      "otherwise with --problem or a workload file)",
+                      name, value));
+  }
 }
 
 bool RawCandidateBuilder::serves_problems(const LaunchSite& site) const {

@@ -74,6 +74,7 @@ std::optional<std::int64_t> usual_size(const std::string& name) {
              " iteration", " iter ", " iters ", " step ", " rank "},
             1},
       Usual{{" ratio ", " scale factor "}, 2},
+      Usual{{" bits ", " nbits ", " nbit ", " bit width ", " bitwidth "}, 8},
       Usual{{" block size "}, 16},
       Usual{{" group"}, 128},
       Usual{{" hidden ", " embed dim ", " embedding dim ", " d model "}, USUAL_ROW},

@@ -85,6 +85,9 @@ struct LaunchSite {
   // Kernel parameter name -> host expression passed for it ("" where unreadable), and launcher pointers
   // passed on.
   std::map<std::string, std::string> arguments;
+  // Of the arguments that loops around the launch change, what they are in the first round, as far as that is
+  // a number: by kernel parameter.
+  std::map<std::string, std::int64_t> first_round;
   std::set<std::string> null_pointers;             // kernel parameters that get a null pointer here
   std::map<std::string, std::string> buffer_bytes; // kernel parameter -> what the launcher allocated for it
   std::vector<std::string> assumed;    // what was taken for something that the source does not say, sentences

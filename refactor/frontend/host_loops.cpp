@@ -270,6 +270,49 @@ void HostReader::read_later_rounds(const ForStmt& loop, const Frame& first, std:
   }
 }
 
+void HostReader::note_first_round(const Stmt* body, const Frame& first, std::size_t recorded) {
+  recorded = std::min(recorded, launches.size());
+  std::vector<LaunchRecord> read(
+      std::make_move_iterator(launches.begin() + static_cast<std::ptrdiff_t>(recorded)),
+      std::make_move_iterator(launches.end()));
+  launches.resize(recorded);
+  const auto changes = [](const LaunchRecord& launch) {
+    return std::ranges::any_of(launch.site.arguments,
+                               [](const auto& argument) { return argument.second.empty(); });
+  };
+  if (std::ranges::any_of(read, changes)) {
+    const Frame after = frame_;
+    frame_ = first;
+    execute(body);
+    frame_ = after;
+  }
+  const auto number = [](const std::string& text) -> std::optional<std::int64_t> {
+    const auto expression = Expression::parse(text);
+    if (!expression.ok() || !expression->names().empty())
+      return std::nullopt;
+    const auto value = expression->evaluate_integer([](std::string_view) { return std::nullopt; });
+    return value.ok() ? std::optional(*value) : std::nullopt;
+  };
+  for (LaunchRecord& launch : read) {
+    const auto begun =
+        std::find_if(launches.begin() + static_cast<std::ptrdiff_t>(recorded), launches.end(),
+                     [&](const LaunchRecord& other) {
+                       return other.context == launch.context && other.location == launch.location;
+                     });
+    if (begun == launches.end())
+      continue;
+    launch.site.first_round.insert(begun->site.first_round.begin(),
+                                   begun->site.first_round.end()); // of inner loops
+    for (const auto& [name, text] : launch.site.arguments)
+      if (const auto known = begun->site.arguments.find(name);
+          text.empty() && known != begun->site.arguments.end())
+        if (const auto value = number(known->second))
+          launch.site.first_round.emplace(name, *value);
+  }
+  launches.resize(recorded);
+  std::ranges::move(read, std::back_inserter(launches));
+}
+
 void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
   const auto* counted = dyn_cast<ForStmt>(loop);
   const auto* repeated = dyn_cast<WhileStmt>(loop);
@@ -308,6 +351,7 @@ void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
   }
   if (counted)
     read_later_rounds(*counted, before, recorded);
+  note_first_round(body, before, recorded);
   frame_.path.resize(std::min(path, frame_.path.size()));
   if (frame_.returned.size() > returned) {
     frame_.returned.resize(returned);

@@ -191,6 +191,8 @@ private:
   // A switch over what a loop changes takes other ways in later rounds: these are read while launches of its
   // body are left that no round came to. `first`: what holds in the first round.
   void read_later_rounds(const clang::ForStmt& loop, const Frame& first, std::size_t recorded);
+  // What the arguments are in the first round that the loop changes, of the launches from `recorded` on.
+  void note_first_round(const clang::Stmt* body, const Frame& first, std::size_t recorded);
   // `while (n % tile != 0) n++;`: true where the loop is that, and n is a multiple now.
   bool round_in_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
   // Of what the statement changes nothing is known any more; `as_sizes`: integers are sizes of their own.

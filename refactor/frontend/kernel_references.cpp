@@ -45,6 +45,23 @@ std::string HostReader::type_argument(QualType type) {
   policy.SuppressTagKeyword = true;
   if (const auto known = bound_.find(type_parameter(type)); known != bound_.end())
     return known->second.text;
+  // Config::SharedStorage of a Config that the launcher has written out.
+  const NestedNameSpecifier* within = nullptr;
+  std::string member;
+  if (const auto* dependent = type->getAs<DependentNameType>()) {
+    within = dependent->getQualifier();
+    member = dependent->getIdentifier()->getName().str();
+  } else if (const auto* elaborated = dyn_cast<ElaboratedType>(type.getTypePtr())) {
+    within = elaborated->getQualifier();
+    if (const auto* named = elaborated->getNamedType()->getAs<TypedefType>())
+      member = named->getDecl()->getNameAsString();
+    else if (const auto* tag = elaborated->getNamedType()->getAsTagDecl())
+      member = tag->getNameAsString();
+  }
+  if (const Type* outer = within ? within->getAsType() : nullptr; outer && !member.empty())
+    if (const auto* alias = outer->getAs<TypedefType>();
+        alias && alias->getDecl()->getParentFunctionOrMethod())
+      return type_argument(QualType(outer, 0)) + "::" + member;
   if (const auto* alias = type->getAs<TypedefType>();
       alias && alias->getDecl()->getParentFunctionOrMethod()) {
     const QualType meant = alias->getDecl()->getUnderlyingType();

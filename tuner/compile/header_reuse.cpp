@@ -31,6 +31,23 @@ bool is_first(const fs::path& lock) {
   return descriptor >= 0;
 }
 
+// The directives alone: texts that differ in what they say about themselves have the same headers.
+std::string without_comments(std::string_view directives) {
+  std::string kept;
+  bool is_directive = false;
+  for (std::size_t at = 0; at < directives.size();) {
+    const std::size_t end = std::min(directives.find('\n', at), directives.size());
+    const std::string_view line = directives.substr(at, end - at);
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    is_directive |= first != std::string_view::npos && line[first] == '#';
+    if (is_directive)
+      kept.append(line).push_back('\n');
+    is_directive &= line.ends_with('\\');
+    at = end + 1;
+  }
+  return kept;
+}
+
 bool blames_header(const std::string& log) {
   return log.find("PCH") != std::string::npos || log.find("precompiled") != std::string::npos;
 }
@@ -69,7 +86,7 @@ CompileReply HeaderReuse::compile(const Nvrtc& nvrtc, CompileJob job) const {
   const std::string_view directives = leading_directives(job.source);
   if (folder_.empty() || !includes_library(directives))
     return nvrtc.compile(job);
-  std::string key(directives);
+  std::string key = without_comments(directives);
   for (const std::string& option : job.options)
     key += '\n' + option;
   const std::string name = content_hash(key);

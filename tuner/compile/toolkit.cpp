@@ -276,8 +276,14 @@ Result<ProgramOptions> program_options(const CompileRequest& request, const Cuda
   result.options.push_back("--ptxas-options=-v"); // its report has the spills, which the cubin does not
   result.options.push_back("--frandom-seed=lathe");
 
-  if (const fs::path file(request.file_name); file.is_absolute())
-    folders.insert(folders.begin(), file.parent_path().string());
+  // The file's own folder, unless nothing beside the toolkit's is included at all: texts of several folders
+  // then begin with the same precompiled headers.
+  if (const fs::path file(request.file_name); file.is_absolute()) {
+    std::vector<fs::path> search{file.parent_path()};
+    search.insert(search.end(), folders.begin(), folders.end());
+    if (included_text(request.source, search) != "")
+      folders.insert(folders.begin(), file.parent_path().string());
+  }
   LATHE_TRY(const fs::path stand_ins, shipped_file("nvrtc_std/cstdint"));
   folders.push_back(stand_ins.parent_path().string());
   result.options.push_back("--pre-include=lathe_prelude.h");

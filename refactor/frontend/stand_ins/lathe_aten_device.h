@@ -4,6 +4,8 @@
 #pragma once
 #include "lathe_c10_types.h"
 
+#include <cassert>
+
 #define LATHE_ATEN_SHUFFLE(name, primitive, operand)                                                         \
   template <class T>                                                                                         \
   __device__ __forceinline__ T name(T value, operand, int width = 32, unsigned mask = 0xffffffffu) {         \
@@ -75,6 +77,11 @@ template <class T> __device__ __forceinline__ T gpuAtomicMin(T* address, T value
 template <class T> __device__ __forceinline__ T gpuAtomicMul(T* address, T value) {
   return lathe::atomically(address, value, [](T a, T b) { return static_cast<T>(a * b); });
 }
+
+// What a kernel holds to be true.
+#define CUDA_KERNEL_ASSERT(condition) assert(condition)
+#define CUDA_KERNEL_ASSERT_MSG(condition, message) assert(condition)
+#define CUDA_KERNEL_ASSERT_PRINTF(condition, ...) assert(condition)
 
 #define CUDA_KERNEL_LOOP_TYPE(i, n, index_type)                                                              \
   long long lathe_index = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;                     \

@@ -95,14 +95,14 @@ void both(float* a, __half* b, int m, int n) { launch(a, m, n); launch(b, m, n);
 TEST(UsualProblems, NamesSayWhatSizesAreUsual) {
   const auto raw = raw_of(R"(
 __global__ void k(float* out, int batch_size, int numTokens, int seq_len, int elems_per_row, int num_heads,
-                  int head_dim, int top_k, int neox_style, int kernel_size) {
+                  int head_dim, int top_k, int neox_style, int kernel_size, int num_bits) {
   out[blockIdx.x] = batch_size + numTokens + seq_len + elems_per_row + num_heads + head_dim + top_k +
-                    neox_style + kernel_size;
+                    neox_style + kernel_size + num_bits;
 }
 void launch(float* out, int batch_size, int numTokens, int seq_len, int elems_per_row, int num_heads,
-            int head_dim, int top_k, int neox_style, int kernel_size) {
+            int head_dim, int top_k, int neox_style, int kernel_size, int num_bits) {
   k<<<batch_size, 128>>>(out, batch_size, numTokens, seq_len, elems_per_row, num_heads, head_dim, top_k,
-                         neox_style, kernel_size);
+                         neox_style, kernel_size, num_bits);
 }
 )");
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
@@ -116,6 +116,7 @@ void launch(float* out, int batch_size, int numTokens, int seq_len, int elems_pe
     EXPECT_EQ(problem.dimensions.at("top_k"), 8);
     EXPECT_EQ(problem.dimensions.at("neox_style"), 1);
     EXPECT_EQ(problem.dimensions.at("kernel_size"), 3);
+    EXPECT_EQ(problem.dimensions.at("num_bits"), 8);
   }
   for (const char* count : {"batch_size", "numTokens", "seq_len"}) {
     const auto large_alone = [&](const Problem& problem) {

@@ -33,6 +33,20 @@ template <class T> __global__ void k(T* x, const T* y, int n) {
     expect_compiles(text, fmt::format("k<{}>", type));
 }
 
+TEST(LibraryTypes, PyTorchsAssertionsAreAssertions) {
+  const auto source = parse_text(R"(
+#include <ATen/ATen.h>
+__global__ void k(float* x, int n) {
+  CUDA_KERNEL_ASSERT(n > 0);
+  CUDA_KERNEL_ASSERT_MSG(n < 1000, "too many");
+  x[threadIdx.x] = n;
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("#include <cassert>"));
+  expect_compiles(text, "k");
+}
+
 TEST(LibraryTypes, FunctionsOfComplexNumbers) {
   const auto source = parse_text(R"(
 #include <c10/util/complex.h>

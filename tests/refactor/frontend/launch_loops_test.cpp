@@ -207,5 +207,25 @@ void launch(float* x, int n) {
   EXPECT_EQ(sites[0].dimensions.size(), 1u);
 }
 
+// A pass of a sort has a width and a step; the program has other ones in every round, and in the first these.
+TEST(LaunchLoops, ArgumentsThatLoopsChangeAreKnownInTheFirstRound) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int step, int width, int round, int n) {}
+int told();
+void launch(float* x, int n) {
+  int round = told();
+  for (int width = 2; width <= n; width <<= 1)
+    for (int step = width >> 1; step > 0; step >>= 1, ++round)
+      k<<<(n + 255) / 256, 256>>>(x, step, width, round, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  const std::map<std::string, std::int64_t> first{{"step", 1}, {"width", 2}};
+  EXPECT_EQ(sites[0].first_round, first);
+  EXPECT_EQ(sites[0].arguments.at("step"), "");
+  EXPECT_EQ(sites[0].arguments.at("n"), "n");
+}
+
 } // namespace
 } // namespace lathe::refactor

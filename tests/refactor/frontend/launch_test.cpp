@@ -474,5 +474,28 @@ void launch(float* x, long pad) {
   EXPECT_EQ(sites[0].grid[0], "(batch * channels * n + 255) / 256");
 }
 
+TEST(Launch, MembersOfTypesThatTheLauncherNamesAreWrittenOut) {
+  const auto sites = launches(R"(
+template <class T, int N> struct Traits {
+  struct Storage { T values[N]; };
+  using Pair = T[2];
+  static constexpr int BLOCK = 32 * N;
+};
+template <class T, class Storage, class Config> __global__ void k(T* x) {}
+template <class T> void launch(T* x) {
+  using Config = Traits<T, 4>;
+  k<T, typename Config::Storage, Config><<<1, Config::BLOCK>>>(x);
+}
+void of_float(float* x) {
+  using Config = Traits<float, 8>;
+  k<float, Config::Storage, Config><<<1, 256>>>(x);
+}
+)");
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_THAT(sites[0].template_arguments, ElementsAre("T", "Traits<T, 4>::Storage", "Traits<T, 4>"));
+  EXPECT_THAT(sites[1].template_arguments,
+              ElementsAre("float", "Traits<float, 8>::Storage", "Traits<float, 8>"));
+}
+
 } // namespace
 } // namespace lathe::refactor
