@@ -1,5 +1,7 @@
 #include "refactor/knobs/called_functions.h"
 
+#include "refactor/knobs/variables.h"
+
 #include <clang/AST/ExprCXX.h>
 
 #include <regex>
@@ -63,6 +65,20 @@ void visit_called(const KernelView& view, const CallExpr* call,
                   const std::function<void(const Stmt*)>& visitor) {
   std::set<const FunctionDecl*> seen;
   visit_called(view, call, visitor, seen);
+}
+
+const CallExpr* call_at_named_memory(const KernelView& view, const Stmt* statement) {
+  const CallExpr* found = nullptr;
+  view.visit(statement, [&](const Stmt* part) {
+    if (const auto* call = dyn_cast<CallExpr>(part))
+      visit_called(view, call, [&](const Stmt* inside) {
+        const VarDecl* variable = named_variable(inside);
+        if (variable && variable->hasGlobalStorage() &&
+            !view.context().getBaseElementType(variable->getType()).isConstQualified())
+          found = call;
+      });
+  });
+  return found;
 }
 
 } // namespace lathe::refactor

@@ -21,4 +21,9 @@ bool threads_meet_in(std::string_view function_name);
 void visit_called(const KernelView& view, const clang::CallExpr* call,
                   const std::function<void(const clang::Stmt*)>& visitor);
 
+// A call in the statement of a function of the file that names memory which it is not handed and which may
+// change: variables of the device or shared ones, of the file or of the kernel's dynamic memory. Null where
+// there is none.
+const clang::CallExpr* call_at_named_memory(const KernelView& view, const clang::Stmt* statement);
+
 } // namespace lathe::refactor

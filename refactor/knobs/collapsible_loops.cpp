@@ -1,6 +1,6 @@
 #include "refactor/knobs/collapsible_loops.h"
 
-#include "refactor/knobs/called_functions.h"
+#include "refactor/knobs/between_barriers.h"
 #include "refactor/knobs/round_accesses.h"
 #include "refactor/knobs/statement_effects.h"
 #include "refactor/knobs/thread_variance.h"
@@ -16,11 +16,6 @@ namespace lathe::refactor {
 using namespace clang;
 
 namespace {
-
-bool is_barrier(const KernelView& view, const Stmt* statement) {
-  const auto* call = dyn_cast<CallExpr>(statement);
-  return call && callee_name(view, call) == "__syncthreads";
-}
 
 // What an index gains with each row, or column, of the nest; nothing where that is no plain factor.
 std::optional<Polynomial> per_round(const Polynomial& index, const char* counter) {
@@ -195,53 +190,6 @@ private:
     return std::nullopt;
   }
 
-  // Whether a statement that runs while the nest may names its memory.
-  std::optional<std::string> touches(const Stmt* statement, const Stmt* except) const {
-    std::optional<std::string> reason;
-    view_.visit(statement, [&](const Stmt* part) {
-      const VarDecl* variable = named_variable(part);
-      if (reason || !variable || !names_memory(variable) || (except && view_.within(except, part)))
-        return;
-      const MemoryBase base = memory_base(view_, variable);
-      const bool only_loads = is_only_loaded(cast<DeclRefExpr>(part));
-      for (const RoundAccess& access : accesses_)
-        if ((access.stores || !only_loads) && may_overlap(base, access.base))
-          reason = variable->getNameAsString() + " is used" + at(part->getBeginLoc()) +
-                   " with no barrier in between";
-    });
-    return reason;
-  }
-
-  // Nothing is stored through the name where it stands.
-  bool is_only_loaded(const DeclRefExpr* reference) const {
-    const QualType type = reference->getType();
-    if (type->isPointerType() && type->getPointeeType().isConstQualified())
-      return true;
-    for (const Stmt* above = view_.parent(reference); above; above = view_.parent(above)) {
-      const auto parts = binary_parts(above);
-      const auto* unary = dyn_cast<UnaryOperator>(above);
-      const auto* subscript = dyn_cast<ArraySubscriptExpr>(above);
-      const bool is_place =
-          (unary && unary->getOpcode() == UO_Deref) || (subscript && !subscript->getType()->isArrayType());
-      if (is_place) {
-        const PlaceUse use = use_of_place(view_, cast<Expr>(above));
-        return use.known && !use.stores;
-      }
-      if (const auto* declaration = dyn_cast<DeclStmt>(above))
-        return declares_fixed_pointer(view_, declaration); // its own name is looked at where it is used
-      const bool goes_on = isa<ParenExpr>(above) || isa<CastExpr>(above) || subscript ||
-                           (parts && BinaryOperator::isAdditiveOp(parts->operation));
-      if (!goes_on)
-        return false;
-    }
-    return false;
-  }
-
-  bool only_declares_a_pointer(const Stmt* statement) const {
-    const auto* declaration = dyn_cast<DeclStmt>(statement);
-    return declaration && declares_fixed_pointer(view_, declaration);
-  }
-
   std::optional<std::string> nothing_between_barriers_touches(const CollapsibleNest& nest) const {
     const std::vector<const Stmt*> statements(nest.outer.block->body_begin(), nest.outer.block->body_end());
     const auto own = std::ranges::find(statements, nest.outer.statement);
@@ -250,9 +198,8 @@ private:
       for (; from != to; ++from) {
         if (is_barrier(view_, *from))
           return std::nullopt;
-        if (!only_declares_a_pointer(*from))
-          if (auto reason = touches(*from, nullptr))
-            return reason;
+        if (auto reason = touches(view_, *from, accesses_))
+          return reason;
       }
       return is_whole_kernel ? std::nullopt
                              : std::optional("the loop" + at(nest.outer.loop->getBeginLoc()) +
@@ -270,8 +217,8 @@ private:
     std::optional<std::string> reason;
     const auto* body = cast<CompoundStmt>(view_.kernel()->getBody());
     for (const Stmt* statement : body->body())
-      if (!reason && !only_declares_a_pointer(statement))
-        reason = touches(statement, nest.outer.loop);
+      if (!reason)
+        reason = touches(view_, statement, accesses_, nest.outer.loop);
     return reason;
   }
 };

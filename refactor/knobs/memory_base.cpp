@@ -122,8 +122,8 @@ MemoryBase memory_base(const KernelView& view, const VarDecl* variable) {
 bool may_overlap(const MemoryBase& one, const MemoryBase& other) {
   if (!one.variable || !other.variable || one.variable == other.variable)
     return true;
-  if (one.on_chip || other.on_chip)
-    return false;
+  if (one.on_chip || other.on_chip) // all that is `extern __shared__` begins at one place
+    return one.variable->hasExternalStorage() && other.variable->hasExternalStorage();
   return !one.variable->getType().isRestrictQualified() && !other.variable->getType().isRestrictQualified();
 }
 

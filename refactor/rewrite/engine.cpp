@@ -210,6 +210,7 @@ const std::vector<std::unique_ptr<Rule>>& all_rules() {
     list.push_back(make_collapse_loops());
     list.push_back(make_vectorize_loop());
     list.push_back(make_vectorize_element());
+    list.push_back(make_parallelize_loop());
     list.push_back(make_expose_block_size());
     list.push_back(make_split_block());
     list.push_back(make_keep_in_registers());

@@ -80,6 +80,7 @@ std::unique_ptr<Rule> make_expose_grid_size();
 std::unique_ptr<Rule> make_collapse_loops();
 std::unique_ptr<Rule> make_vectorize_loop();
 std::unique_ptr<Rule> make_vectorize_element();
+std::unique_ptr<Rule> make_parallelize_loop();
 std::unique_ptr<Rule> make_expose_block_size();
 std::unique_ptr<Rule> make_split_block();
 std::unique_ptr<Rule> make_keep_in_registers();

@@ -78,7 +78,7 @@ __device__ __forceinline__ void lathe_scatter(const lathe_elements<T, COUNT>& al
   }
 }
 
-template <typename T, int PAD, int COLLAPSE, int COLLAPSE_VEC, int VEC, int VEC_2, int VEC_3, unsigned BLOCK, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_EARLY, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int FIXED_V_DIM, int FIXED_NUM_HEADS>
+template <typename T, int PAD, int COLLAPSE, int COLLAPSE_VEC, int VEC, int VEC_2, int VEC_3, int BLOCK_STRIDE, unsigned BLOCK, unsigned ROWS, int UNROLL, int UNROLL_2, int LOAD_EARLY, int LOAD_CACHE, int STORE_CACHE, int MIN_BLOCKS, int FIXED_V_DIM, int FIXED_NUM_HEADS>
 __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 128 : BLOCK), MIN_BLOCKS) lightning_attention_decode_kernel(const T* __restrict__ q, const T* __restrict__ k,
                                                   const T* __restrict__ v, const float* __restrict__ past_kv,
                                                   const float* __restrict__ slope, T* __restrict__ output,
@@ -216,9 +216,14 @@ __global__ void __launch_bounds__(MIN_BLOCKS == 0 ? 0 : (BLOCK == 0 ? 128 : BLOC
   }
   __syncthreads();
 
+  if constexpr (BLOCK_STRIDE != 0) {
+    for (int e = threadIdx.x; e < (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM); e += (BLOCK == 0 ? blockDim.x : BLOCK))
+      lathe_store<STORE_CACHE>(output_shared[e], &output[v_begin + e]);
+  } else {
   if (threadIdx.x == 0)
     for (int e = 0; e < (FIXED_V_DIM == 0 ? v_dim : FIXED_V_DIM); ++e)
       lathe_store<STORE_CACHE>(output_shared[e], &output[v_begin + e]);
+  }
   if constexpr (ROWS > 1)
     __syncthreads();
   }
