@@ -194,10 +194,13 @@ private:
     const std::vector<const Stmt*> statements(nest.outer.block->body_begin(), nest.outer.block->body_end());
     const auto own = std::ranges::find(statements, nest.outer.statement);
     const bool is_whole_kernel = nest.outer.block == view_.kernel()->getBody();
-    const auto scan = [&](auto from, const auto& to) -> std::optional<std::string> {
+    const auto scan = [&](auto from, const auto& to, bool is_behind) -> std::optional<std::string> {
       for (; from != to; ++from) {
         if (is_barrier(view_, *from))
           return std::nullopt;
+        // By break or continue: to what may read the nest's elements with no barrier in between.
+        if (is_behind && !is_whole_kernel && effects_of(view_, *from).leaves)
+          return "the block may leave before its threads wait for each other" + at((*from)->getBeginLoc());
         if (auto reason = touches(view_, *from, accesses_))
           return reason;
       }
@@ -205,9 +208,9 @@ private:
                              : std::optional("the loop" + at(nest.outer.loop->getBeginLoc()) +
                                              " is not between two barriers of its block");
     };
-    if (auto reason = scan(std::make_reverse_iterator(own), statements.rend()))
+    if (auto reason = scan(std::make_reverse_iterator(own), statements.rend(), false))
       return reason;
-    return scan(own + 1, statements.end());
+    return scan(own + 1, statements.end(), true);
   }
 
   std::optional<std::string> nothing_else_touches(const CollapsibleNest& nest) const {

@@ -285,6 +285,12 @@ INSTANTIATE_TEST_SUITE_P(
                 std::string(staged) + "  for (int t = 0; t < n; ++t) {\n    __syncthreads();\n" +
                     tile(into_tile, "", "") + "  }\n",
                 "not between two barriers"),
+        refused("LeftBeforeTheNextBarrier",
+                std::string(staged) + "  for (int t = 0; t < n; ++t) {\n    __syncthreads();\n" +
+                    tile(into_tile, "", "") +
+                    "    if (t == d)\n      break;\n    __syncthreads();\n  }\n  out[threadIdx.x] = "
+                    "tile[threadIdx.x];\n",
+                "the block may leave"),
         refused("ThreadsThatHaveLeft",
                 tile("      out[i * d + j] = in[j];\n", "", "  if (threadIdx.x > 99)\n    return;\n"),
                 "threads may have left"),
