@@ -319,6 +319,9 @@ void HostReader::execute_loop(const Stmt* loop, const Stmt* body) {
   if ((counted && round_in_loop(counted->getCond(), counted->getInc(), body)) ||
       (repeated && round_in_loop(repeated->getCond(), nullptr, body)))
     return;
+  if ((counted && double_in_loop(counted->getCond(), counted->getInc(), body)) ||
+      (repeated && double_in_loop(repeated->getCond(), nullptr, body)))
+    return;
   if ((counted && unroll_loop(counted->getCond(), counted->getInc(), body)) ||
       (repeated && unroll_loop(repeated->getCond(), nullptr, body)))
     return;

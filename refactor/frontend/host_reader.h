@@ -195,6 +195,9 @@ private:
   void note_first_round(const clang::Stmt* body, const Frame& first, std::size_t recorded);
   // `while (n % tile != 0) n++;`: true where the loop is that, and n is a multiple now.
   bool round_in_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
+  // `while (n < size) n *= 2;`: true where the loop is that, and n is the power of two now
+  // (host_doubling.cpp).
+  bool double_in_loop(const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body);
   // Of what the statement changes nothing is known any more; `as_sizes`: integers are sizes of their own.
   void forget(const clang::Stmt* statement, const std::string& why, bool as_sizes = false);
 

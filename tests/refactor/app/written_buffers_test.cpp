@@ -48,6 +48,35 @@ TEST(WrittenBuffers, WhatTheTextStoresToIsNoInputAlone) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("sorted is read and written"), HasSubstr("counter")));
 }
 
+TEST(WrittenBuffers, ElementsAreHandedToFunctionsThatMayChangeThem) {
+  Candidate raw = candidate();
+  raw.text = R"(
+template <class T> __device__ void exchange(T& a, T& b) { T held = a; a = b; b = held; }
+template <class T> __device__ T larger(T a, const T& b) { return a < b ? b : a; }
+struct Pair { float key; float value; };
+__device__ void reset(float& key) { key = 0; }
+template <class T> __global__ void of_any(T* sorted, T* unchanged, const T* limits, T* counter, int n) {
+  if (sorted[threadIdx.x] > larger(unchanged[threadIdx.x], unchanged[0]))
+    exchange(sorted[threadIdx.x], *(sorted + n));
+}
+__global__ void k(float* sorted, float* unchanged, const float* limits, Pair* counter, int n) {
+  if (larger(unchanged[threadIdx.x], limits[0]) > 0) {
+    exchange(sorted[threadIdx.x], sorted[n]);
+    reset(counter[threadIdx.x].key);
+  }
+}
+)";
+  std::vector<std::string> notes;
+  mark_written(raw, {}, {}, notes);
+  EXPECT_THAT(written(raw), ElementsAre("sorted", "counter"));
+  Candidate any = candidate();
+  any.text = raw.text;
+  any.kernel = "of_any";
+  any.instance = "of_any<float>";
+  mark_written(any, {}, {}, notes);
+  EXPECT_THAT(written(any), ElementsAre("sorted"));
+}
+
 TEST(WrittenBuffers, WhatTheUserSaysStays) {
   Candidate raw = candidate();
   std::vector<std::string> notes;

@@ -227,5 +227,33 @@ void launch(float* x, int n) {
   EXPECT_EQ(sites[0].arguments.at("n"), "n");
 }
 
+// However large the size is, the loop's end is known.
+TEST(LaunchLoops, ANumberThatIsDoubledUpToASizeIsAPowerOfTwo) {
+  const auto sites = launches(R"(
+__global__ void k(float* x, int n) {}
+int next_power(int x) {
+  int n = 1;
+  while (n < x) n *= 2;
+  return n;
+}
+void launch(float* x, int n) {
+  unsigned above = 32;
+  for (; above <= n; above = above << 1);
+  k<<<next_power(n), 256, above>>>(x, n);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_THAT(sites[0].dimensions, ElementsAre("n"));
+  EXPECT_LT(sites[0].grid[0].size(), 100u) << sites[0].grid[0];
+  const auto powers = {std::tuple(1, 1, 32),    std::tuple(2, 2, 32),         std::tuple(3, 4, 32),
+                       std::tuple(32, 32, 64),  std::tuple(33, 64, 64),       std::tuple(63, 64, 64),
+                       std::tuple(64, 64, 128), std::tuple(1000, 1024, 1024), std::tuple(1024, 1024, 2048)};
+  for (const auto& [n, at_least, above] : powers) {
+    EXPECT_EQ(value_of(sites[0].grid[0], {{"n", n}}), at_least) << n;
+    EXPECT_EQ(value_of(sites[0].shared_bytes, {{"n", n}}), above) << n;
+  }
+}
+
 } // namespace
 } // namespace lathe::refactor

@@ -52,11 +52,12 @@ TEST_F(Overlap, WhatComesNextIsChosenWhileTheDeviceMeasures) {
   ScriptedBackend backend;
   bool was_announced_meanwhile = false;
   int evaluation = 0;
+  // Some in the middle wait for the choice, until it has come once: it may be made before one of them looks.
   backend.while_evaluating = [&] {
-    if (++evaluation != 3) // one in the middle, which waits for the choice
+    if (++evaluation < 3 || was_announced_meanwhile)
       return;
     const int before = backend.announced_later;
-    for (int wait = 0; wait < 2000 && backend.announced_later == before; ++wait)
+    for (int wait = 0; wait < 100 && backend.announced_later == before; ++wait)
       std::this_thread::sleep_for(5ms);
     was_announced_meanwhile = backend.announced_later > before;
   };
