@@ -11,11 +11,6 @@ using namespace host_syntax;
 
 namespace {
 
-const VarDecl* variable_of(const Expr* expression) {
-  const auto* reference = expression ? dyn_cast<DeclRefExpr>(plain(expression)) : nullptr;
-  return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-}
-
 bool is_number(const Expr* expression, std::uint64_t number) {
   const auto* literal = dyn_cast<IntegerLiteral>(plain(expression));
   return literal && literal->getValue() == number;
@@ -58,18 +53,6 @@ const VarDecl* doubled_by(const Expr* change) {
   default:
     return nullptr;
   }
-}
-
-// The one expression that a loop evaluates in each round; null where it does more.
-const Expr* only_change(const Expr* step, const Stmt* body) {
-  while (const auto* block = dyn_cast_or_null<CompoundStmt>(body)) {
-    if (block->size() > 1)
-      return nullptr;
-    body = block->body_empty() ? nullptr : block->body_front();
-  }
-  if (isa_and_nonnull<NullStmt>(body))
-    body = nullptr;
-  return body && step ? nullptr : dyn_cast_or_null<Expr>(body ? body : step);
 }
 
 bool names_variable(const Stmt* statement, const VarDecl* variable) {

@@ -200,16 +200,8 @@ bool HostReader::round_in_loop(const Expr* condition, const Expr* step, const St
   const auto* divided = dyn_cast_or_null<BinaryOperator>(remainder);
   if (!divided || divided->getOpcode() != BO_Rem)
     return false;
-  // The one statement that the loop makes.
-  while (const auto* block = dyn_cast_or_null<CompoundStmt>(body)) {
-    if (block->size() > 1)
-      return false;
-    body = block->body_empty() ? nullptr : block->body_front();
-  }
-  if (isa_and_nonnull<NullStmt>(body))
-    body = nullptr;
-  const auto* change = dyn_cast_or_null<Expr>(body ? body : step);
-  if (!change || (body && step))
+  const Expr* change = only_change(step, body);
+  if (!change)
     return false;
   const Expr* changed = nullptr;
   bool grows = false;
@@ -223,10 +215,6 @@ bool HostReader::round_in_loop(const Expr* condition, const Expr* step, const St
     changed = added->getLHS();
     grows = added->getOpcode() == BO_AddAssign;
   }
-  const auto variable_of = [](const Expr* expression) -> const VarDecl* {
-    const auto* reference = expression ? dyn_cast<DeclRefExpr>(plain(expression)) : nullptr;
-    return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-  };
   const VarDecl* variable = variable_of(changed);
   if (!variable || variable_of(divided->getLHS()) != variable || variable_of(divided->getRHS()) == variable)
     return false;

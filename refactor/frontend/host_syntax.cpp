@@ -53,6 +53,22 @@ const Expr* plain(const Expr* expression) {
   }
 }
 
+const VarDecl* variable_of(const Expr* expression) {
+  const auto* reference = expression ? dyn_cast<DeclRefExpr>(plain(expression)) : nullptr;
+  return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+}
+
+const Expr* only_change(const Expr* step, const Stmt* body) {
+  while (const auto* block = dyn_cast_or_null<CompoundStmt>(body)) {
+    if (block->size() > 1)
+      return nullptr;
+    body = block->body_empty() ? nullptr : block->body_front();
+  }
+  if (isa_and_nonnull<NullStmt>(body))
+    body = nullptr;
+  return body && step ? nullptr : dyn_cast_or_null<Expr>(body ? body : step);
+}
+
 const Stmt* last_of(const Stmt* statement) {
   while (statement) {
     if (const auto* attributed = dyn_cast<AttributedStmt>(statement))

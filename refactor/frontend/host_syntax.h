@@ -27,6 +27,10 @@ bool is_integer(clang::QualType type);
 const clang::NamedDecl* type_parameter(clang::QualType type);
 // Without parentheses, implicit conversions and temporaries.
 const clang::Expr* plain(const clang::Expr* expression);
+// The variable that an expression names; null where it is more than that.
+const clang::VarDecl* variable_of(const clang::Expr* expression);
+// The one expression that a loop evaluates in each round; null where it does more.
+const clang::Expr* only_change(const clang::Expr* step, const clang::Stmt* body);
 // The last statement of blocks, inside one another.
 const clang::Stmt* last_of(const clang::Stmt* statement);
 // Whether control does not come back from such an expression: it throws, or calls what never returns. So

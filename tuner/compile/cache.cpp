@@ -1,15 +1,13 @@
 #include "tuner/compile/cache.h"
 
+#include "tuner/base/bounded_folder.h"
 #include "tuner/base/files.h"
 #include "tuner/base/hash.h"
 #include "tuner/compile/message.h"
 
-#include <algorithm>
 #include <cstdlib>
-#include <fcntl.h>
 #include <mutex>
 #include <set>
-#include <sys/stat.h>
 
 namespace lathe {
 namespace {
@@ -20,10 +18,6 @@ constexpr std::uint32_t FORMAT = 0x4c4b3031; // changes with KernelResources or 
 
 fs::path place(const fs::path& folder, const std::string& hash, const char* suffix) {
   return folder / "cubins" / hash.substr(0, 2) / (hash + suffix);
-}
-
-void mark_used(const fs::path& path) {
-  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
 }
 
 void remove_quietly(const fs::path& path) {
@@ -124,34 +118,7 @@ void CubinCache::insert(const std::string& key, const CompiledKernel& kernel) {
 
 void CubinCache::shrink() {
   written_since_check_ = 0;
-  struct Entry {
-    fs::file_time_type used;
-    std::uint64_t size;
-    fs::path path;
-  };
-  std::vector<Entry> entries;
-  std::uint64_t total = 0;
-  std::error_code failure;
-  for (fs::recursive_directory_iterator at(folder_ / "cubins", failure), end; !failure && at != end;
-       at.increment(failure)) {
-    std::error_code gone; // another process may remove a file under our eyes
-    if (!at->is_regular_file(gone) || gone)
-      continue;
-    Entry entry{at->last_write_time(gone), at->file_size(gone), at->path()};
-    if (gone)
-      continue;
-    total += entry.size;
-    entries.push_back(std::move(entry));
-  }
-  if (total <= limit_)
-    return;
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.used < b.used; });
-  for (const Entry& entry : entries) {
-    if (total <= limit_ / 4 * 3)
-      break;
-    remove_quietly(entry.path);
-    total -= entry.size;
-  }
+  keep_below(folder_ / "cubins", limit_);
 }
 
 } // namespace lathe

@@ -1,5 +1,6 @@
 #include "tuner/measure/host_executor/compiler.h"
 
+#include "tuner/base/bounded_folder.h"
 #include "tuner/base/files.h"
 #include "tuner/base/hash.h"
 #include "tuner/base/subprocess.h"
@@ -99,6 +100,23 @@ fs::path cache_folder(const HostCompileOptions& options) {
   if (const std::string home = environment("HOME"); !home.empty())
     return fs::path(home) / ".cache" / "lathe" / "host";
   return fs::temp_directory_path() / "lathe-host-cache";
+}
+
+// Objects are made again where they are missing. The folder is looked through at a process's first and after
+// much more.
+void keep_cache_small(const fs::path& folder, std::uint64_t written) {
+  constexpr std::uint64_t LIMIT = 2ull << 30, AGAIN = LIMIT / 16;
+  static std::mutex mutex;
+  static std::map<fs::path, std::uint64_t> written_since;
+  {
+    const std::lock_guard lock(mutex);
+    const auto [since, is_first] = written_since.try_emplace(folder, 0);
+    since->second += written;
+    if (!is_first && since->second < AGAIN)
+      return;
+    since->second = 0;
+  }
+  keep_below(folder, LIMIT);
 }
 
 std::string machine_level() {
@@ -246,8 +264,10 @@ Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view sou
     key += '\n' + flag;
   const fs::path object = cache_folder(options) / (content_hash(key + prelude->text + preprocessed) + ".so");
   std::error_code ignored;
-  if (fs::exists(object, ignored))
+  if (fs::exists(object, ignored)) {
+    mark_used(object);
     return CompiledUnit{object, true, 0};
+  }
 
   fs::create_directories(object.parent_path(), ignored);
   // Instrumented code must not bring clang's own run-time library: link without it.
@@ -276,10 +296,12 @@ Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view sou
   if (!status.ok())
     return status.error();
   std::error_code renamed;
+  const auto size = fs::file_size(library, ignored);
   fs::rename(library, object, renamed);
   if (renamed)
     return Error{"cannot keep the compiled kernel in " + object.string(), renamed.message(),
                  "check the folder's permissions and space"};
+  keep_cache_small(object.parent_path(), ignored ? 0 : size);
   return CompiledUnit{object, false,
                       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
 }
