@@ -30,7 +30,8 @@ constexpr Variable variables[] = {
     {"LATHE_HOST_CXX", "the C++ compiler of the host executor (default: the newest clang++)"},
     {"LATHE_SHARE",
      "the folder of the files that Lathe reads at run time (default: ../share/lathe beside the program)"},
-    {"XDG_CACHE_HOME", "where compiled kernels and parsed headers are cached, under lathe (default: ~/.cache)"},
+    {"XDG_CACHE_HOME",
+     "where compiled kernels and parsed headers are cached, under lathe (default: ~/.cache)"},
     {"CUDA_VISIBLE_DEVICES", "which GPUs there are"},
     {"NO_COLOR", "no colours"}};
 
