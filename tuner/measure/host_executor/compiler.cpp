@@ -95,11 +95,19 @@ std::string device_hash(const Compiler& compiler) {
 fs::path cache_folder(const HostCompileOptions& options) {
   if (!options.cache_folder.empty())
     return options.cache_folder;
+  // Where the user's is missing or may not be written to, objects last as long as the system's temporary
+  // files.
+  const auto is_usable = [](const fs::path& folder) {
+    std::error_code failure;
+    fs::create_directories(folder, failure);
+    return !failure && ::access(folder.c_str(), W_OK) == 0;
+  };
+  fs::path folder;
   if (const std::string base = environment("XDG_CACHE_HOME"); !base.empty())
-    return fs::path(base) / "lathe" / "host";
-  if (const std::string home = environment("HOME"); !home.empty())
-    return fs::path(home) / ".cache" / "lathe" / "host";
-  return fs::temp_directory_path() / "lathe-host-cache";
+    folder = fs::path(base) / "lathe" / "host";
+  else if (const std::string home = environment("HOME"); !home.empty())
+    folder = fs::path(home) / ".cache" / "lathe" / "host";
+  return !folder.empty() && is_usable(folder) ? folder : fs::temp_directory_path() / "lathe-host-cache";
 }
 
 // Objects are made again where they are missing. The folder is looked through at a process's first and after

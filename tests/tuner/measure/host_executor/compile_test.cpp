@@ -89,6 +89,19 @@ TEST(Compile, HeadersThatEveryKernelHasAreNotReadAgain) {
           "__global__ void k(__half* out) { assert(out); out[0] = __float2half(1.f); }");
 }
 
+TEST(Compile, ACacheThatMayNotBeWrittenToIsNotNeeded) {
+  const char* const known = std::getenv("XDG_CACHE_HOME");
+  const std::string before = known ? known : "";
+  ::setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
+  const auto kernel =
+      HostKernel::compile("__global__ void k(int* out) { out[0] = 4; }", "k", {}, "kernel.cu");
+  if (known)
+    ::setenv("XDG_CACHE_HOME", before.c_str(), 1);
+  else
+    ::unsetenv("XDG_CACHE_HOME");
+  EXPECT_TRUE(kernel.ok()) << kernel.error().sentence();
+}
+
 TEST(Compile, ParametersAreKnown) {
   const HostKernel kernel =
       compile("struct P { int a; double b; };\n"
