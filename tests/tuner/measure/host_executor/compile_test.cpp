@@ -3,6 +3,8 @@
 
 #include "tuner/base/files.h"
 
+#include <cstdlib>
+
 namespace lathe::testing {
 namespace {
 
