@@ -245,25 +245,17 @@ void RawCandidateBuilder::collect_dimensions() {
   for (const Expression& expression : candidate.launch.block)
     add(expression);
   add(candidate.launch.shared_bytes);
-  for (const auto& [host_name, value] : site_.fixed_sizes) {
-    const std::string name = in_kernel_terms(host_name);
-    if (std::ranges::find(dimensions, name) == dimensions.end())
-      continue;
-    result_.own_sizes[name] = value;
-    if (facts_.problems.empty())
-      result_.assumptions.push_back(fmt::format(
-          "{} = {}, as in the source (say otherwise with --problem or a workload file)", name, value));
-  }
-  for (const auto& [name, value] : site_.first_round) {
+  const auto take = [&](const std::string& name, std::int64_t value, const char* where) {
     if (std::ranges::find(dimensions, name) == dimensions.end() ||
-        !result_.own_sizes.emplace(name, value).second)
-      continue;
-    if (facts_.problems.empty())
-      result_.assumptions.push_back(
-          fmt::format("{} = {}, as in the first round of the loop around the launch (say "
-                      "otherwise with --problem or a workload file)",
-                      name, value));
-  }
+        !result_.own_sizes.emplace(name, value).second || !facts_.problems.empty())
+      return;
+    result_.assumptions.push_back(fmt::format(
+        "{} = {}, as in the {} (say otherwise with --problem or a workload file)", name, value, where));
+  };
+  for (const auto& [host_name, value] : site_.fixed_sizes)
+    take(in_kernel_terms(host_name), value, "source");
+  for (const auto& [name, value] : site_.first_round)
+    take(name, value, "first round of the loop around the launch");
 }
 
 bool RawCandidateBuilder::serves_problems(const LaunchSite& site) const {

@@ -250,9 +250,11 @@ Result<Product> templatize(const Request& request, std::unique_ptr<ParsedSource>
     return templatize_choice(request, *source);
   LATHE_TRY(const Subject subject, prepare_subject(request.subject, *source));
   // What is run is run in forks, each of which takes a copy of this process's page tables: half of its memory
-  // is the source's.
-  source.reset();
-  ::malloc_trim(0);
+  // is the source's, which only strides may ask for once more.
+  if (subject.guessed_strides.empty()) {
+    source.reset();
+    ::malloc_trim(0);
+  }
   LATHE_TRY(Product product, templatize_subject(request, subject));
   if (request.model || subject.guessed_strides.empty() || !runs_nowhere(product.certificate))
     return product;
@@ -263,7 +265,6 @@ Result<Product> templatize(const Request& request, std::unique_ptr<ParsedSource>
   }
   SubjectRequest contiguous = request.subject;
   contiguous.contiguous_tensors = true;
-  LATHE_TRY(source, open_source(contiguous));
   const auto followed = prepare_subject(contiguous, *source);
   if (!followed.ok() || followed->raw.dimensions == subject.raw.dimensions)
     return product;

@@ -111,13 +111,10 @@ Result<Attempt> attempt_as(const fs::path& file, const std::vector<std::string>&
   return result;
 }
 
-// Another process may have removed the precompiled headers in the meantime, or they may be damaged.
 bool lacks_precompiled(const Result<Attempt>& attempt) {
-  const auto blames = [](const std::string& message) {
-    return message.find("PCH file") != std::string::npos;
-  };
-  return attempt.ok() ? std::ranges::any_of((*attempt).record->errors, blames, &ParseError::message)
-                      : blames(attempt.error().sentence());
+  return attempt.ok() ? std::ranges::any_of((*attempt).record->errors, blames_precompiled_headers,
+                                            &ParseError::message)
+                      : blames_precompiled_headers(attempt.error().sentence());
 }
 
 Result<Attempt> attempt(const fs::path& file, const ClangCommand& command,

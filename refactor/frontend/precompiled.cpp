@@ -75,13 +75,10 @@ std::string leading_includes(const std::string& text) {
   return found;
 }
 
-// Of the user's own: where headers are looked for. Those of the list are found behind Lathe's folders, as far
-// as none of the user's has one of that name.
-bool names_folder(const std::string& option) {
-  constexpr std::array options{"-I", "-iquote", "-isystem", "-idirafter"};
-  return std::any_of(options.begin(), options.end(),
-                     [&](const char* name) { return option.starts_with(name); });
-}
+// Where headers are looked for. Those of the list are found behind Lathe's folders, as far as none of the
+// user's has one of that name; those that are searched last lie behind both.
+constexpr std::string_view LAST = "-idirafter";
+constexpr std::array<std::string_view, 4> FOLDER_OPTIONS{"-I", "-iquote", "-isystem", LAST};
 
 // The command without the folders behind its `forced` header, and these folders.
 struct SplitCommand {
@@ -93,15 +90,15 @@ SplitCommand without_folders(const std::vector<std::string>& command, std::size_
   SplitCommand split;
   for (std::size_t i = 0; i < command.size(); ++i) {
     const std::string& word = command[i];
-    if (i <= forced || !names_folder(word)) {
+    const auto option = std::find_if(FOLDER_OPTIONS.begin(), FOLDER_OPTIONS.end(),
+                                     [&](std::string_view name) { return word.starts_with(name); });
+    if (i <= forced || option == FOLDER_OPTIONS.end()) {
       split.words.push_back(word);
       continue;
     }
-    const bool apart = word == "-I" || word == "-iquote" || word == "-isystem" || word == "-idirafter";
-    std::string folder = apart && i + 1 < command.size() ? command[++i] : word;
-    if (!apart)
-      folder.erase(0, word.starts_with("-I") ? 2 : word.find_first_of("/."));
-    if (!word.starts_with("-idirafter")) // behind the folders of the headers in question
+    const bool apart = word == *option && i + 1 < command.size();
+    const std::string folder = apart ? command[++i] : word.substr(option->size());
+    if (*option != LAST)
       split.folders.emplace_back(folder);
   }
   return split;
@@ -155,6 +152,10 @@ private:
 };
 
 } // namespace
+
+bool blames_precompiled_headers(const std::string& message) {
+  return message.find("PCH file") != std::string::npos || message.find("precompiled") != std::string::npos;
+}
 
 std::vector<std::string> with_precompiled_headers(const std::vector<std::string>& command,
                                                   const std::string& text) {

@@ -12,4 +12,8 @@ namespace lathe::refactor {
 std::vector<std::string> with_precompiled_headers(const std::vector<std::string>& command,
                                                   const std::string& text);
 
+// Whether a message of Clang's is about precompiled headers that it could not use: another process may have
+// removed them in the meantime, or they may be damaged. The command without them does then.
+bool blames_precompiled_headers(const std::string& message);
+
 } // namespace lathe::refactor

@@ -36,8 +36,7 @@ Result<std::string> compiled(const std::string& text, const std::filesystem::pat
     return run_subprocess(command, limits);
   };
   LATHE_TRY(SubprocessResult run, compile(with_precompiled_headers(arguments, text)));
-  // Another process may have removed them in the meantime, or they may be damaged.
-  if (!run.succeeded() && run.errors.find("PCH file") != std::string::npos) {
+  if (!run.succeeded() && blames_precompiled_headers(run.errors)) {
     LATHE_TRY(run, compile(arguments));
   }
   if (!run.succeeded())
