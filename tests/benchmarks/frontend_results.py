@@ -13,6 +13,7 @@ import datetime
 import json
 import platform
 import re
+import string
 import subprocess
 import tempfile
 import time
@@ -26,7 +27,8 @@ ENOUGH_KNOBS = 3
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("list", type=Path, help="JSON: Repositories and Kernels")
-    parser.add_argument("--root", action="append", default=[], metavar="NAME=FOLDER")
+    parser.add_argument("--root", action="append", default=[], metavar="NAME=FOLDER",
+                        help="where a repository lies; the folder that the list has for it is below")
     parser.add_argument("--lathe", type=Path, default=ROOT / "build/dev/bin/lathe")
     parser.add_argument("--timeout", type=float, default=600, help="seconds a kernel")
     parser.add_argument("--seed", type=int, default=7, help="the guard's")
@@ -40,6 +42,21 @@ class Runner:
         self.options = options
         self.repositories = repositories
         self.roots = {name: Path(folder).resolve() for name, folder in (text.split("=", 1) for text in options.root)}
+
+    def missing_folders(self, kernels):
+        """A sentence for each folder that kernels or flags of the list want, and that --root does not give or is not there."""
+        used = {entry["Repository"] for entry in kernels}
+        flags = [flag for name in used for flag in self.repositories[name]["Flags"]]
+        flags += [flag for entry in kernels for flag in entry.get("Flags", [])]
+        used |= {name for flag in flags for _, name, _, _ in string.Formatter().parse(flag) if name}
+        sentences = []
+        for name in sorted(used):
+            repository = self.repositories.get(name, {})
+            if name not in self.roots:
+                sentences.append(f"--root {name}=FOLDER is missing: the list wants {repository.get('Name', name)}")
+            elif not (self.roots[name] / repository.get("Folder", "")).is_dir():
+                sentences.append(f"--root {name}: there is no folder {self.roots[name] / repository.get('Folder', '')}")
+        return sentences
 
     def without_paths(self, text):
         """Folders of this machine are named as their repositories."""
@@ -167,6 +184,9 @@ def main():
     options = arguments()
     given = json.loads(options.list.read_text())
     runner = Runner(options, given["Repositories"])
+    missing = runner.missing_folders(given["Kernels"])
+    if missing:
+        raise SystemExit("\n".join(missing))
     data = options.output.with_suffix(".json")
     kept = {}
     if options.only and data.exists():
