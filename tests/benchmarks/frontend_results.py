@@ -51,12 +51,15 @@ class Runner:
         used |= {name for flag in flags for _, name, _, _ in string.Formatter().parse(flag) if name}
         sentences = []
         for name in sorted(used):
-            repository = self.repositories.get(name, {})
             if name not in self.roots:
-                sentences.append(f"--root {name}=FOLDER is missing: the list wants {repository.get('Name', name)}")
-            elif not (self.roots[name] / repository.get("Folder", "")).is_dir():
-                sentences.append(f"--root {name}: there is no folder {self.roots[name] / repository.get('Folder', '')}")
+                wanted = self.repositories.get(name, {}).get("Name", name)
+                sentences.append(f"--root {name}=FOLDER is missing: the list wants {wanted}")
+            elif not self.folder(name).is_dir():
+                sentences.append(f"--root {name}: there is no folder {self.folder(name)}")
         return sentences
+
+    def folder(self, name):
+        return self.roots[name] / self.repositories.get(name, {}).get("Folder", "")
 
     def without_paths(self, text):
         """Folders of this machine are named as their repositories."""
@@ -88,7 +91,7 @@ class Runner:
 
     def measure(self, entry):
         repository = self.repositories[entry["Repository"]]
-        folder = self.roots[entry["Repository"]] / repository.get("Folder", "")
+        folder = self.folder(entry["Repository"])
         flags = [flag.format(**self.roots) for flag in repository["Flags"] + entry.get("Flags", [])]
         row = {"Lathe": lathe_commit(), "Id": entry["Id"], "Repository": entry["Repository"], "File": entry["File"], "Kernel": entry["Kernel"],
                "Options": entry.get("Options", []), "Listed": self.is_listed(entry, folder, flags)}
@@ -175,8 +178,8 @@ def render(results):
     if given:
         lines += ["", "Options that were given, because the source leaves them open:", "", "| id | options |", "|---|---|"]
         lines += [f"| {row['Id']} | `{shortened(' '.join(row['Options']), 700)}` |" for row in given]
-    lines += ["", "NVRTC: whether `lathe templatize --extract` writes a file that NVRTC compiles alone. Seconds are wall clock on a",
-              "machine that others used too.", ""]
+    lines += ["", "NVRTC: whether `lathe templatize --extract` writes a file that NVRTC compiles alone. Seconds are wall clock of the whole",
+              "command; listing and extracting go before it, and leave parsed headers and compiled code in the caches.", ""]
     return "\n".join(lines)
 
 
