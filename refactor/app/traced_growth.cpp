@@ -1,5 +1,7 @@
 #include "refactor/app/traced_growth.h"
 
+#include "refactor/app/divided_sizes.h"
+
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -63,11 +65,15 @@ std::vector<Dimensions> attempts(const Dimensions& base) {
 
 std::vector<Dimensions> sizes_to_trace(const Candidate& raw, const Dimensions& base,
                                        const TracedKernel& kernel) {
+  constexpr std::int64_t SHORT_PART = 16; // two doubles' width, or more
+  const std::vector<DividedSize> divided = divided_sizes(raw);
   std::vector<Dimensions> found;
-  for (const Dimensions& wanted : attempts(base))
+  for (Dimensions wanted : attempts(base)) {
+    keep_parts(divided, base, SHORT_PART, wanted);
     if (const Dimensions sizes = with_blocks(wanted, raw, base, kernel);
         std::ranges::find(found, sizes) == found.end())
       found.push_back(sizes);
+  }
   return found;
 }
 

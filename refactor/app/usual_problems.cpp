@@ -1,5 +1,6 @@
 #include "refactor/app/usual_problems.h"
 
+#include "refactor/app/divided_sizes.h"
 #include "refactor/app/launch_conditions.h"
 
 #include "tuner/device/device.h"
@@ -52,6 +53,10 @@ bool halve_largest(Problem& problem, const std::vector<std::string>& names) {
   return true;
 }
 
+// Of one of the equal parts that a kernel divides a row of no usual length into: four accesses of eight
+// bytes.
+constexpr std::int64_t SHORTEST_PART = 32;
+
 // Of a token's vector in a model.
 constexpr std::int64_t USUAL_ROW = 4096;
 
@@ -62,6 +67,7 @@ std::optional<std::int64_t> usual_size(const std::string& name) {
     std::int64_t size;
   };
   static const std::array usual{
+      Usual{{" id ", " idx ", " index "}, 1},
       Usual{{" head size ", " head dim ", "headdim", " per head "}, 128},
       Usual{{" head", " nhead"}, 32},
       Usual{{" expert"}, 64},
@@ -75,7 +81,7 @@ std::optional<std::int64_t> usual_size(const std::string& name) {
             1},
       Usual{{" ratio ", " scale factor "}, 2},
       Usual{{" bits ", " nbits ", " nbit ", " bit width ", " bitwidth "}, 8},
-      Usual{{" block size "}, 16},
+      Usual{{" block size ", " page size "}, 16},
       Usual{{" group"}, 128},
       Usual{{" hidden ", " embed dim ", " embedding dim ", " d model "}, USUAL_ROW},
   };
@@ -92,8 +98,8 @@ namespace {
 // length of a row is no such count.
 bool is_count(const std::string& name) {
   const std::string words = words_of(name);
-  if (says_any(words, {" per row ", " per token ", " row size ", " row len", " stride ", " col ", " cols ",
-                       " column"}))
+  if (says_any(words, {" per row ", " per token ", " row size ", " row bytes ", " row len", " stride ",
+                       " col ", " cols ", " column"}))
     return false;
   return says_any(words, {"token", "batch", "row", " num ", " seq", " blocks "}) || name == "n" ||
          name == "m";
@@ -106,6 +112,10 @@ std::int64_t usual_length(const std::vector<std::string>& dimensions) {
     return !usual_size(name) && !is_count(name) && !says_any(words_of(name), {" stride "});
   });
   return nameless <= 2 ? 4096 : nameless == 3 ? 256 : 64;
+}
+
+bool is_among(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 // A problem for each size of the only count. Of several counts all are small, middling and large together,
@@ -328,6 +338,17 @@ bool ends_launch(const Candidate& raw, const Problem& problem, const std::string
          (has_parts(raw, nullptr, problem) && !has_parts(raw, nullptr, less));
 }
 
+// Whether half the size leaves parts that are too short, where they are long enough now.
+bool ends_parts(const std::vector<DividedSize>& divided, const Problem& problem, const std::string& name) {
+  return std::ranges::any_of(divided, [&](const DividedSize& one) {
+    const auto whole = problem.dimensions.find(one.whole), parts = problem.dimensions.find(one.parts);
+    if (one.whole != name || whole == problem.dimensions.end() || parts == problem.dimensions.end())
+      return false;
+    const std::int64_t least = SHORTEST_PART * parts->second;
+    return whole->second >= least && whole->second / 2 < least;
+  });
+}
+
 } // namespace
 
 std::vector<Problem> usual_problems(const Candidate& raw,
@@ -342,6 +363,7 @@ std::vector<Problem> usual_problems(const Candidate& raw,
   const auto length_of = [&](const std::string& name) {
     return has_usual_rows && says_any(words_of(name), {" stride "}) ? std::max(length, USUAL_ROW) : length;
   };
+  std::vector<std::string> usual_sizes;
   for (const std::string& name : raw.dimensions) {
     if (const auto own = own_sizes.find(name); own != own_sizes.end()) {
       common.dimensions[name] = own->second;
@@ -353,9 +375,16 @@ std::vector<Problem> usual_problems(const Candidate& raw,
       continue;
     }
     common.dimensions[name] = usual.value_or(length_of(name));
+    usual_sizes.push_back(name);
+  }
+  for (const DividedSize& divided : divided_sizes(raw))
+    if (!usual_size(divided.whole) && is_among(usual_sizes, divided.whole) &&
+        is_among(usual_sizes, divided.parts))
+      common.dimensions[divided.whole] =
+          std::max(common.dimensions[divided.whole], SHORTEST_PART * common.dimensions[divided.parts]);
+  for (const std::string& name : usual_sizes)
     assumptions.push_back(fmt::format("{} = {} (say otherwise with --problem or a workload file)", name,
                                       common.dimensions[name]));
-  }
   std::vector<Problem> problems = with_counts(common, counts, assumptions);
   const auto device = known_device(architecture);
   if (device.ok()) {
@@ -390,6 +419,7 @@ std::vector<Problem> usual_problems(const Candidate& raw,
 void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
                    std::vector<std::string>& assumptions) {
   constexpr double MOST_BYTES = 8e9; // half of what the smallest devices of today hold
+  const std::vector<DividedSize> divided = divided_sizes(raw);
   std::vector<Problem> held;
   std::set<std::string> changes;
   for (Problem problem : problems) {
@@ -404,7 +434,9 @@ void fit_to_memory(const Candidate& raw, std::vector<Problem>& problems,
                                                                           : std::vector<std::string>();
         followed.insert(followed.end(), names.begin(), names.end());
       }
-      std::erase_if(followed, [&](const std::string& name) { return ends_launch(raw, problem, name); });
+      std::erase_if(followed, [&](const std::string& name) {
+        return ends_launch(raw, problem, name) || ends_parts(divided, problem, name);
+      });
     } while (halve_largest(problem, followed));
     for (const auto& [name, size] : problem.dimensions)
       if (size != guessed.dimensions.at(name))

@@ -1,5 +1,7 @@
 // The sizes that are guessed where nobody gives any.
 #include "refactor/app/usual_problems.h"
+
+#include "refactor/app/divided_sizes.h"
 #include "tests/refactor/app/raw_source.h"
 
 #include <gmock/gmock.h>
@@ -266,6 +268,40 @@ void launch(float* out, const float* in, int numRows, int numCols) {
   ASSERT_EQ(problems.size(), 3u);
   for (const Problem& problem : problems)
     EXPECT_EQ(problem.dimensions.at("numCols"), 4096);
+}
+
+// What a row is divided into is long enough for the kernel to have something to do, at the sizes that are
+// traced too; a size with a usual length of its own stays, and so does one that others are divided by.
+TEST(UsualProblems, PartsOfADividedSizeAreNotEmpty) {
+  const auto raw = raw_of(R"(
+__global__ void k(char* out, const char* in, long row_bytes, long head_num, long pitch, int first, int last) {
+  const long part = row_bytes / head_num;
+  for (long head = 0; head < head_num; ++head)
+    for (long i = threadIdx.x; i < part / 8; i += blockDim.x)
+      ((long*)(out + blockIdx.x * pitch + head * part))[i] = ((const long*)(in + head * part))[first + i - last];
+}
+void launch(char* out, const char* in, long row_bytes, long head_num, long pitch, int first, int last, int blocks) {
+  k<<<blocks, 128>>>(out, in, row_bytes, head_num, pitch, first, last);
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  const std::vector<DividedSize> divided = divided_sizes(raw->candidate);
+  ASSERT_EQ(divided.size(), 1U);
+  EXPECT_EQ(divided.front().whole, "row_bytes");
+  EXPECT_EQ(divided.front().parts, "head_num");
+  std::vector<std::string> assumptions;
+  const auto problems = usual_problems(raw->candidate, {}, "sm_90", assumptions);
+  ASSERT_FALSE(problems.empty());
+  for (const Problem& problem : problems) {
+    EXPECT_EQ(problem.dimensions.at("head_num"), 32);
+    EXPECT_GE(problem.dimensions.at("row_bytes"), 32 * 32);
+  }
+  EXPECT_THAT(assumptions, testing::Contains(HasSubstr("row_bytes = 1024 (say otherwise")));
+  Dimensions reduced{{"row_bytes", 16}, {"head_num", 16}, {"pitch", 16}};
+  keep_parts(divided, problems.front().dimensions, 16, reduced);
+  EXPECT_EQ(reduced, (Dimensions{{"row_bytes", 256}, {"head_num", 16}, {"pitch", 16}}));
+  const std::vector<Problem> own = usual_problems(raw->candidate, {{"row_bytes", 64}}, "sm_90", assumptions);
+  EXPECT_EQ(own.front().dimensions.at("row_bytes"), 64) << "what the source says is not raised";
 }
 
 } // namespace
