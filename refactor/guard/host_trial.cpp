@@ -6,6 +6,8 @@
 #include "tuner/measure/verify.h"
 
 #include <algorithm>
+#include <numeric>
+#include <random>
 #include <span>
 
 namespace lathe::refactor {
@@ -105,10 +107,10 @@ Result<Prepared> prepare_trial(const Workload& workload, const TrialSettings& se
   return prepared;
 }
 
-HostRunOptions run_options(const TrialSettings& settings) {
+HostRunOptions run_options(const TrialSettings& settings, const Launch& launch) {
   HostRunOptions options;
   options.schedule = settings.schedule;
-  options.seed = settings.seed;
+  options.seed = settings.seed + settings.order;
   options.time_limit_s = settings.time_limit_s;
   options.threads = 1; // trials run beside each other
   const std::size_t scratch = settings.other_scratch ? 1 - settings.poison : settings.poison;
@@ -118,6 +120,11 @@ HostRunOptions run_options(const TrialSettings& settings) {
   options.find_races = settings.find_races;
   options.equal_writes_race = settings.equal_writes_race;
   options.reverse_blocks = settings.reverse_blocks;
+  if (settings.shuffle_blocks) {
+    options.blocks.resize(std::size_t{launch.grid[0]} * launch.grid[1] * launch.grid[2]);
+    std::iota(options.blocks.begin(), options.blocks.end(), std::uint64_t{0});
+    std::shuffle(options.blocks.begin(), options.blocks.end(), std::mt19937_64(options.seed));
+  }
   options.barriers_by_count = settings.barriers_by_count;
   options.parts_of_active_lanes = settings.parts_of_active_lanes;
   options.keep_globals = settings.again;
@@ -181,7 +188,8 @@ void run_together(std::span<const Trial> trials, std::span<TrialResult> results,
       return;
     }
     prepared.push_back(std::move(*ready));
-    runs.push_back({trial.kernel, *trial.launch, prepared.back().arguments, run_options(trial.settings)});
+    runs.push_back(
+        {trial.kernel, *trial.launch, prepared.back().arguments, run_options(trial.settings, *trial.launch)});
   }
   auto ends = HostKernel::run_all_isolated(runs);
   for (std::size_t i = 0; i < trials.size(); ++i) {

@@ -62,12 +62,14 @@ struct TrialSettings {
   // Of a run of the raw kernel on the same data: what it did not read of inputs holds a poison.
   const std::vector<BufferAccess>* read_by_raw = nullptr;
   HostSchedule schedule = HostSchedule::forward;
+  std::uint64_t order = 0;                  // which of the schedules that the seed draws, on the same data
   std::size_t misalignment = 0;             // elements by which buffers are moved off their natural alignment
   std::set<std::size_t> misaligned_buffers; // the only ones that are moved; none: all are
   bool record_accesses = false;
   bool find_races = false;
   bool equal_writes_race = false;     // HostRunOptions::equal_writes_race
   bool reverse_blocks = false;        // the last block first
+  bool shuffle_blocks = false;        // blocks in an order by the seed and `order`
   bool barriers_by_count = false;     // HostRunOptions::barriers_by_count
   bool parts_of_active_lanes = false; // HostRunOptions::parts_of_active_lanes
   bool strides_apart = false;         // on ReferenceRuns::strides_apart

@@ -2,7 +2,6 @@
 
 #include "refactor/guard/parallel.h"
 #include "refactor/guard/trial_comparison.h"
-#include "refactor/guard/unordered_results.h"
 
 #include <algorithm>
 #include <atomic>
@@ -120,6 +119,7 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
       return {nullptr, "its result depends on the order in which threads run", false};
     runs->depends_on_order = true;
     runs->unordered_together = belong_together(workload, results[2], results[0], runs->unordered);
+    runs->places_in = places_in_each_other(workload, results[2], results[0], runs->unordered);
   }
   runs->races = results[0].races;
   if (settings.size() <= BRIEF) {
@@ -139,6 +139,9 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
   runs->accepts_any_block_first =
       results[7].clean &&
       compare_trials(workload, results[7], results[0], settings[7], runs->unordered).problem.empty();
+  // What goes where is left to the order of threads, and so is what goes at all.
+  if (runs->depends_on_order && results[7].clean && !runs->accepts_any_block_first)
+    return {nullptr, "its result depends on the order in which blocks run", false};
   for (std::size_t i = 8; i < settings.size(); ++i) {
     if (settings[i].misalignment > 0) {
       if (results[i].clean)
@@ -189,7 +192,45 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
   return {std::move(runs), {}, false};
 }
 
+// What is left of it in further orders of the threads: an order and its reverse put the same beside each
+// other where one result is the other's inverse, such as where each element went and what came there.
+ReferenceTrial conclude_drawn_orders(std::unique_ptr<ReferenceRuns> runs, const TrialResult* results,
+                                     const std::vector<TrialSettings>& settings) {
+  constexpr std::size_t ENOUGH = DRAWN_ORDERS / 2; // of those that ended in time
+  const Workload& workload = *runs->workload;
+  const TrialResult& usual = runs->raw[0];
+  ExchangedPlaces exchanged(workload, usual, runs->unordered);
+  std::size_t ended = 0;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const TrialResult& other = results[i];
+    if (!other.clean)
+      continue;
+    if (!compare_trials(workload, other, usual, settings[i], runs->unordered).problem.empty())
+      return {nullptr, "its result depends on the order in which threads run", false};
+    ++ended;
+    runs->unordered_together &= belong_together(workload, other, usual, runs->unordered);
+    std::erase_if(runs->places_in,
+                  [&](const PlacesIn& places) { return !point_to_the_same(workload, other, usual, places); });
+    exchanged.learn(workload, usual, other);
+  }
+  if (settings.front().shuffle_blocks && ended >= ENOUGH)
+    runs->exchanged = std::move(exchanged);
+  return {std::move(runs), {}, false};
+}
+
 } // namespace
+
+std::vector<TrialSettings> in_drawn_orders(const TrialSettings& settings, bool shuffles_blocks) {
+  std::vector<TrialSettings> all(DRAWN_ORDERS, settings);
+  for (std::size_t order = 0; order < DRAWN_ORDERS; ++order) {
+    all[order].schedule = HostSchedule::random;
+    all[order].order = order;
+    all[order].shuffle_blocks = shuffles_blocks;
+    all[order].record_accesses = all[order].find_races = false;
+    all[order].time_limit_s = 5; // threads may wait for each other
+  }
+  return all;
+}
 
 void keep_pairs_of(const ReferenceRuns& earlier, ReferenceRuns& size) {
   std::erase_if(size.in_place, [&](const auto& accepted) {
@@ -248,14 +289,9 @@ std::vector<std::size_t> shares_of(const std::vector<Piece>& pieces, std::size_t
   return begins;
 }
 
-// Runs the plain setting of each candidate, while most of these end, or all others.
-void run_candidates(const std::vector<RawCandidate*>& candidates, bool plain, TrialMemory* memory, int jobs,
-                    std::chrono::steady_clock::time_point deadline) {
-  std::vector<Piece> pieces;
-  for (RawCandidate* candidate : candidates)
-    for (std::size_t i = 0; i < candidate->settings.size(); ++i)
-      if ((i == PLAIN) == plain)
-        pieces.push_back({candidate, i});
+// Makes these runs; with `plain`, while most of them end.
+void run_pieces(const std::vector<Piece>& pieces, bool plain, TrialMemory* memory, int jobs,
+                std::chrono::steady_clock::time_point deadline) {
   if (pieces.empty())
     return;
   const std::vector<std::size_t> begins = shares_of(pieces, static_cast<std::size_t>(std::max(1, jobs)));
@@ -277,6 +313,42 @@ void run_candidates(const std::vector<RawCandidate*>& candidates, bool plain, Tr
       share[i].candidate->results[share[i].setting] = std::move(results[i]);
     }
   });
+}
+
+// Runs the plain setting of each candidate, or all others.
+void run_candidates(const std::vector<RawCandidate*>& candidates, bool plain, TrialMemory* memory, int jobs,
+                    std::chrono::steady_clock::time_point deadline) {
+  std::vector<Piece> pieces;
+  for (RawCandidate* candidate : candidates)
+    for (std::size_t i = 0; i < candidate->settings.size(); ++i)
+      if ((i == PLAIN) == plain)
+        pieces.push_back({candidate, i});
+  run_pieces(pieces, plain, memory, jobs, deadline);
+}
+
+// Further orders at sizes where results depend on them. In `brief` nobody has asked yet whether blocks may
+// come in another order: where one waits for another, these runs do not end, and say nothing.
+void run_drawn_orders(const std::vector<RawCandidate*>& candidates, std::vector<ReferenceTrial>& trials,
+                      bool brief, TrialMemory* memory, int jobs,
+                      std::chrono::steady_clock::time_point deadline) {
+  std::vector<RawCandidate*> asked;
+  std::vector<Piece> pieces;
+  for (RawCandidate* candidate : candidates) {
+    ReferenceTrial& trial = trials[candidate->index];
+    if (!trial.runs || !trial.runs->depends_on_order)
+      continue;
+    candidate->runs = std::move(trial.runs);
+    candidate->settings =
+        in_drawn_orders(candidate->settings.front(), brief || candidate->runs->accepts_any_block_first);
+    candidate->results.assign(candidate->settings.size(), {});
+    asked.push_back(candidate);
+    for (std::size_t i = 0; i < candidate->settings.size(); ++i)
+      pieces.push_back({candidate, i});
+  }
+  run_pieces(pieces, false, memory, jobs, deadline);
+  for (RawCandidate* candidate : asked)
+    trials[candidate->index] =
+        conclude_drawn_orders(std::move(candidate->runs), candidate->results.data(), candidate->settings);
 }
 
 // Those at which the plain run was clean: `all`, or those that executed little, and of the others as many as
@@ -357,6 +429,7 @@ std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const RawParam
   for (RawCandidate* candidate : chosen)
     trials[candidate->index] =
         conclude(std::move(candidate->runs), candidate->results.data(), candidate->settings);
+  run_drawn_orders(chosen, trials, brief, raw.memory(), jobs, deadline);
   return trials;
 }
 

@@ -4,6 +4,7 @@
 #include "refactor/guard/host_kernels.h"
 #include "refactor/guard/host_trial.h"
 #include "refactor/guard/strides.h"
+#include "refactor/guard/unordered_results.h"
 
 #include <chrono>
 #include <memory>
@@ -23,7 +24,10 @@ struct ReferenceRuns {
   std::vector<bool> unordered; // buffers that depend on the order of threads
   bool depends_on_order = false;
   bool unordered_together = false; // what lies beside each other in them does so in every order
-  bool meets_by_count = false;     // its threads wait for each other at barriers in different lines
+  std::vector<PlacesIn> places_in; // of them, in every order
+  // In all orders of threads and blocks that were tried; nothing where these were too few to tell.
+  std::optional<ExchangedPlaces> exchanged;
+  bool meets_by_count = false; // its threads wait for each other at barriers in different lines
   bool accepts_warps_in_turn =
       false; // gives the same with one warp after the other: has no race of its own there
   bool misalignment_tried = false, accepts_misalignment = false;
@@ -73,6 +77,12 @@ struct RawParameters {
   // Its barriers are counted by arrivals (HostRunOptions::barriers_by_count): it runs clean no other way.
   bool meets_by_count = false;
 };
+
+// What drawn orders of threads, and of blocks where `shuffles_blocks`, differ from a run in: settings of so
+// many runs. Of three elements two orders in three are their own inverse: that all drawn ones are is one in a
+// hundred.
+inline constexpr std::size_t DRAWN_ORDERS = 12;
+std::vector<TrialSettings> in_drawn_orders(const TrialSettings& settings, bool shuffles_blocks);
 
 // So many first runs may take until their time limit; larger sizes are then not tried.
 constexpr std::size_t MOST_UNENDED = 6;

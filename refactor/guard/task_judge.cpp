@@ -195,20 +195,66 @@ std::string TaskJudge::differs(const Task& task, const Workload& workload, const
     return result.problem;
   const TrialComparison comparison =
       compare_trials(workload, result, reference, settings, task.shape->unordered);
-  const bool is_apart = comparison.problem.empty() && task.shape->unordered_together &&
-                        !belong_together(workload, result, reference, task.shape->unordered);
+  const std::string elsewhere = comparison.problem.empty() && task.shape->depends_on_order
+                                    ? lies_elsewhere(task, workload, result, reference, settings)
+                                    : std::string();
   const std::lock_guard lock(mutex_);
   identical_ += comparison.identical;
-  worst_error_ = std::max(worst_error_, comparison.error);
-  if (is_apart)
-    return "puts other elements of its results beside each other than the raw kernel, which keeps together "
-           "what it stores in no order";
+  if (comparison.problem.empty())
+    worst_error_ = std::max(worst_error_, comparison.error);
+  if (!elsewhere.empty())
+    return elsewhere;
   if (comparison.problem.empty() && (settings.data == Data::usual || settings.data == Data::ties) &&
       settings.real_scalars != RealScalars::negated && settings.real_scalars_of.empty() &&
       !task.shape->depends_on_order && !task.configuration.flag_is_set() && rounds_anew(comparison))
     return std::string(ROUNDS_ANOTHER_WAY) + std::to_string(comparison.differing_small) + " of " +
            std::to_string(comparison.small) + " elements differ, each within the tolerance";
   return comparison.problem;
+}
+
+// The raw kernel's runs on the same data in drawn orders of its threads.
+std::vector<TrialResult> TaskJudge::raw_in_drawn_orders(const Task& task,
+                                                        const TrialSettings& settings) const {
+  const HostKernel* raw = raw_.kernels().find(task.configuration.raw_instance, task.configuration.macros());
+  if (!raw)
+    return {};
+  std::vector<Trial> trials;
+  for (const TrialSettings& drawn :
+       in_drawn_orders(settings, task.shape->accepts_any_block_first || task.shape->exchanged))
+    trials.push_back({raw, &task.configuration.raw_launch, &task.shape->workload_of(settings), drawn});
+  return run_trials(trials);
+}
+
+// What is wrong with where unordered results lie that are right as sets, or nothing. Of data on which the raw
+// kernel was not run in many orders it is asked for them, where a template is about to be refused.
+std::string TaskJudge::lies_elsewhere(const Task& task, const Workload& workload, const TrialResult& result,
+                                      const TrialResult& reference, const TrialSettings& settings) const {
+  const ReferenceRuns& shape = *task.shape;
+  if (shape.exchanged && &reference == shape.raw)
+    if (std::string problem = shape.exchanged->problem_of(workload, reference, result); !problem.empty())
+      return problem;
+  std::vector<TrialResult> in_other_orders;
+  const auto is_fixed = [&](const auto& holds) {
+    if (in_other_orders.empty())
+      in_other_orders = raw_in_drawn_orders(task, settings);
+    return std::ranges::all_of(in_other_orders,
+                               [&](const TrialResult& other) { return !other.clean || holds(other); });
+  };
+  const auto is_together = [&](const TrialResult& other) {
+    return belong_together(workload, other, reference, shape.unordered);
+  };
+  if (shape.unordered_together && !is_together(result) && is_fixed(is_together))
+    return "puts other elements of its results beside each other than the raw kernel, which keeps together "
+           "what it stores in no order";
+  for (const PlacesIn& places : shape.places_in) {
+    const auto points_there = [&](const TrialResult& other) {
+      return point_to_the_same(workload, other, reference, places);
+    };
+    if (!points_there(result) && is_fixed(points_there))
+      return "has places in '" + workload.buffers[places.from].name + "' at which other elements lie in '" +
+             workload.buffers[places.to].name + "' than with the raw kernel, which stores both in no order";
+  }
+  return {};
 }
 
 // Whether the raw kernel's own result on a run's own data, such as two rows of one slot, is another in
@@ -222,6 +268,13 @@ bool TaskJudge::raw_depends_on_order(const Task& task, const Demand& demand,
   if ((demand.reference && !is_asked) || demand.forerun || !raw)
     return false;
   const Workload& workload = task.shape->workload_of(demand.settings);
+  const auto is_another = [&](const TrialResult& other) {
+    return other.clean && !compare_trials(workload, other, reference, demand.settings, task.shape->unordered)
+                               .problem.empty();
+  };
+  if (task.shape->depends_on_order &&
+      std::ranges::any_of(raw_in_drawn_orders(task, demand.settings), is_another))
+    return true;
   std::vector<Trial> trials;
   for (const HostSchedule schedule : {HostSchedule::reverse, HostSchedule::warps}) {
     TrialSettings settings = demand.settings;
@@ -230,11 +283,7 @@ bool TaskJudge::raw_depends_on_order(const Task& task, const Demand& demand,
     settings.reverse_blocks = settings.other_scratch = schedule == HostSchedule::reverse;
     trials.push_back({raw, &task.configuration.raw_launch, &workload, settings});
   }
-  const std::vector<TrialResult> results = run_trials(trials);
-  return std::ranges::any_of(results, [&](const TrialResult& other) {
-    return other.clean && !compare_trials(workload, other, reference, demand.settings, task.shape->unordered)
-                               .problem.empty();
-  });
+  return std::ranges::any_of(run_trials(trials), is_another);
 }
 
 // Whether the raw kernel's own results on neighbours of the same numbers lie as far apart as the template's,

@@ -101,7 +101,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Honest,
                                          HonestFixture{"pages", "L0"}, HonestFixture{"tickets", "L0"},
                                          HonestFixture{"wide", "L0"}, HonestFixture{"slots", "L3"},
                                          HonestFixture{"totals", "L3"}, HonestFixture{"orient", "L0"},
-                                         HonestFixture{"half_sums", "L0"}),
+                                         HonestFixture{"half_sums", "L0"}, HonestFixture{"permute", "L0"},
+                                         HonestFixture{"sort_bins", "L0"}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Evidence, PointersThatTheProgramPassesAsNull) {
