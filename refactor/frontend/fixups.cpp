@@ -234,7 +234,8 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
   const auto says = [&](const char* words) { return error.message.find(words) != std::string::npos; };
   if (says("invalid % escape in inline assembly"))
     return escape_registers(text, error.offset);
-  if (says("reference to overloaded function could not be resolved") || says("missing 'template' keyword") ||
+  if (says("reference to overloaded function could not be resolved") ||
+      says("reference to non-static member function must be called") || says("missing 'template' keyword") ||
       says("use 'template' keyword"))
     return add_template(text, error.offset);
   if (says("in namespace 'cub'")) {

@@ -9,7 +9,7 @@
 namespace lathe::refactor {
 
 // For each file that can be helped, its new text; `described` gets a sentence for each change. Only errors
-// are acted on: a file that parses is never changed.
+// are acted on: a file without any is never changed.
 //   asm("mov.u32 %0, %laneid;" ...)   ->  "%%laneid"
 //   Cast<T>::to<N>(x), x.sum<N>()     ->  Cast<T>::template to<N>(x)
 //   value = {};                       ->  value = decltype(value){};

@@ -2,6 +2,7 @@
 
 #include "refactor/frontend/command.h"
 #include "refactor/frontend/fixups.h"
+#include "refactor/frontend/left_out_templates.h"
 #include "refactor/frontend/parse_recorders.h"
 #include "refactor/frontend/precompiled.h"
 #include "refactor/frontend/repository_headers.h"
@@ -319,16 +320,19 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
   LATHE_CHECK(search_repository(path, texts, command, parsed, source->stand_ins_));
   LATHE_CHECK(write_as_builds_do(path, texts, command, parsed, source->stand_ins_));
   LATHE_CHECK(read_as_newer(path, texts, command, parsed));
-  for (int round = 0; round < FIX_UP_ROUNDS && !parsed.record->errors.empty(); ++round) {
+  for (int round = 0; round < FIX_UP_ROUNDS; ++round) {
+    std::vector<ParseError> errors = left_out_templates(parsed.unit->getASTContext());
+    const std::size_t unsaid = errors.size();
+    errors.insert(errors.end(), parsed.record->errors.begin(), parsed.record->errors.end());
     std::vector<std::string> described;
-    const auto fixed = fix_up(parsed.record->errors, parsed.unit->getSourceManager(), described);
+    const auto fixed = fix_up(errors, parsed.unit->getSourceManager(), described);
     if (fixed.empty())
       break;
     std::map<std::string, std::string> changed = texts;
     for (const auto& [name, text] : fixed)
       changed[name] = text;
     LATHE_TRY(Attempt again, attempt(path, command, changed));
-    if (again.record->errors.size() >= parsed.record->errors.size())
+    if (again.record->errors.size() >= parsed.record->errors.size() + unsaid)
       break;
     parsed = std::move(again);
     texts = std::move(changed);

@@ -503,6 +503,30 @@ __global__ void k(float* __restrict__ x) { x[0] = sum<2>(x, x + 8); }
   EXPECT_THAT(source->stand_ins(), testing::Contains(HasSubstr("__restrict__ is left out")));
 }
 
+// Nothing instantiates the template, and what is read as comparisons is right as such.
+TEST(Parse, TemplateIsNamedInWhatNobodyInstantiates) {
+  const auto source = parse_text(R"(
+template <int N> struct Row {
+  float* at;
+  template <int M> __device__ float sum(int from, int to) { return at[from] + at[to] * M * N; }
+  template <int M> static __device__ float half(float x) { return x / M; }
+  int length = 3;
+};
+struct Half { float x; };
+__device__ bool operator<(Half one, Half other) { return one.x < other.x; }
+__device__ bool operator>(Half one, Half other) { return one.x > other.x; }
+template <int N> __global__ void k(float* x) {
+  Row<N> row{x};
+  x[0] = row.sum<N>(1, 2) + Row<N>(row).sum<2>(0, (3)) + Row<N>::half<2>(x[3]);
+  if (row.length < N || N > (x[1] < 2.f)) x[2] = 0.f;
+}
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+  EXPECT_THAT(source->stand_ins(), testing::SizeIs(3)) << "one for each call";
+  EXPECT_THAT(source->stand_ins(), testing::Each(HasSubstr("named with `template`")));
+}
+
 TEST(Parse, WhatCubNoLongerHasIsSupplied) {
   const auto source = parse_text(R"(
 namespace cub { struct Kept {}; }
