@@ -214,6 +214,7 @@ private:
   HostValue variable_template(const clang::VarTemplateDecl& described,
                               llvm::ArrayRef<clang::TemplateArgumentLoc> written);
   std::vector<std::string> template_arguments(llvm::ArrayRef<clang::TemplateArgumentLoc> written,
+                                              const clang::TemplateParameterList* parameters,
                                               std::vector<std::string>& unreadable);
   std::string type_argument(clang::QualType type);
   std::string function_argument(const clang::Expr* expression);

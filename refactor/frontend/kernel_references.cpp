@@ -24,16 +24,24 @@ const FunctionDecl* pattern_of(const FunctionDecl* function) {
   return function->getCanonicalDecl();
 }
 
-// The number as an argument for a parameter of the expression's type: no number converts to a scoped
-// enumeration.
-std::string enumerator(const Expr& expression, const std::string& number, const ASTContext& context) {
+// The number as an argument for a parameter of the expression's type: no number converts to an enumeration,
+// and no scoped enumeration to a number. `parameter`: null where it is not known.
+std::string enumerator(const Expr& expression, const std::string& number, const NamedDecl* parameter,
+                       const ASTContext& context) {
   const auto* type = expression.getType()->getAs<EnumType>();
-  if (!type || !type->getDecl()->isScoped())
+  const auto* own = dyn_cast_or_null<NonTypeTemplateParmDecl>(parameter);
+  const bool is_asked = own && context.hasSameUnqualifiedType(own->getType(), expression.getType());
+  if (!type || !type->getDecl()->hasNameForLinkage() || (!type->getDecl()->isScoped() && !is_asked))
     return number;
   PrintingPolicy policy(context.getLangOpts());
   policy.SuppressTagKeyword = true;
   policy.SuppressUnwrittenScope = true;
   return fmt::format("static_cast<{}>({})", QualType(type, 0).getAsString(policy), number);
+}
+
+const TemplateParameterList* parameters_of(const FunctionDecl* function) {
+  const FunctionTemplateDecl* described = pattern_of(function)->getDescribedFunctionTemplate();
+  return described ? described->getTemplateParameters() : nullptr;
 }
 
 } // namespace
@@ -115,15 +123,19 @@ std::string HostReader::function_argument(const Expr* expression) {
     return "";
   std::vector<std::string> unreadable;
   std::string list;
-  for (const std::string& argument : template_arguments(written, unreadable))
+  for (const std::string& argument : template_arguments(written, parameters_of(function), unreadable))
     list += (list.empty() ? "" : ", ") + argument;
   return function->getQualifiedNameAsString() + (list.empty() ? "" : "<" + list + ">");
 }
 
 std::vector<std::string> HostReader::template_arguments(llvm::ArrayRef<TemplateArgumentLoc> written,
+                                                        const TemplateParameterList* parameters,
                                                         std::vector<std::string>& unreadable) {
   std::vector<std::string> result;
   for (const TemplateArgumentLoc& argument : written) {
+    const NamedDecl* parameter = parameters && result.size() < parameters->size()
+                                     ? parameters->getParam(static_cast<unsigned>(result.size()))
+                                     : nullptr;
     switch (argument.getArgument().getKind()) {
     case TemplateArgument::Type:
       result.push_back(type_argument(argument.getTypeSourceInfo()->getType()));
@@ -133,7 +145,7 @@ std::vector<std::string> HostReader::template_arguments(llvm::ArrayRef<TemplateA
       const HostValue value = evaluate(expression);
       // Functions and other values are named as they are in the source.
       if (value.is_number())
-        result.push_back(enumerator(*expression, value.text, context_));
+        result.push_back(enumerator(*expression, value.text, parameter, context_));
       else if (std::string name = text(expression); !name.empty())
         result.push_back(std::move(name));
       else
@@ -187,7 +199,7 @@ HostValue HostReader::kernel_reference(const Expr* expression) {
                        const FunctionDecl* concrete) {
     KernelReference reference;
     reference.kernel = pattern_of(kernel);
-    reference.arguments = template_arguments(written, reference.unreadable);
+    reference.arguments = template_arguments(written, parameters_of(kernel), reference.unreadable);
     if (concrete)
       if (const TemplateArgumentList* arguments = concrete->getTemplateSpecializationArgs())
         reference.concrete = texts(arguments->asArray(), context_);

@@ -235,5 +235,20 @@ void launch(float* x, int n) {
   EXPECT_NE(sites[0].grid[0], "1");
 }
 
+// Nor does a number convert to an enumeration without a scope; an enumerator that is a number to the kernel
+// stays one.
+TEST(LaunchObjects, EnumeratorsWithoutAScopeAsTemplateArguments) {
+  const auto sites = launches(R"(
+namespace ways { enum Order { UP, DOWN }; enum { WIDTH = 4 }; }
+constexpr ways::Order ORDER = ways::DOWN;
+template <ways::Order ORDER, int WIDTH, int PLACE> __global__ void k(float* x, int n) {
+  x[threadIdx.x] = ORDER == ways::UP ? WIDTH : PLACE + n;
+}
+void launch(float* x, int n) { k<ORDER, ways::WIDTH, ways::DOWN><<<1, 32>>>(x, n); }
+)");
+  ASSERT_EQ(sites.size(), 1U);
+  EXPECT_THAT(sites[0].template_arguments, ElementsAre("static_cast<ways::Order>(1)", "4", "1"));
+}
+
 } // namespace
 } // namespace lathe::refactor
