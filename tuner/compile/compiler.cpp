@@ -296,9 +296,11 @@ std::vector<Result<CompiledKernel>> compile_kernels(const std::string& source,
                                                     const std::string& file_name) {
   static std::mutex mutex;
   static std::unique_ptr<Compiler> compiler;
-  std::vector<Result<CompiledKernel>> kernels;
+  // What does not compile is asked for again as often as what does, and is in no cache.
+  static std::map<std::string, std::string> known_failures; // sentences, by what was to be compiled
+  constexpr std::size_t MOST_FAILURES = 4096;
   if (instances.empty())
-    return kernels;
+    return {};
   const std::lock_guard lock(mutex);
   if (!compiler) {
     CompilerOptions settings;
@@ -308,11 +310,33 @@ std::vector<Result<CompiledKernel>> compile_kernels(const std::string& source,
       return {instances.size(), created.error()};
     compiler = std::move(*created);
   }
-  for (CompileOutcome& outcome : compiler->compile({source, file_name, options, architecture, instances}))
+  std::string basis = architecture + "\n" + file_name + "\n" + source;
+  for (const std::string& option : options)
+    basis += "\n" + option;
+  basis = content_hash(basis);
+  std::vector<Result<CompiledKernel>> kernels;
+  std::vector<std::string> asked;
+  std::vector<std::size_t> places;
+  for (const std::string& instance : instances) {
+    const auto known = known_failures.find(basis + instance);
+    if (known == known_failures.end()) {
+      asked.push_back(instance);
+      places.push_back(kernels.size());
+    }
+    kernels.emplace_back(Error{known == known_failures.end() ? "" : known->second, "", ""});
+  }
+  if (asked.empty())
+    return kernels;
+  std::vector<CompileOutcome> outcomes = compiler->compile({source, file_name, options, architecture, asked});
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    CompileOutcome& outcome = outcomes[i];
+    if (outcome.kind == CompileOutcome::Kind::error && known_failures.size() < MOST_FAILURES)
+      known_failures.emplace(basis + asked[i], outcome.message);
     if (outcome.ok())
-      kernels.emplace_back(std::move(outcome.kernel));
+      kernels[places[i]] = std::move(outcome.kernel);
     else
-      kernels.emplace_back(Error{outcome.message, "", ""});
+      kernels[places[i]] = Error{outcome.message, "", ""};
+  }
   return kernels;
 }
 

@@ -235,5 +235,32 @@ void run(torch::Tensor& result, torch::Tensor& input, int rows, int d) {
   EXPECT_THAT(raw->candidate.launched_where.front().text(), HasSubstr("sizeof_U"));
 }
 
+// A variable of the kernel's own that is called like the launcher's is no name of the namespace.
+TEST(RawCandidateQuestions, ASizeThatTheKernelHasAVariableOfTheNameOf) {
+  const auto raw = raw_of(R"(
+#define DISPATCH_WIDTH(width, WIDTH, ...) \
+  switch (width) { \
+    case 64: { constexpr int WIDTH = 64; __VA_ARGS__ break; } \
+    case 128: { constexpr int WIDTH = 128; __VA_ARGS__ break; } \
+  }
+namespace rows {
+template <int EACH, typename T> __global__ void k(T* out, const T* in) {
+  constexpr int width = EACH * 32;
+  for (int i = 0; i < EACH; ++i)
+    out[blockIdx.x * width + i * 32 + threadIdx.x] = in[blockIdx.x * width + i * 32 + threadIdx.x];
+}
+template <typename T> void launch(T* out, const T* in, int count, int width) {
+  DISPATCH_WIDTH(width, WIDTH, {
+    constexpr int each = WIDTH / 32;
+    auto kernel = k<each, T>;
+    kernel<<<count, 32>>>(out, in);
+  })
+}
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "rows::k<128 / 32, {T}>");
+}
+
 } // namespace
 } // namespace lathe::refactor
