@@ -181,6 +181,9 @@ bool is_for_the_host(const Decl* declaration) {
   const FunctionDecl* function = function_of(declaration);
   if (!function || function->hasAttr<CUDAGlobalAttr>())
     return false;
+  // friend void host::launch(...): a name of another namespace, which would have to be there before.
+  if (isa<FriendDecl>(declaration) && function->getQualifier() && is_of_the_host(function))
+    return true;
   if (const auto* method = dyn_cast<CXXMethodDecl>(function); method && method->isVirtual())
     return false;
   // Of a class template's members for both sides, too, some are only there to say that there are none.

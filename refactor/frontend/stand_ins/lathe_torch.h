@@ -273,11 +273,16 @@ struct TensorOptions {
   TensorOptions(Device) {}
   TensorOptions(DeviceType) {}
   template <class T> TensorOptions dtype(T) const;
+  TypeMeta dtype() const;
   template <class T> TensorOptions device(T) const;
+  Device device() const;
   TensorOptions device(DeviceType, int) const;
   TensorOptions requires_grad(bool) const;
   TensorOptions memory_format(int) const;
 };
+template <class Stream> Stream& operator<<(Stream& stream, const TensorOptions&) {
+  return stream;
+}
 
 struct Tensor {
   int64_t size(int64_t) const;

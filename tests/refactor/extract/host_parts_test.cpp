@@ -153,6 +153,8 @@ TEST(HostParts, LeavesOutWhatAClassHasForTheHost) {
 #include <ostream>
 #include <string>
 #include <vector>
+namespace lib { struct Half; }
+namespace host { void print_all(const lib::Half*, int); }
 namespace lib {
 struct Half {
   float value;
@@ -167,6 +169,7 @@ struct Half {
     return out << half.value;
   }
   friend void take(std::vector<Half> all);
+  friend void host::print_all(const Half*, int);
   friend struct std::hash<Half>;
   template <class Stream, class Traits>
   friend std::basic_istream<Stream, Traits>& hear(std::basic_istream<Stream, Traits>&, Half&);
@@ -179,7 +182,7 @@ __global__ void k(float* out) { out[threadIdx.x] = lib::Half{1}.twice().value; }
   const std::string text = extract(source.get(), "k");
   EXPECT_THAT(text, HasSubstr("Half twice() const"));
   for (const char* left_out :
-       {"ostream", "std::", "name()", "parse", "show", "take", "hear", "friend", "template"})
+       {"ostream", "std::", "name()", "parse", "show", "take", "hear", "print_all", "friend", "template"})
     EXPECT_THAT(text, Not(HasSubstr(left_out)));
   expect_compiles(text, "k");
 }

@@ -60,5 +60,22 @@ void run(float* x, int n, Version version) {
   EXPECT_THAT(found[1].conditions, testing::Not(testing::Contains("device.compute_major >= 10")));
 }
 
+TEST(FrameworkLaunches, WhatATensorsOptionsAre) {
+  const auto found = launches(R"(
+#include <iostream>
+#include <torch/extension.h>
+__global__ void k(float* x, int n) {}
+void run(torch::Tensor x) {
+  if (x.options().dtype() != torch::kFloat32 || x.options().device() != x.device()) {
+    std::cout << "Tensor: " << x.options() << std::endl;
+    throw std::runtime_error("single precision on the device");
+  }
+  k<<<x.size(0), 256>>>(x.data_ptr<float>(), x.size(1));
+}
+)");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].unreadable, IsEmpty());
+}
+
 } // namespace
 } // namespace lathe::refactor
