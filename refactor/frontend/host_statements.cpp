@@ -471,8 +471,8 @@ HostReader::Flow HostReader::execute_switch(const SwitchStmt* statement) {
       frame_.path.push_back(condition);
     if (number && subject.is_integer() && !is_default)
       frame_.cases.emplace_back(subject, *number);
-    // Where the subject cannot be read, the case says what it is.
-    if (const HostValue* known = place(statement->getCond()); !subject.is_number() && number && known)
+    // Where the subject cannot be read, the case says what it is. To ask for its place makes one.
+    if (!subject.is_number() && number && place(statement->getCond()))
       assign(statement->getCond(), HostValue::integer(std::to_string(*number)));
     Flow flow = execute(first);
     for (std::size_t next = i + 1; flow == Flow::next && next < statements.size(); ++next)

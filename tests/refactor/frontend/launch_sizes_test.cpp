@@ -550,5 +550,23 @@ void launch(float* x, int n, int threads) { k<<<(n + threads - 1) / threads, thr
   EXPECT_THAT(sites[0].assumed, IsEmpty());
 }
 
+TEST(LaunchSizes, WhatASwitchDispatchesIsReadInItsCases) {
+  const auto found = launches(R"(
+template <int W> __global__ void k(float* x, int n) {}
+void run(float* x, int n, int width) {
+  switch (width) {
+  case 64: { constexpr int WIDTH = 64; k<WIDTH / 32><<<n, width, 4 * width>>>(x, n); break; }
+  case 128: { constexpr int WIDTH = 128; k<WIDTH / 32><<<n, width, 4 * width>>>(x, n); break; }
+  }
+}
+)");
+  ASSERT_FALSE(found.empty());
+  for (const LaunchSite& site : found) {
+    EXPECT_THAT(site.unreadable, testing::IsEmpty());
+    EXPECT_EQ(site.block.front(), "width");
+    EXPECT_EQ(site.shared_bytes, "4 * width");
+  }
+}
+
 } // namespace
 } // namespace lathe::refactor
