@@ -47,12 +47,18 @@ private:
     HostValue condition, value;
     State kernels; // the variables that stand for kernels there
   };
+  // A case of a switch that is being read.
+  struct Case {
+    HostValue subject;
+    std::int64_t number = 0;
+    bool is_named = false; // a constant stands for the subject already
+  };
   struct Frame {
     State variables;
-    std::vector<HostValue> path;                           // conditions that hold here
-    std::vector<Returned> returned;                        // of the function being called
-    std::vector<std::pair<HostValue, std::int64_t>> cases; // enclosing switch subjects and the case taken
-    HostValue receiver;                                    // what `this` is in the method being called
+    std::vector<HostValue> path;    // conditions that hold here
+    std::vector<Returned> returned; // of the function being called
+    std::vector<Case> cases;        // of the enclosing switches, the outermost first
+    HostValue receiver;             // what `this` is in the method being called
   };
   // What a call comes to, and what its parameters, or what they point to, are at its end.
   struct Outcome {

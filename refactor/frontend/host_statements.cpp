@@ -256,11 +256,17 @@ void HostReader::declare(const VarDecl* variable) {
   } else if (value.kind == HostValue::Kind::unknown && value.text.empty()) {
     value.text = wanted;
   }
-  // Inside `case 8:`, a constant 8 stands for what the switch is over.
-  if (value.is_integer() && (variable->isConstexpr() || type.isConstQualified()))
-    for (const auto& [subject, number] : frame_.cases)
-      if (value.text == std::to_string(number) && subject.is_integer())
-        value = subject;
+  // Inside `case 8:`, the first constant 8 stands for what the switch is over; another is a number of its
+  // own.
+  if (value.is_integer() && (variable->isConstexpr() || type.isConstQualified())) {
+    const auto meant = std::find_if(frame_.cases.rbegin(), frame_.cases.rend(), [&](const Case& one) {
+      return !one.is_named && value.text == std::to_string(one.number);
+    });
+    if (meant != frame_.cases.rend()) {
+      meant->is_named = true;
+      value = meant->subject;
+    }
+  }
   frame_.variables[variable] = std::move(value);
 }
 
@@ -470,7 +476,7 @@ HostReader::Flow HostReader::execute_switch(const SwitchStmt* statement) {
     if (condition.is_number() && !is_default)
       frame_.path.push_back(condition);
     if (number && subject.is_integer() && !is_default)
-      frame_.cases.emplace_back(subject, *number);
+      frame_.cases.push_back({subject, *number});
     // Where the subject cannot be read, the case says what it is. To ask for its place makes one.
     if (!subject.is_number() && number && place(statement->getCond()))
       assign(statement->getCond(), HostValue::integer(std::to_string(*number)));

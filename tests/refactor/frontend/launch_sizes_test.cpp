@@ -556,13 +556,20 @@ template <int W> __global__ void k(float* x, int n) {}
 void run(float* x, int n, int width) {
   switch (width) {
   case 64: { constexpr int WIDTH = 64; k<WIDTH / 32><<<n, width, 4 * width>>>(x, n); break; }
-  case 128: { constexpr int WIDTH = 128; k<WIDTH / 32><<<n, width, 4 * width>>>(x, n); break; }
+  case 128: {
+    constexpr int WIDTH = 128;
+    constexpr int ROWS = 128;
+    k<WIDTH / 32><<<n / ROWS, width, 4 * width>>>(x, n);
+    break;
+  }
   }
 }
 )");
-  ASSERT_FALSE(found.empty());
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1].grid.front(), "n / 128") << "another constant of the same number";
   for (const LaunchSite& site : found) {
     EXPECT_THAT(site.unreadable, testing::IsEmpty());
+    EXPECT_THAT(site.template_arguments, testing::ElementsAre("width / 32"));
     EXPECT_EQ(site.block.front(), "width");
     EXPECT_EQ(site.shared_bytes, "4 * width");
   }
