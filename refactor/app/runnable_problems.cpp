@@ -105,16 +105,14 @@ std::optional<HostKernel> checked_build(const Candidate& raw, const TracedKernel
 
 } // namespace
 
-void make_room(Candidate& raw, const std::set<std::string>& given, const std::string& architecture,
-               const std::vector<Problem>& problems, std::vector<std::string>& notes) {
-  constexpr std::chrono::seconds LONGEST{8};
+namespace {
+
+// Enlarges buffers that the raw kernel reaches beyond until it runs at one of the problems; false, and
+// nothing changed, where that does not help.
+bool enlarge(Candidate& raw, const std::set<std::string>& given, const Probe& probe,
+             const std::vector<Problem>& problems, Clock::time_point deadline,
+             std::vector<std::string>& notes) {
   constexpr int MOST_CHANGES = 12;
-  const auto deadline = Clock::now() + LONGEST;
-  const TracedKernel traced(raw, architecture);
-  auto kernel = checked_build(raw, traced);
-  if (!kernel || problems.empty())
-    return;
-  const Probe probe(traced, std::move(*kernel));
   const std::vector<Argument> before = raw.arguments;
   std::set<std::string> larger;
   for (int change = 0; change <= MOST_CHANGES && Clock::now() < deadline; ++change) {
@@ -134,7 +132,7 @@ void make_room(Candidate& raw, const std::set<std::string>& given, const std::st
                                       "--argument {0}=COUNT)",
                                       argument.name, argument.count.text()));
         }
-      return;
+      return true;
     }
     const auto overrun = overrun_of(obstacle);
     const auto argument =
@@ -148,6 +146,69 @@ void make_room(Candidate& raw, const std::set<std::string>& given, const std::st
     larger.insert(argument->name);
   }
   raw.arguments = before;
+  return false;
+}
+
+// Inputs of real numbers: each alone, then all of them.
+std::vector<std::set<std::size_t>> real_inputs(const Candidate& raw, const std::set<std::string>& given) {
+  std::vector<std::set<std::size_t>> choices;
+  std::set<std::size_t> all;
+  for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
+    const Argument& argument = raw.arguments[i];
+    if (argument.is_buffer && !argument.is_null && argument.direction == Direction::in &&
+        argument.fill.kind == Fill::Kind::normal && !given.contains(argument.name) &&
+        argument.dtype.find_first_of("iu") != 0) {
+      choices.push_back({i});
+      all.insert(i);
+    }
+  }
+  if (all.size() > 1)
+    choices.push_back(all);
+  return choices;
+}
+
+} // namespace
+
+void make_room(Candidate& raw, const std::set<std::string>& given, const std::string& architecture,
+               const std::vector<Problem>& problems, std::vector<std::string>& notes) {
+  constexpr std::chrono::seconds LONGEST{8};
+  const auto deadline = Clock::now() + LONGEST;
+  const TracedKernel traced(raw, architecture);
+  auto kernel = checked_build(raw, traced);
+  if (!kernel || problems.empty())
+    return;
+  const Probe probe(traced, std::move(*kernel));
+  const auto running = [&] {
+    return std::ranges::count_if(problems, [&](const Problem& problem) {
+      return Clock::now() < deadline && probe.obstacle(problem.dimensions).empty();
+    });
+  };
+  const std::vector<Argument> before = raw.arguments;
+  enlarge(raw, given, probe, problems, deadline, notes);
+  const auto running_now = running();
+  if (running_now == std::ssize(problems))
+    return;
+  // Real numbers may be places: which picture a box is of, and where it lies there. At one of the sizes the
+  // kernel may run by chance.
+  const std::vector<Argument> enlarged = raw.arguments;
+  for (const std::set<std::size_t>& choice : real_inputs(raw, given)) {
+    raw.arguments = before;
+    for (const std::size_t i : choice) {
+      raw.arguments[i].fill.kind = Fill::Kind::uniform;
+      raw.arguments[i].fill.low = 0;
+      raw.arguments[i].fill.high = 1;
+    }
+    std::vector<std::string> told = notes;
+    if (enlarge(raw, given, probe, problems, deadline, told) && running() > running_now) {
+      for (const std::size_t i : choice)
+        told.push_back(fmt::format("{} holds numbers from 0 to 1, as with others the raw kernel reaches out "
+                                   "of its buffers (a workload file says otherwise)",
+                                   raw.arguments[i].name));
+      notes = std::move(told);
+      return;
+    }
+  }
+  raw.arguments = enlarged;
 }
 
 void keep_runnable(const Candidate& raw, const std::string& architecture, std::vector<Problem>& problems,

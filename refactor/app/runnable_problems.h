@@ -11,8 +11,9 @@ namespace lathe::refactor {
 
 // Where the raw kernel runs clean at none of the problems because it reaches behind buffers whose sizes were
 // read off traced runs of smaller ones: these become two, four or more times as large, until it does at one.
-// `given`: buffers whose sizes somebody gave. Changes nothing where that does not help; `notes` says what
-// became larger.
+// `given`: buffers whose sizes somebody gave. And real numbers become numbers from 0 to 1 in an input, or in
+// all of them, where it runs at more of the problems so: they are places in other buffers. Changes nothing
+// where neither helps; `notes` says what became of what.
 void make_room(Candidate& raw, const std::set<std::string>& given, const std::string& architecture,
                const std::vector<Problem>& problems, std::vector<std::string>& notes);
 

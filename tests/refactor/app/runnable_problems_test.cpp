@@ -167,5 +167,32 @@ template <class T> __global__ void k(float* out, const float* x, int n, int chan
   EXPECT_EQ(raw.types[0].dtypes.size(), 2u);
 }
 
+// A real number says which row is read: below zero there is none.
+TEST(RunnableProblems, RealNumbersThatArePlacesAreNotBelowZero) {
+  Candidate raw = grouped_sum();
+  raw.text = R"(
+__global__ void k(float* out, const float* x, const float* where, int n, int channels) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n * channels) out[i] = x[(int)(where[i / channels] * (n - 1)) * channels + i % channels];
+}
+)";
+  raw.dimensions = {"n", "channels"};
+  std::erase_if(raw.arguments, [](const Argument& argument) { return argument.name == "groups"; });
+  raw.arguments[0].count = *Expression::parse("n * channels");
+  Argument where = raw.arguments[1];
+  where.name = "where";
+  where.count = *Expression::parse("n");
+  raw.arguments.insert(raw.arguments.begin() + 2, where);
+  const std::vector<Problem> wanted =
+      problems({{{"n", 512}, {"channels", 64}}, {{"n", 64}, {"channels", 64}}});
+  std::vector<std::string> notes;
+  make_room(raw, {}, "sm_90", wanted, notes);
+  EXPECT_EQ(raw.arguments[2].fill.kind, Fill::Kind::uniform);
+  EXPECT_EQ(raw.arguments[2].fill.low, 0);
+  EXPECT_EQ(raw.arguments[1].fill.kind, Fill::Kind::normal) << "what is read there may be any number";
+  EXPECT_EQ(count_of(raw, "x"), "n * channels");
+  EXPECT_THAT(notes, testing::Contains(testing::HasSubstr("where holds numbers from 0 to 1")));
+}
+
 } // namespace
 } // namespace lathe::refactor
