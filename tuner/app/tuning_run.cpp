@@ -166,10 +166,13 @@ TuningRun::Job* TuningRun::take(bool& finished) {
              (other.state == State::waiting || other.state == State::running);
     });
   };
+  // What earlier runs did not reach comes first: a budget that ends too early ends somewhere else each time.
   for (const bool searched : {true, false})
-    for (Job& job : jobs_)
-      if (job.state == State::waiting && job.searched() == searched && (searched || !waits_for_winners(job)))
-        return &job;
+    for (const bool in_store : {false, true})
+      for (Job& job : jobs_)
+        if (job.state == State::waiting && job.searched() == searched && job.is_in_store == in_store &&
+            (searched || !waits_for_winners(job)))
+          return &job;
   if (Job* job = most_promising())
     return job;
   for (Job& job : jobs_)
@@ -266,8 +269,17 @@ void TuningRun::work(Backend& device) {
   }
 }
 
+void TuningRun::look_into_store() {
+  for (Job& job : jobs_) {
+    const auto stored = store_.evaluations(store_key(job.workload, devices_.front()->device()));
+    job.is_in_store = stored.ok() && !stored->empty();
+  }
+}
+
 void TuningRun::run() {
   start_ = std::chrono::steady_clock::now();
+  if (has_budget())
+    look_into_store();
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < devices_.size(); ++i)
     threads.emplace_back([this, &device = *devices_[i]] { work(device); });

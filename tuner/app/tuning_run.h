@@ -76,12 +76,15 @@ private:
     Workload workload;
     State state = State::waiting;
     int slices = 0;
+    bool is_in_store = false; // an earlier run tried something
     TunedProblem problem;
     std::vector<KnobValues> tried; // the winners that a problem which is not searched was tried with
     bool searched() const { return problem.role == ProblemRole::tune; }
   };
 
   void work(Backend& device);
+  // Asks the store which problems an earlier run reached. What cannot be read there is found out later.
+  void look_into_store();
   // The next job for a free device: nothing when there is none now; `finished` when there will be none.
   Job* take(bool& finished);
   Job* most_promising();

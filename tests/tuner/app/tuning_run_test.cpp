@@ -300,6 +300,31 @@ TEST_F(TuningRunTest, NothingBeginsWhenTheTimeIsOver) {
   EXPECT_TRUE(run.failures().empty());
 }
 
+// A budget that ended too early: the same command begins where it ended, and not at the first problem again.
+TEST_F(TuningRunTest, WhatAnEarlierRunDidNotReachComesFirst) {
+  const auto reached_by = [&](int first_only) {
+    std::vector<std::string> reached;
+    std::atomic<bool> stop = false;
+    RunOptions wanted = options();
+    wanted.seconds = 60;
+    wanted.done = [&](const TunedProblem& problem, bool) {
+      reached.push_back(problem.workload);
+      stop = stop || std::ssize(reached) == first_only;
+    };
+    TuningRun run(devices(1), *store_, std::move(wanted), stop);
+    add(run, write_spec_file("first", 4, 0));
+    run.run();
+    return reached;
+  };
+  const std::vector<std::string> first = reached_by(2), second = reached_by(4);
+  ASSERT_EQ(first.size(), 2u);
+  ASSERT_EQ(second.size(), 4u);
+  for (const std::string& workload : first) {
+    EXPECT_NE(second[0], workload);
+    EXPECT_NE(second[1], workload);
+  }
+}
+
 // 64 is best at 512, 256 at 1024, and 128 good at both.
 TEST_F(TuningRunTest, OneConfigurationForAllIsTheBestTogether) {
   const auto time = [](const std::string& problem, std::int64_t block) -> double {
