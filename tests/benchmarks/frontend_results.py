@@ -191,15 +191,17 @@ def main():
     if missing:
         raise SystemExit("\n".join(missing))
     data = options.output.with_suffix(".json")
-    kept = {}
+    kept, about = {}, given.get("About", "")
     if options.only and data.exists():
-        kept = {row["Id"]: row for row in json.loads(data.read_text())["Rows"]}
+        before = json.loads(data.read_text())
+        kept = {row["Id"]: row for row in before["Rows"]}
+        about = before.get("About", about)  # what it says is of the rows that stay, too
     rows = []
 
     def write():
         results = {"Date": datetime.date.today().isoformat(), "Lathe": lathe_commit(),
                    "Machine": f"{platform.machine()}, {platform.system()}", "Seed": options.seed,
-                   "About": given.get("About", ""), "Repositories": given["Repositories"], "Rows": rows}
+                   "About": about, "Repositories": given["Repositories"], "Rows": rows}
         data.write_text(json.dumps(results, indent=1) + "\n")
         options.output.write_text(render(results))
 
