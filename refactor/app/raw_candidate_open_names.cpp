@@ -49,7 +49,8 @@ void RawCandidateBuilder::close_open_names() {
   };
   std::vector<std::string> assumed;
   std::set<std::string> tried;
-  std::map<std::string, std::vector<std::string>> unqualified; // by name: the arguments before it got one
+  // Names that were given a namespace, in that order, and the arguments before.
+  std::vector<std::pair<std::string, std::vector<std::string>>> qualified;
   const auto ask = [&](const std::string& name) {
     std::erase(assumed, name);
     std::erase(data_types_, name);
@@ -61,13 +62,18 @@ void RawCandidateBuilder::close_open_names() {
         no_member(R"re(has no member "(\w+)")re");
     std::smatch match;
     // The kernel has a variable of the name, and its namespace nothing.
-    if (std::regex_search(message, match, no_member))
-      if (const auto before = unqualified.find(match[1]); before != unqualified.end()) {
-        site_.template_arguments = before->second;
-        ask(before->first);
-        unqualified.clear();
+    if (std::regex_search(message, match, no_member)) {
+      const auto wrong = std::ranges::find(qualified, match[1].str(),
+                                           &std::pair<std::string, std::vector<std::string>>::first);
+      if (wrong != qualified.end()) {
+        site_.template_arguments = wrong->second;
+        ask(wrong->first);
+        for (auto later = wrong + 1; later != qualified.end(); ++later)
+          tried.erase(later->first); // whose namespace is gone with the older arguments
+        qualified.erase(wrong, qualified.end());
         continue;
       }
+    }
     const bool is_open = std::regex_search(message, match, undefined);
     if (!is_open && !message.empty() && !assumed.empty()) {
       // Not all of them are types. What is a number leaves nothing to complain of, or else the next open
@@ -90,7 +96,7 @@ void RawCandidateBuilder::close_open_names() {
     if (is_number_of_launcher(name) || !tried.insert(name).second) {
       ask(name);
     } else if (names(extracted_.text, name) && colons != std::string::npos) {
-      unqualified.emplace(name, site_.template_arguments);
+      qualified.emplace_back(name, site_.template_arguments);
       for (std::string& argument : site_.template_arguments)
         argument = substitute(argument, {{name, extracted_.kernel.substr(0, colons + 2) + name}});
     } else {

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <map>
 #include <regex>
-#include <set>
 
 namespace lathe::refactor {
 namespace {
@@ -312,21 +311,9 @@ Status RawCandidateBuilder::leave_out_specialised() {
   return Done{};
 }
 
-namespace {
-
-// Where a compiler's first complaint is: of which nothing changes with a type if it is not the type's fault.
-std::string place_of_error(const std::string& sentence) {
-  static const std::regex place(R"((\S+\(\d+\)): error)");
-  std::smatch match;
-  return std::regex_search(sentence, match, place) ? match[1].str() : sentence;
-}
-
-} // namespace
-
 Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const TypeParameter& type) const {
   std::vector<std::string> compiling;
   std::string first_error;
-  std::set<std::string> places; // of errors
   // The other parameters that nothing is known of: data at first, then each of them an index or quantised
   // too, to integers or to real numbers of 8 bits.
   std::vector<std::string> open_types;
@@ -342,57 +329,36 @@ Result<std::vector<std::string>> RawCandidateBuilder::compiling_dtypes(const Typ
   std::size_t combinations = 1;
   for (std::size_t i = 0; i < open_types.size(); ++i)
     combinations *= kinds.size();
-  // Those of the types that compile, with the others as the combination has them.
-  const auto compile_with = [&](std::size_t combination, const std::vector<std::string>& dtypes) {
-    std::vector<std::string> instances, of_instances;
-    for (const std::string& dtype : dtypes) {
-      if (is_specialised(type.name, dtype))
-        continue;
-      std::map<std::string, std::string> cxx;
-      for (const TypeParameter& other : result_.candidate.types)
-        cxx[other.name] = dtype_cxx(other.name == type.name ? dtype : other.dtypes.front());
-      std::size_t digits = combination;
-      for (const std::string& open : open_types) {
-        if (const auto* kind = kinds[digits % kinds.size()]; kind != kinds.front())
-          cxx[open] = dtype_cxx(kind->front());
-        digits /= kinds.size();
-      }
-      instances.push_back(extracted_.kernel + type_list(cxx));
-      of_instances.push_back(dtype);
-    }
-    const auto compiled =
-        compile_kernels(extracted_.text, instances, {standard_option(extracted_.text)}, architecture_);
-    std::vector<std::string> those;
-    for (std::size_t i = 0; i < compiled.size(); ++i) {
-      if (compiled[i].ok()) {
-        those.push_back(of_instances[i]);
-        continue;
-      }
-      places.insert(place_of_error(compiled[i].error().sentence()));
-      if (first_error.empty())
-        first_error = compiled[i].error().sentence();
-    }
-    return those;
-  };
-  // Whether none of the other types, each changed alone, is why nothing compiles.
-  const auto is_no_types_fault = [&] {
-    for (std::size_t step = 1; step < combinations; step *= kinds.size())
-      for (std::size_t kind = 1; kind < kinds.size(); ++kind)
-        if (!compile_with(kind * step, {tried.front()->front()}).empty() || places.size() > 1)
-          return false;
-    return true;
-  };
-  for (std::size_t combination = 0; combination < combinations && compiling.empty(); ++combination) {
+  for (std::size_t combination = 0; combination < combinations && compiling.empty(); ++combination)
     for (const auto* dtypes : tried) {
       if (dtypes != tried.front() && !compiling.empty())
         break;
-      compiling = compile_with(combination, *dtypes);
+      std::vector<std::string> instances, of_instances;
+      for (const std::string& dtype : *dtypes) {
+        if (is_specialised(type.name, dtype))
+          continue;
+        std::map<std::string, std::string> cxx;
+        for (const TypeParameter& other : result_.candidate.types)
+          cxx[other.name] = dtype_cxx(other.name == type.name ? dtype : other.dtypes.front());
+        std::size_t digits = combination;
+        for (const std::string& open : open_types) {
+          if (const auto* kind = kinds[digits % kinds.size()]; kind != kinds.front())
+            cxx[open] = dtype_cxx(kind->front());
+          digits /= kinds.size();
+        }
+        instances.push_back(extracted_.kernel + type_list(cxx));
+        of_instances.push_back(dtype);
+      }
+      const auto compiled =
+          compile_kernels(extracted_.text, instances, {standard_option(extracted_.text)}, architecture_);
+      for (std::size_t i = 0; i < compiled.size(); ++i)
+        if (compiled[i].ok())
+          compiling.push_back(of_instances[i]);
+        else if (first_error.empty())
+          first_error = compiled[i].error().sentence();
       if (dtypes != tried.front() && compiling.size() > 1)
         compiling.resize(1); // of what is tried for want of others the first will do
     }
-    if (combination == 0 && compiling.empty() && places.size() == 1 && is_no_types_fault())
-      break;
-  }
   if (compiling.empty())
     return Error{"cannot find types for " + type.name + " of " + kernel_.name,
                  "none of bf16, f16, f32, f64, i32, i64, i8 and e4m3 compiles: " + first_error,

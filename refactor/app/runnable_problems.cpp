@@ -103,10 +103,6 @@ std::optional<HostKernel> checked_build(const Candidate& raw, const TracedKernel
   return kernel.ok() ? std::optional(std::move(*kernel)) : std::nullopt;
 }
 
-} // namespace
-
-namespace {
-
 // Enlarges buffers that the raw kernel reaches beyond until it runs at one of the problems; false, and
 // nothing changed, where that does not help.
 bool enlarge(Candidate& raw, const std::set<std::string>& given, const Probe& probe,
@@ -149,15 +145,14 @@ bool enlarge(Candidate& raw, const std::set<std::string>& given, const Probe& pr
   return false;
 }
 
-// Inputs of real numbers: each alone, then all of them.
+// Inputs of real numbers (others have no normal fill): each alone, then all of them.
 std::vector<std::set<std::size_t>> real_inputs(const Candidate& raw, const std::set<std::string>& given) {
   std::vector<std::set<std::size_t>> choices;
   std::set<std::size_t> all;
   for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
     const Argument& argument = raw.arguments[i];
     if (argument.is_buffer && !argument.is_null && argument.direction == Direction::in &&
-        argument.fill.kind == Fill::Kind::normal && !given.contains(argument.name) &&
-        argument.dtype.find_first_of("iu") != 0) {
+        argument.fill.kind == Fill::Kind::normal && !given.contains(argument.name)) {
       choices.push_back({i});
       all.insert(i);
     }
@@ -185,13 +180,16 @@ void make_room(Candidate& raw, const std::set<std::string>& given, const std::st
   };
   const std::vector<Argument> before = raw.arguments;
   enlarge(raw, given, probe, problems, deadline, notes);
+  const auto choices = real_inputs(raw, given);
+  if (choices.empty())
+    return;
   const auto running_now = running();
   if (running_now == std::ssize(problems))
     return;
   // Real numbers may be places: which picture a box is of, and where it lies there. At one of the sizes the
   // kernel may run by chance.
   const std::vector<Argument> enlarged = raw.arguments;
-  for (const std::set<std::size_t>& choice : real_inputs(raw, given)) {
+  for (const std::set<std::size_t>& choice : choices) {
     raw.arguments = before;
     for (const std::size_t i : choice) {
       raw.arguments[i].fill.kind = Fill::Kind::uniform;

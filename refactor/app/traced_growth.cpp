@@ -65,7 +65,8 @@ std::vector<Dimensions> attempts(const Dimensions& base) {
 
 std::vector<Dimensions> sizes_to_trace(const Candidate& raw, const Dimensions& base,
                                        const TracedKernel& kernel) {
-  constexpr std::int64_t SHORT_PART = 16; // two doubles' width, or more
+  constexpr std::int64_t SHORT_PART =
+      16; // the bytes of the widest access: in elements of any type no less than one of these
   const std::vector<DividedSize> divided = divided_sizes(raw);
   std::vector<Dimensions> found;
   for (Dimensions wanted : attempts(base)) {

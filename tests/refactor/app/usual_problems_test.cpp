@@ -39,6 +39,12 @@ void launch(float* out, const float* in, int width, int depth) {
   EXPECT_THAT(assumptions, testing::Contains(HasSubstr("halved")));
 }
 
+TEST(UsualSize, IsThatOfMostPrograms) {
+  EXPECT_EQ(usual_size("layer_id"), 1);
+  EXPECT_EQ(usual_size("page_size"), 16);
+  EXPECT_EQ(usual_size("something"), std::nullopt);
+}
+
 // A kernel that is told how many parts a size has does nothing where that is none.
 TEST(UsualProblems, AQuotientThatIsPassedIsNotZero) {
   const auto raw = raw_of(R"(

@@ -255,5 +255,36 @@ TEST(CompileKernel, ReportsOneSentence) {
   EXPECT_FALSE(compile_kernel("__global__ void a(int* p) { *p = 1; }", "a", {}, "sm_42").ok());
 }
 
+// What failed once is not asked of the compiler again: what stands beside it keeps its place.
+TEST(CompileKernels, FailuresKeepTheirPlacesWhenAskedAgain) {
+  const std::string source = R"(
+template <int N> __global__ void k(int* p) { static_assert(N % 2 == 0, "N is even"); *p = N; }
+)";
+  for (int round = 0; round < 2; ++round) {
+    const auto kernels = compile_kernels(source, {"k<1>", "k<2>", "k<3>", "k<4>"}, {}, "sm_90");
+    ASSERT_EQ(kernels.size(), 4u);
+    for (const std::size_t odd : {0u, 2u}) {
+      ASSERT_FALSE(kernels[odd].ok());
+      EXPECT_EQ(kernels[odd].error().sentence(),
+                "cannot compile k<" + std::to_string(odd + 1) +
+                    ">: kernel.cu(2): error: static assertion failed with \"N is even\"");
+    }
+    for (const std::size_t even : {1u, 3u}) {
+      ASSERT_TRUE(kernels[even].ok()) << kernels[even].error().sentence();
+      EXPECT_NE(kernels[even]->entry, kernels[4 - even]->entry);
+    }
+  }
+  // The same failure under other options is another one.
+  EXPECT_TRUE(compile_kernels("__global__ void k() { static_assert(N == 2); }", {"k"}, {"-DN=2"}, "sm_90")
+                  .front()
+                  .ok());
+  EXPECT_FALSE(compile_kernels("__global__ void k() { static_assert(N == 2); }", {"k"}, {"-DN=3"}, "sm_90")
+                   .front()
+                   .ok());
+  EXPECT_TRUE(compile_kernels("__global__ void k() { static_assert(N == 2); }", {"k"}, {"-DN=2"}, "sm_90")
+                  .front()
+                  .ok());
+}
+
 } // namespace
 } // namespace lathe::test
