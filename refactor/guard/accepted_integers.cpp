@@ -135,7 +135,8 @@ std::vector<IntegerFill> AcceptedIntegers::marked(const Workload& workload) cons
 
 std::vector<AcceptedIntegers> accepted_integers(const HostKernels& raw,
                                                 const std::vector<const ReferenceRuns*>& sizes,
-                                                const std::vector<std::int64_t>& marks, std::uint64_t seed,
+                                                const std::vector<std::int64_t>& marks,
+                                                const std::set<std::size_t>& unused, std::uint64_t seed,
                                                 int jobs, std::chrono::steady_clock::time_point deadline) {
   if (sizes.empty())
     return {};
@@ -143,8 +144,12 @@ std::vector<AcceptedIntegers> accepted_integers(const HostKernels& raw,
   const RawQuestion question(raw, sizes, seed, SEEDS);
   const Workload& workload = question.workload();
   std::vector<AcceptedIntegers> accepted(workload.buffers.size());
+  std::vector<bool> is_asked(workload.buffers.size(), true);
+  for (const std::size_t parameter : unused)
+    if (workload.parameters[parameter].is_buffer)
+      is_asked[workload.parameters[parameter].buffer] = false;
   parallel(workload.buffers.size(), jobs, deadline, [&](std::size_t buffer) {
-    if (is_open(workload.buffers[buffer]))
+    if (is_asked[buffer] && is_open(workload.buffers[buffer]))
       accepted[buffer] = ask(BufferQuestion(question, buffer), workload, buffer, marks);
   });
   return accepted;

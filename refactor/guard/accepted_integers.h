@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,11 +40,12 @@ struct AcceptedIntegers {
 };
 
 // By index of the workload's buffers. `sizes`: of one choice of types, at which the raw kernel runs clean; a
-// few of them are tried. `marks`: numbers that the raw kernel's text compares with. The kernel takes what it
-// runs clean with, in two orders of threads that give the same.
+// few of them are tried. `marks`: numbers that the raw kernel's text compares with. `unused`: parameters that
+// nothing is asked of. The kernel takes what it runs clean with, in two orders of threads that give the same.
 std::vector<AcceptedIntegers> accepted_integers(const HostKernels& raw,
                                                 const std::vector<const ReferenceRuns*>& sizes,
-                                                const std::vector<std::int64_t>& marks, std::uint64_t seed,
+                                                const std::vector<std::int64_t>& marks,
+                                                const std::set<std::size_t>& unused, std::uint64_t seed,
                                                 int jobs, std::chrono::steady_clock::time_point deadline);
 // One sentence for the certificate, or "": which inputs hold what.
 std::string describe(const Workload& workload, const std::vector<AcceptedIntegers>& accepted);

@@ -55,14 +55,14 @@ std::vector<std::int64_t> others(const TuningSpec& spec, std::int64_t number) {
 
 std::vector<AcceptedScalar> accepted_scalars(const HostKernels& raw, const TuningSpec& spec,
                                              const std::vector<const ReferenceRuns*>& sizes,
-                                             std::uint64_t seed, int jobs,
-                                             std::chrono::steady_clock::time_point deadline) {
+                                             const std::set<std::size_t>& unused, std::uint64_t seed,
+                                             int jobs, std::chrono::steady_clock::time_point deadline) {
   if (sizes.empty())
     return {};
   const RawQuestion question(raw, sizes, seed, 1);
   std::vector<AcceptedScalar> asked;
   for (std::size_t p = 0; p < question.workload().parameters.size(); ++p)
-    if (const auto number = fixed_number(question.workload(), p))
+    if (const auto number = fixed_number(question.workload(), p); number && !unused.contains(p))
       for (const std::int64_t value : others(spec, *number))
         asked.push_back({p, value});
   std::vector<char> answers(asked.size(), 0);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,12 @@ struct AcceptedScalar {
 };
 
 // Of parameters that are the same number in all problems, so that nothing else of the specification hangs on
-// them: the number that marks padding, a window, a group's size, ... `sizes` as accepted_integers() has it.
+// them: the number that marks padding, a window, a group's size, ... `sizes` and `unused` as
+// accepted_integers() has them.
 std::vector<AcceptedScalar> accepted_scalars(const HostKernels& raw, const TuningSpec& spec,
                                              const std::vector<const ReferenceRuns*>& sizes,
-                                             std::uint64_t seed, int jobs,
-                                             std::chrono::steady_clock::time_point deadline);
+                                             const std::set<std::size_t>& unused, std::uint64_t seed,
+                                             int jobs, std::chrono::steady_clock::time_point deadline);
 // One sentence for the certificate, or "".
 std::string describe(const TuningSpec& spec, const std::vector<AcceptedScalar>& accepted);
 

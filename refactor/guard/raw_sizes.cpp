@@ -26,6 +26,22 @@ bool overlaps(const ReferenceRuns& runs) {
                              [](const HostRace& race) { return race.between_blocks && race.is_of_writes; });
 }
 
+// Parameters that no instance of either kernel has a use for, as far as code was looked at: what is passed
+// for them changes no run.
+std::set<std::size_t> unused_parameters(const JudgedPair& subject) {
+  std::set<std::size_t> unused;
+  if (subject.raw.code_facts.empty() || subject.templated.code_facts.empty())
+    return unused;
+  for (std::size_t p = 0; p < subject.spec.arguments.size(); ++p)
+    unused.insert(p);
+  for (const auto* side : {&subject.raw, &subject.templated})
+    for (const auto* all : {&side->code_facts, &side->code_facts_at_size})
+      for (const auto& [instance, facts] : *all)
+        for (const int parameter : facts.used_parameters)
+          unused.erase(static_cast<std::size_t>(parameter));
+  return unused;
+}
+
 } // namespace
 
 std::uint64_t trial_seed(const JudgedPair& subject, std::size_t index) {
@@ -33,7 +49,7 @@ std::uint64_t trial_seed(const JudgedPair& subject, std::size_t index) {
 }
 
 RawSizes::RawSizes(const JudgedPair& subject, const HostKernels& raw, int jobs, Deadline deadline)
-    : subject_(subject), raw_(raw), jobs_(jobs), deadline_(deadline) {
+    : subject_(subject), raw_(raw), jobs_(jobs), deadline_(deadline), unused_(unused_parameters(subject)) {
   for (const auto& [instance, facts] : subject.raw.code_facts) {
     for (const int parameter : facts.nullable)
       nullable_.insert(static_cast<std::size_t>(parameter));
@@ -162,8 +178,9 @@ void RawSizes::find_accepted(const Types& types, Findings& findings) {
   accepted.masks = takes_infinities(subject_);
   accepted.numbers = subject_.deciding_numbers;
   accepted.integers =
-      accepted_integers(raw_, sizes, marks_of(subject_), trial_seed(subject_, 0), jobs_, deadline_);
-  accepted.scalars = accepted_scalars(raw_, subject_.spec, sizes, trial_seed(subject_, 0), jobs_, deadline_);
+      accepted_integers(raw_, sizes, marks_of(subject_), unused_, trial_seed(subject_, 0), jobs_, deadline_);
+  accepted.scalars =
+      accepted_scalars(raw_, subject_.spec, sizes, unused_, trial_seed(subject_, 0), jobs_, deadline_);
   accepted.deciding = deciding_scalars(raw_, compared_, sizes, trial_seed(subject_, 0), jobs_, deadline_);
   if (sizes.empty())
     return;

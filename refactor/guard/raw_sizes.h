@@ -79,6 +79,7 @@ private:
   RawParameters parameters_;
   std::set<std::size_t> nullable_; // parameters whose argument may be a null pointer
   std::set<std::size_t> compared_; // real parameters that something is compared with
+  std::set<std::size_t> unused_;   // parameters that neither kernel's code has a use for
   ShapeLimits limits_;
   RunPlan::Shapes clean_, further_;
   RunPlan::Shapes asked_for_; // on behalf of one configuration

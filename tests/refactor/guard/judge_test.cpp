@@ -41,17 +41,17 @@ std::string changed(std::string text, const std::vector<Change>& changes) {
 class Judge {
 public:
   Result<Certificate> operator()(const std::string& fixture, const std::vector<Change>& in_template = {},
-                                 const std::vector<Change>& in_spec = {}, bool stop_at_failure = false) {
+                                 const std::vector<Change>& in_spec = {}, bool stop_at_failure = false,
+                                 const std::vector<Change>& in_raw = {}) {
     LATHE_TRY(const TemporaryFolder folder, TemporaryFolder::create("guard-test"));
     const fs::path data(LATHE_TEST_DATA);
     for (const char* part : {"_raw.cu", "_template.cu", ".json"}) {
       LATHE_TRY(const std::string text, read_file(data / (fixture + part)));
       const bool is_template = std::string_view(part) == "_template.cu";
       const bool is_spec = std::string_view(part) == ".json";
-      LATHE_CHECK(
-          write_file(folder.path() / (fixture + part), changed(text, is_template ? in_template
-                                                                     : is_spec   ? in_spec
-                                                                                 : std::vector<Change>{})));
+      LATHE_CHECK(write_file(folder.path() / (fixture + part), changed(text, is_template ? in_template
+                                                                             : is_spec   ? in_spec
+                                                                                         : in_raw)));
     }
     LATHE_TRY(const TuningSpec spec, read_spec(folder.path() / (fixture + ".json")));
     GuardOptions options;
@@ -131,6 +131,29 @@ TEST(Evidence, SaysWhichOtherIntegersWereRun) {
       check_of(*certificate, "differential").evidence,
       testing::Contains("the raw kernel also takes numbers of 31 bits, numbers below zero, 0 in 'values', "
                         "and runs do so too"));
+}
+
+// Runs say nothing of what no code reads: a structure's members that another of its kernels has.
+TEST(Evidence, NothingIsAskedOfWhatNeitherKernelUses) {
+  const Change more{"const int count)", "const int count, const int* spare, const int mode)"},
+      told{R"({"Name": "count", "Dtype": "i32", "Value": "count"})",
+           R"({"Name": "count", "Dtype": "i32", "Value": "count"},
+      {"Name": "spare", "Dtype": "i32", "Direction": "in", "Count": "count", "Fill": {"Kind": "zero"}},
+      {"Name": "mode", "Dtype": "i32", "Value": "5"})"};
+  const auto unused = Judge()("scale", {more}, {told}, false, {more});
+  ASSERT_TRUE(unused.ok()) << unused.error().sentence();
+  EXPECT_TRUE(unused->accepted()) << findings(*unused);
+  for (const std::string& sentence : check_of(*unused, "differential").evidence)
+    EXPECT_THAT(sentence, testing::Not(testing::HasSubstr("also takes"))) << sentence;
+  const Change used{"if (index < count) {", "if (index < count && mode != 6) {"};
+  const auto raw_uses = Judge()("scale", {more, used, used}, {told}, false, {more, used});
+  ASSERT_TRUE(raw_uses.ok()) << raw_uses.error().sentence();
+  EXPECT_THAT(check_of(*raw_uses, "differential").evidence,
+              testing::Contains(testing::HasSubstr("the raw kernel also takes 'mode' of ")));
+  // A use that the template alone has is found by the same numbers.
+  const auto template_uses = Judge()("scale", {more, used, used}, {told}, false, {more});
+  ASSERT_TRUE(template_uses.ok()) << template_uses.error().sentence();
+  EXPECT_FALSE(template_uses->accepted()) << findings(*template_uses);
 }
 
 TEST(Evidence, SaysThatBarriersAreCountedByArrivals) {
