@@ -172,10 +172,12 @@ std::string element_by_casts(const FunctionDecl& function, unsigned parameter, A
     return "";
   Casts casts(*definition->getParamDecl(parameter), *definition->getBody(), MOST_CALLS);
   casts.TraverseStmt(definition->getBody());
-  // A vector is read as its numbers.
+  // A vector is read as its numbers; one of integers may be any memory that is copied in packs.
   std::set<std::string> names;
   for (const QualType element : casts.elements()) {
-    const QualType number = numbers_of(element);
+    QualType number = numbers_of(element);
+    if (!number.isNull() && element->isRecordType() && number->isIntegerType())
+      number = element;
     names.insert(
         (number.isNull() ? element : number).getUnqualifiedType().getAsString(context.getPrintingPolicy()));
   }
