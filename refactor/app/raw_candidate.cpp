@@ -63,6 +63,7 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   take_widest_instance();
   check_template_arguments();
   close_open_names();
+  unite_types_in_use();
   LATHE_CHECK(answer_questions());
   name_sizes();
   LATHE_CHECK(geometry());

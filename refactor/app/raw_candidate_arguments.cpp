@@ -158,13 +158,16 @@ Result<Argument> RawCandidateBuilder::scalar(const KernelParameter& parameter) {
 
 // What a pointer points to; of a template parameter that is bound to a type of its own, that type.
 std::string RawCandidateBuilder::element_of(const KernelParameter& parameter) const {
-  // Memory without a type holds numbers where the kernel reads it as such; as anything else it is bytes.
+  // Memory without a type holds numbers where the kernel reads it as such; so are offsets and indices, which
+  // have a sign. As anything else, such as the words that a copy goes by, it is bytes.
   if (parameter.element == "void" && !parameter.element_by_casts.empty()) {
     KernelParameter typed = parameter;
-    typed.element = parameter.element_by_casts;
+    const auto united = united_.find(parameter.element_by_casts);
+    typed.element = united == united_.end() ? parameter.element_by_casts : united->second;
     const std::string element = element_of(typed), dtype = dtype_of_type(element);
     const bool is_data = std::ranges::find(data_types_, element) != data_types_.end();
-    return is_data || holds_any_value(dtype) ? element : parameter.element;
+    const bool is_index = dtype == "i32" || dtype == "i64";
+    return is_data || is_index || holds_any_value(dtype) ? element : parameter.element;
   }
   for (std::size_t i = 0; i < kernel_.template_parameters.size(); ++i)
     if (kernel_.template_parameters[i].name == parameter.element && i < site_.template_arguments.size() &&

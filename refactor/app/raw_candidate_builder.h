@@ -68,6 +68,12 @@ private:
   bool follows_size(const std::string& text) const;
   void check_template_arguments();
   void close_open_names();
+  // Element types that a launcher builds a class of and that are the same one in all of the file's instances
+  // become one.
+  void unite_types_in_use();
+  // What the file's instances have for the names, which the argument is made of: traits<N, T>.
+  std::vector<std::vector<std::string>> types_in_use(std::size_t argument,
+                                                     const std::vector<std::string>& names) const;
   // The compiler's sentence against the instance with these values for names; empty where there is none.
   std::string complaint(const std::map<std::string, std::string>& values) const;
   bool is_number_of_launcher(const std::string& name) const;
@@ -139,9 +145,10 @@ private:
   const std::string& architecture_;
   LaunchSite site_;
   bool has_site_ = false;
-  std::map<std::string, std::string> names_; // launcher's spelling -> the specification's
-  std::set<std::string> bound_by_launcher_;  // template parameters of the launcher
-  std::vector<std::string> data_types_;      // type parameters that are element types
+  std::map<std::string, std::string> names_;  // launcher's spelling -> the specification's
+  std::set<std::string> bound_by_launcher_;   // template parameters of the launcher
+  std::vector<std::string> data_types_;       // type parameters that are element types
+  std::map<std::string, std::string> united_; // types that are always another one: that
   std::map<std::string, std::vector<std::string>> dtypes_in_use_; // of those that the launch makes concrete
   std::map<std::string, std::vector<std::string>>
       types_as_used_; // of those that all instances make integers or 8-bit numbers

@@ -1,6 +1,7 @@
 // Types as the program's own instances have them, where no element type of CUDA's takes their place.
 #include "refactor/app/raw_candidate_builder.h"
 #include "refactor/frontend/standard.h"
+#include "refactor/rewrite/edits.h"
 #include "tuner/compile/compile.h"
 
 #include <algorithm>
@@ -69,6 +70,47 @@ void RawCandidateBuilder::keep_classes_in_use() {
     result_.assumptions.push_back(
         fmt::format("{} = {}, as the program's own instances have it (say otherwise with --types)",
                     kernel_.template_parameters[i].name, (*instance)[i]));
+  }
+}
+
+std::vector<std::vector<std::string>>
+RawCandidateBuilder::types_in_use(std::size_t argument, const std::vector<std::string>& names) const {
+  std::vector<std::vector<std::string>> lists;
+  const std::vector<std::string> written = split_instance(site_.template_arguments[argument]).arguments;
+  for (const std::vector<std::string>& instance : site_.instances) {
+    const std::vector<std::string> used = argument < instance.size()
+                                              ? split_instance(instance[argument]).arguments
+                                              : std::vector<std::string>();
+    std::vector<std::string>& list = lists.emplace_back();
+    for (const std::string& name : names)
+      if (const auto at = std::ranges::find(written, name);
+          at != written.end() && used.size() == written.size())
+        list.push_back(used[static_cast<std::size_t>(at - written.begin())]);
+  }
+  return lists;
+}
+
+// traits<T, W> of which the program makes traits<float, float> and traits<half, half>: all pairs of types
+// would be run, of which it has none but these.
+void RawCandidateBuilder::unite_types_in_use() {
+  const auto is_known = [&](const std::string& type) { return facts_.types.contains(type); };
+  for (std::size_t argument = 0; argument < site_.template_arguments.size(); ++argument) {
+    for (std::size_t later = data_types_.size(); later-- > 1;)
+      for (std::size_t first = 0; first < later; ++first) {
+        const std::string &one = data_types_[first], &other = data_types_[later];
+        const auto lists = types_in_use(argument, {one, other});
+        if (is_known(one) || is_known(other) || lists.empty() ||
+            !std::ranges::all_of(
+                lists, [](const auto& list) { return list.size() == 2 && list.front() == list.back(); }))
+          continue;
+        result_.assumptions.push_back(fmt::format(
+            "{0} = {1}, as in all instances of the kernel (say otherwise with --types {0}=...)", other, one));
+        united_[other] = one;
+        names_[other] = one;
+        names_["sizeof_" + other] = "sizeof_" + one;
+        data_types_.erase(data_types_.begin() + static_cast<std::ptrdiff_t>(later));
+        break;
+      }
   }
 }
 

@@ -311,19 +311,61 @@ template <typename T> __device__ void copy(void* to, const void* from, int i) {
   const auto* values = reinterpret_cast<const T*>(from);
   reinterpret_cast<T*>(to)[i] = values[i];
 }
-template <typename T> __global__ void k(void* out, void* in, const void* rows, int n) {
+template <typename T> __global__ void k(void* out, void* in, const void* rows, void* packs, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
     copy<T>(out, in, reinterpret_cast<const int*>(rows)[i]);
+  reinterpret_cast<int4*>(packs)[2 * i + 1] = reinterpret_cast<int4*>(packs)[2 * i];
 }
-template <typename T> void launch(void* out, void* in, const void* rows, int n) {
-  k<T><<<(n + 127) / 128, 128>>>(out, in, rows, n);
+template <typename T> void launch(void* out, void* in, const void* rows, void* packs, int n) {
+  k<T><<<(n + 127) / 128, 128>>>(out, in, rows, packs, n);
 }
 )");
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
   EXPECT_EQ(raw->candidate.arguments[0].dtype, "T");
   EXPECT_EQ(raw->candidate.arguments[1].dtype, "T");
-  EXPECT_EQ(raw->candidate.arguments[2].dtype, "u8");
+  EXPECT_EQ(raw->candidate.arguments[2].dtype, "i32");
+  EXPECT_EQ(raw->candidate.arguments[2].fill.kind, Fill::Kind::zero);
+  EXPECT_EQ(raw->candidate.arguments[3].dtype, "u8"); // copied in packs, whatever it is
+}
+
+// A launcher's types that the program never has apart are one.
+TEST(RawCandidate, TypesThatAreTheSameInAllInstancesAreOne) {
+  const auto raw_with = [](const std::string& instances, const WorkloadFacts& facts = {}) {
+    return raw_of(R"(
+template <int N, class A, class B> struct Traits { using in_t = A; using weight_t = B; };
+template <class Traits> __global__ void k(void* out, const void* in, const void* weight, int n) {
+  using in_t = typename Traits::in_t;
+  using weight_t = typename Traits::weight_t;
+  const int i = blockIdx.x * 64 + threadIdx.x;
+  if (i < n)
+    static_cast<in_t*>(out)[i] =
+        in_t(float(static_cast<const in_t*>(in)[i]) * float(static_cast<const weight_t*>(weight)[i]));
+}
+template <class in_t, class weight_t> void launch(void* out, const void* in, const void* weight, int n) {
+  k<Traits<4, in_t, weight_t>><<<(n + 63) / 64, 64, sizeof(weight_t)>>>(out, in, weight, n);
+}
+template void launch<float, float>(void*, const void*, const void*, int);
+)" + instances,
+                  {}, facts);
+  };
+  const auto same = raw_with("template void launch<double, double>(void*, const void*, const void*, int);\n");
+  ASSERT_TRUE(same.ok()) << same.error().sentence();
+  ASSERT_EQ(same->candidate.types.size(), 1u);
+  EXPECT_EQ(same->candidate.types[0].name, "in_t");
+  EXPECT_THAT(same->candidate.instance, HasSubstr("Traits<4, {in_t}, {in_t}>"));
+  EXPECT_EQ(same->candidate.arguments[2].dtype, "in_t");
+  EXPECT_EQ(same->candidate.launch.shared_bytes.text(), "sizeof_in_t");
+  EXPECT_THAT(same->assumptions, testing::Contains(HasSubstr("weight_t = in_t, as in all instances")));
+  const std::string mixed = "template void launch<float, double>(void*, const void*, const void*, int);\n";
+  const auto apart = raw_with(mixed);
+  ASSERT_TRUE(apart.ok()) << apart.error().sentence();
+  EXPECT_EQ(apart->candidate.types.size(), 2u);
+  WorkloadFacts told;
+  told.types["weight_t"] = {"f32"};
+  const auto given = raw_with("", told);
+  ASSERT_TRUE(given.ok()) << given.error().sentence();
+  EXPECT_EQ(given->candidate.types.size(), 2u);
 }
 
 TEST(RawCandidate, DataAndIndexTypesAreToldApart) {
