@@ -46,14 +46,16 @@ std::size_t uses(const std::vector<Extent>& extents) {
   return count;
 }
 
-// Whether the runs leave a buffer untouched, or write nothing.
+// Whether the runs leave a buffer untouched, or write nothing. What is known to be one element is no sign:
+// the kernel may have no use for it.
 bool is_silent(const Candidate& raw, const std::vector<std::vector<Extent>>& runs) {
   bool writes = false, touches_all = true;
   for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
     if (!raw.arguments[i].is_buffer)
       continue;
     writes |= std::ranges::any_of(runs, [&](const auto& run) { return run[i].written; });
-    touches_all &= std::ranges::any_of(runs, [&](const auto& run) { return run[i].elements > 0; });
+    touches_all &= raw.arguments[i].count.text() == "1" ||
+                   std::ranges::any_of(runs, [&](const auto& run) { return run[i].elements > 0; });
   }
   return !writes || !touches_all;
 }
@@ -168,6 +170,46 @@ Result<Growth> trace_at_larger_sizes(const Candidate& raw, const Dimensions& bas
       break;
   }
   return best;
+}
+
+// A kernel that is told of ranges by an optional pointer has nothing to do where zeros say that they are
+// empty, and something where the pointer is null. Traces with the one of the integer inputs that is read as
+// null with which most buffers are used, be it where one size is larger (a row of whole vectors), and has the
+// specification pass it so. Fails where none helps.
+Result<Growth> trace_with_null(Candidate& raw, const TracedKernel& kernel, const Growth& with_zeros,
+                               std::vector<std::string>& notes) {
+  constexpr std::int64_t LARGER = 8;
+  std::vector<Dimensions> tried{with_zeros.sizes.front()};
+  for (const auto& [name, size] : with_zeros.sizes.front())
+    (tried.emplace_back(with_zeros.sizes.front()))[name] *= LARGER;
+  std::size_t most_uses = uses(with_zeros.runs.front());
+  const Dimensions* sizes = nullptr;
+  Argument* chosen = nullptr;
+  for (std::size_t i = 0; i < raw.arguments.size(); ++i) {
+    Argument& argument = raw.arguments[i];
+    const Extent& usual = with_zeros.runs.front()[i];
+    if (!argument.is_buffer || argument.is_null || argument.fill.kind != Fill::Kind::zero || !usual.read ||
+        usual.written)
+      continue;
+    argument.is_null = true;
+    for (const Dimensions& larger : tried)
+      if (const auto extents = kernel.run(larger, QUICK_RUN_S); extents.ok() && uses(*extents) > most_uses) {
+        most_uses = uses(*extents);
+        sizes = &larger;
+        chosen = &argument;
+      }
+    argument.is_null = false;
+  }
+  if (!chosen)
+    return Error{};
+  chosen->is_null = true;
+  auto traced = trace_growth_at(raw, *sizes, kernel, QUICK_RUN_S);
+  chosen->is_null = traced.ok();
+  if (traced.ok())
+    notes.push_back(fmt::format("{0} is a null pointer, as zeros leave buffers untouched (say otherwise with "
+                                "--argument {0}=COUNT)",
+                                chosen->name));
+  return traced;
 }
 
 // Zeros may be no integers for the kernel: it divides by them, or goes from one to the next without end.
@@ -361,6 +403,9 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
       louder = trace_at_larger_sizes(raw, base, kernel, *traced);
     if (louder.ok())
       traced = std::move(louder);
+    if (is_silent(raw, traced->runs))
+      if (auto with_null = trace_with_null(raw, kernel, *traced, notes); with_null.ok())
+        traced = std::move(with_null);
   }
   if (traced.ok())
     if (auto grown = trace_over_blocks(raw, base, kernel, *traced); grown.ok())

@@ -51,8 +51,8 @@ bool all_in(const Words& words, const std::set<std::string>& known) {
 }
 
 // Words of strides that are none of tensors: of loops, and of windows that move over an image.
-const std::set<std::string> OF_LOOPS_AND_WINDOWS{"loop", "grid",     "thread", "threads", "warp", "conv",
-                                                 "pool", "dilation", "window", "step",    "time"};
+const std::set<std::string> OF_LOOPS{"loop", "grid", "thread", "threads", "warp", "step", "time"};
+const std::set<std::string> OF_WINDOWS{"conv", "pool", "dilation", "window"};
 // Axes along which a window moves; a tensor has them too, beside others.
 const std::set<std::string> OF_IMAGES{"h", "w", "d", "x", "y", "z", "t", "height", "width", "depth"};
 // Axes that tensors have and images have not.
@@ -197,12 +197,26 @@ private:
   void see_what_follows() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     set();
-    for (const Dimensions& sizes : sizes_to_trace(traced_, base_, kernel_)) {
-      if (followers_.size() == strides_.size() || std::chrono::steady_clock::now() > end)
-        break;
-      if (see_what_follows_at(sizes, end))
-        sizes_ = sizes;
+    // Those that integers in memory are multiplied by move nothing where these are zero.
+    for (const std::int8_t integer : {std::int8_t{0}, std::int8_t{2}}) {
+      kernel_.set_integers(integers_in_memory(integer));
+      for (const Dimensions& sizes : sizes_to_trace(traced_, base_, kernel_)) {
+        if (followers_.size() == strides_.size() || std::chrono::steady_clock::now() > end)
+          break;
+        if (see_what_follows_at(sizes, end))
+          sizes_ = sizes;
+      }
     }
+    kernel_.set_integers({});
+  }
+
+  std::map<std::size_t, std::int8_t> integers_in_memory(std::int8_t integer) const {
+    std::map<std::size_t, std::int8_t> integers;
+    for (std::size_t i = 0; i < raw_.arguments.size(); ++i)
+      if (const Argument& argument = raw_.arguments[i];
+          integer != 0 && argument.is_buffer && argument.fill.kind == Fill::Kind::zero)
+        integers[i] = integer;
+    return integers;
   }
 
   // True where the sizes show it of a stride more than those before have.
@@ -322,8 +336,11 @@ std::vector<std::string> tensor_strides(const Candidate& raw) {
   std::vector<std::string> found;
   for (const Named& one : named) {
     const bool is_alone = one.words.empty(), is_of_image = !is_alone && all_in(one.words, OF_IMAGES);
-    const bool is_other = std::ranges::any_of(
-        one.words, [](const std::string& word) { return OF_LOOPS_AND_WINDOWS.contains(word); });
+    const auto has = [&](const std::set<std::string>& words) {
+      return std::ranges::any_of(one.words, [&](const std::string& word) { return words.contains(word); });
+    };
+    // A convolution moves along no channel: a tensor of it is what has a stride there.
+    const bool is_other = has(OF_LOOPS) || (has(OF_WINDOWS) && !has(OF_TENSORS));
     if (!is_other && (!is_alone || is_factor(raw.text, one.argument)) && (!is_of_image || has_tensor_axis))
       found.push_back(one.dimension);
   }

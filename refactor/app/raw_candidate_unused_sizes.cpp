@@ -1,4 +1,5 @@
-// Sizes that the kernel is handed and does nothing with: members of a structure that only other kernels read.
+// Sizes and buffers that the kernel is handed and does nothing with: members of a structure that only other
+// kernels read.
 #include "refactor/app/raw_candidate_builder.h"
 #include "refactor/frontend/standard.h"
 #include "tuner/compile/compile.h"
@@ -60,12 +61,18 @@ Status RawCandidateBuilder::settle_unused_sizes() {
   std::ranges::for_each(candidate.launch.block, follow);
   follow(candidate.launch.shared_bytes);
   std::vector<Argument*> unused;
+  std::vector<std::string> untouched;
   for (std::size_t i = 0; i < candidate.arguments.size(); ++i) {
     Argument& argument = candidate.arguments[i];
     const auto named = times.find(i);
-    if (is_settleable(argument) && named != times.end() && named->second == 1)
+    const bool is_unused = named != times.end() && named->second == 1;
+    if (is_settleable(argument) && is_unused)
       unused.push_back(&argument);
-    else
+    else if (argument.is_buffer && argument.count.text() == "0" && is_unused) {
+      // Traced runs would look for sizes at which it is touched, in vain.
+      argument.count = Expression(Value{std::int64_t{1}});
+      untouched.push_back(argument.name);
+    } else
       follow(argument.is_buffer ? argument.count : argument.value);
   }
   std::vector<std::string> settled;
@@ -78,6 +85,11 @@ Status RawCandidateBuilder::settle_unused_sizes() {
     result_.assumptions.push_back(
         fmt::format("{} = 1: the kernel does nothing with {} (say otherwise with --argument NAME=VALUE)",
                     fmt::join(settled, ", "), settled.size() == 1 ? "it" : "them"));
+  if (!untouched.empty())
+    result_.assumptions.push_back(
+        fmt::format("{} of one element: the kernel does nothing with {} (say otherwise with --argument "
+                    "NAME=COUNT)",
+                    fmt::join(untouched, ", "), untouched.size() == 1 ? "it" : "them"));
   return Done{};
 }
 

@@ -217,6 +217,32 @@ void add_integers(Candidate& raw, const std::string& name) {
   raw.arguments.insert(raw.arguments.begin() + 1, integers);
 }
 
+// Zeros say that all ranges are empty; without the pointer each row is one, of whole packs.
+TEST(BufferInference, OptionalRangesAreNullWhereZerosLeaveBuffersUntouched) {
+  const auto inferred = [](const std::string& begin) {
+    Candidate raw = candidate(R"(
+__global__ void k(unsigned char* x, const int* begins, int rows, int columns) {
+  const int row = blockIdx.x;
+  const int begin = )" + begin + R"(;
+  const int length = begins ? begins[row + 1] - begins[row] : columns;
+  for (int i = threadIdx.x; i < length / 8 * 8; i += blockDim.x) x[begin + i] = 1;
+}
+)",
+                              "rows", "64", {"rows", "columns"});
+    add_integers(raw, "begins");
+    std::vector<std::string> notes;
+    const Status status = infer_buffers(raw, {{"rows", 4}, {"columns", 4}}, {}, "sm_90", notes);
+    EXPECT_TRUE(status.ok()) << status.error().sentence();
+    return raw.arguments;
+  };
+  const std::vector<Argument> optional = inferred("begins ? begins[row] : row * columns");
+  EXPECT_TRUE(optional[1].is_null);
+  EXPECT_EQ(optional[1].count.text(), "1 + rows");
+  EXPECT_EQ(optional[0].count.text(), "columns * rows");
+  // A kernel that does not run without it is given it.
+  EXPECT_FALSE(inferred("begins[row]")[1].is_null);
+}
+
 TEST(BufferInference, MarksThatTheTextComparesWith) {
   Candidate raw = candidate(R"(
 #define UNMATCHED -2

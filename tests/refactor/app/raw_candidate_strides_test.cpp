@@ -83,6 +83,9 @@ TEST(TensorStrides, ThoseOfLoopsAndWindowsAreOthers) {
   EXPECT_THAT(strides_of({"height", "width", "stride_h", "stride_w", "pad_h", "pad_w"}), IsEmpty());
   EXPECT_THAT(strides_of({"n", "params_stride_x", "conv_stride", "pool_stride_h"}), IsEmpty());
   EXPECT_THAT(strides_of({"n", "width", "rows"}), IsEmpty());
+  // A convolution's tensors have strides along axes that its window does not move along.
+  EXPECT_THAT(strides_of({"n", "conv_state_batch_stride", "conv_state_c_stride", "conv_stride_w"}),
+              ElementsAre("conv_state_batch_stride", "conv_state_c_stride"));
 }
 
 TEST(TensorStrides, ALoneStrideIsToldByItsUse) {
@@ -187,6 +190,21 @@ TEST(TensorStrides, WhatMovesNothingStaysASize) {
   Candidate raw = candidate("__global__ void k(float* x, int n, int x_stride) { x[blockIdx.x] = n; }", {"n"},
                             {"x"}, {"n", "x_stride"});
   EXPECT_EQ(contiguous(raw, {{"n", 16}})["x_stride"], "x_stride");
+}
+
+// With zeros for the slots nothing shows how far apart they are.
+TEST(TensorStrides, ThoseThatIntegersInMemoryAreMultipliedBy) {
+  Candidate raw = candidate(R"(
+__global__ void k(float* cache, const int* slots, int columns, int cache_row_stride) {
+  for (int i = threadIdx.x; i < columns; i += blockDim.x) cache[slots[blockIdx.x] * cache_row_stride + i] = 1;
+}
+)",
+                            {"rows"}, {"cache", "slots"}, {"columns", "cache_row_stride"});
+  raw.dimensions.push_back("rows");
+  raw.arguments[1].dtype = "i32";
+  raw.arguments[1].direction = Direction::in;
+  raw.arguments[1].fill.kind = Fill::Kind::zero;
+  EXPECT_EQ(contiguous(raw, {{"rows", 4}, {"columns", 64}})["cache_row_stride"], "columns");
 }
 
 class StridesOfASource : public testing::Test {

@@ -32,6 +32,20 @@ TEST(UnusedSizes, AreNoDimensions) {
   EXPECT_THAT(raw->assumptions, Contains(HasSubstr("n0, n1, n2, n4, n5, n6, n7, n8, n9, n10, n11 = 1")));
 }
 
+TEST(UnusedSizes, NorHaveBuffersTheirs) {
+  std::string text = MANY;
+  for (std::size_t at = 0; (at = text.find("float* x,", at)) != std::string::npos; at += 9)
+    text.replace(at, 9, "float* x, float* idle, const int* map,");
+  text.replace(text.find("(x, used"), 8, "(x, idle, map, used");
+  text.replace(text.find("x[i] +="), 7, "x[map[i]] +=");
+  const auto raw = raw_of(text);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.arguments[0].count.text(), "0");
+  EXPECT_EQ(raw->candidate.arguments[1].count.text(), "1");
+  EXPECT_EQ(raw->candidate.arguments[2].count.text(), "0");
+  EXPECT_THAT(raw->assumptions, Contains(HasSubstr("idle of one element: the kernel does nothing with it")));
+}
+
 TEST(UnusedSizes, WhatIsGivenStays) {
   WorkloadFacts facts;
   facts.arguments["n5"].value = "used";
