@@ -19,6 +19,7 @@
 #include <array>
 #include <chrono>
 #include <fmt/format.h>
+#include <functional>
 #include <iostream>
 #include <malloc.h>
 #include <nlohmann/json.hpp>
@@ -198,7 +199,24 @@ std::string out_of_time(const Request& request, const std::string& which) {
       which, request.time_limit_s);
 }
 
-Result<Product> templatize_subject(const Request& request, const Subject& subject) {
+bool is_undecided_for(const Certificate& certificate, std::string_view reason) {
+  return std::ranges::any_of(certificate.checks, [&](const CheckResult& check) {
+    return check.verdict == Verdict::undecided && check.detail.find(reason) != std::string::npos;
+  });
+}
+
+// Whether the sizes may be at fault: the raw kernel runs clean at none of them, or at none that a
+// configuration admits.
+bool asks_for_other_sizes(const Certificate& certificate) {
+  return is_undecided_for(certificate, RUNS_NOWHERE) || is_undecided_for(certificate, NOT_ADMITTED);
+}
+
+// What is made of the same kernel at other sizes, where the first template is refused; nothing where there
+// are none, or where they serve no better.
+using OtherSizes = std::function<Result<std::optional<Product>>(const Certificate& refused)>;
+
+Result<Product> templatize_subject(const Request& request, const Subject& subject,
+                                   const OtherSizes& at_other_sizes = {}) {
   const std::string name = request.name.empty() ? subject.kernel : request.name;
   Product outcome;
   outcome.paths = OutputPaths::under(fs::absolute(request.output).lexically_normal(), name);
@@ -220,6 +238,18 @@ Result<Product> templatize_subject(const Request& request, const Subject& subjec
     LATHE_TRY(result, attempt(request.rules));
     // What the raw kernel gave serves the next attempts, where they are judged under the same seed.
     judged.guard.seed = result.certificate.seed;
+    if (request.check && at_other_sizes && asks_for_other_sizes(result.certificate)) {
+      // What the runs gave here is of no use there, and is copied into each fork.
+      judged.guard.raw_runs.reset();
+      ::malloc_trim(0);
+      LATHE_TRY(std::optional<Product> other, at_other_sizes(result.certificate));
+      if (other)
+        return std::move(*other);
+      judged.guard.raw_runs = remember_raw_runs();
+      // the first's files again
+      LATHE_TRY(result.spec,
+                write_template(subject, result.rewritten.candidate, name, outcome.paths, result.notes));
+    }
     // Who names the rules wants these and no others.
     if (request.check && request.rules.empty() && !result.certificate.accepted()) {
       LATHE_TRY(Retreat smaller, retreat(result, attempt, request.end()));
@@ -237,14 +267,9 @@ Result<Product> templatize_subject(const Request& request, const Subject& subjec
   return outcome;
 }
 
-bool runs_nowhere(const Certificate& certificate) {
-  return std::ranges::any_of(certificate.checks, [](const CheckResult& check) {
-    return check.verdict == Verdict::undecided && check.detail.find(RUNS_NOWHERE) != std::string::npos;
-  });
-}
-
-// Where the raw kernel runs clean at none of the sizes and is told strides that nobody gave, once more with
-// strides that follow from the sizes: independent ones make rows overlap.
+// Where the raw kernel is told strides that nobody gave and runs clean at none of the sizes, or at none that
+// a configuration admits, once more with strides that follow from the sizes: independent ones make rows
+// overlap. That comes before any rule is left out, which is then not at fault.
 Result<Product> templatize(const Request& request, std::unique_ptr<ParsedSource> source) {
   if (!request.other.empty())
     return templatize_choice(request, *source);
@@ -255,20 +280,30 @@ Result<Product> templatize(const Request& request, std::unique_ptr<ParsedSource>
     source.reset();
     ::malloc_trim(0);
   }
-  LATHE_TRY(Product product, templatize_subject(request, subject));
-  if (request.model || subject.guessed_strides.empty() || !runs_nowhere(product.certificate))
-    return product;
-  if (std::chrono::steady_clock::now() + std::chrono::duration<double>(product.certificate.seconds) >
-      request.end()) {
+  if (request.model || subject.guessed_strides.empty())
+    return templatize_subject(request, subject);
+  bool is_out_of_time = false;
+  const auto without_gaps = [&](const Certificate& refused) -> Result<std::optional<Product>> {
+    is_out_of_time =
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(refused.seconds) > request.end();
+    if (is_out_of_time)
+      return std::optional<Product>();
+    SubjectRequest contiguous = request.subject;
+    contiguous.contiguous_tensors = true;
+    const auto followed = prepare_subject(contiguous, *source);
+    if (!followed.ok() || followed->raw.dimensions == subject.raw.dimensions)
+      return std::optional<Product>();
+    auto product = templatize_subject(request, *followed);
+    // Where rules may be at fault as well, these are left out next.
+    if (!is_undecided_for(refused, RUNS_NOWHERE) && !(product.ok() && product->certificate.accepted()))
+      return std::optional<Product>();
+    LATHE_TRY(Product made, std::move(product));
+    return std::optional(std::move(made));
+  };
+  LATHE_TRY(Product product, templatize_subject(request, subject, without_gaps));
+  if (is_out_of_time)
     product.notes.push_back(out_of_time(request, "of tensors without gaps"));
-    return product;
-  }
-  SubjectRequest contiguous = request.subject;
-  contiguous.contiguous_tensors = true;
-  const auto followed = prepare_subject(contiguous, *source);
-  if (!followed.ok() || followed->raw.dimensions == subject.raw.dimensions)
-    return product;
-  return templatize_subject(request, *followed);
+  return product;
 }
 
 // The kernel alone, and whether NVRTC takes it, for the first of its element types.

@@ -116,8 +116,7 @@ private:
     building.wait();
     if (refuse_uncompiled() || !runs_with_all)
       return;
-    plan();
-    if (refuse_uncompiled())
+    if (!plan() || refuse_uncompiled())
       return;
     run_tasks();
     if (!findings_.failed())
@@ -154,15 +153,21 @@ private:
     return findings_.failed();
   }
 
-  // Pairs of configurations and sizes. For each configuration the sizes that its conditions admit.
-  void plan() {
+  // Pairs of configurations and sizes. For each configuration the sizes that its conditions admit. False:
+  // one has none, and no more is looked for, as nothing makes the rest a yes. On another architecture, where
+  // runs may only refuse, the rest is run.
+  bool plan() {
     plan_.foresee(subject_.sampled);
     for (const Configuration& configuration : subject_.sampled)
-      if (!plan_.add_sampled(configuration))
+      if (!plan_.add_sampled(configuration)) {
         findings_.undecided(NOT_ADMITTED + configuration.text());
+        if (!is_other_architecture_)
+          return false;
+      }
     plan_.add_defaults(same_code_);
     plan_.add_problems(subject_.sampled);
     compile_from(0);
+    return true;
   }
 
   // What the tasks from `first` on need.
