@@ -267,6 +267,8 @@ Result<Product> templatize_subject(const Request& request, const Subject& subjec
   } else {
     Request judged = request;
     judged.guard.raw_runs = remember_raw_runs();
+    // Where its code is at fault, another template is judged next, and runs of this one tell nothing more.
+    judged.guard.run_refused = !request.rules.empty();
     const auto attempt = [&](const std::vector<std::string>& rules) {
       return write_by_rules(judged, subject, name, outcome.paths, rules);
     };
