@@ -2,7 +2,6 @@
 #include "refactor/app/buildable_values.h"
 #include "refactor/app/command.h"
 #include "refactor/app/device_options.h"
-#include "refactor/app/kept_identity.h"
 #include "refactor/app/kernel_choice.h"
 #include "refactor/app/kernel_list.h"
 #include "refactor/app/launched_kernel.h"
@@ -11,7 +10,6 @@
 #include "refactor/app/subject_options.h"
 #include "refactor/app/template_report.h"
 #include "refactor/frontend/standard.h"
-#include "refactor/guard/default_code.h"
 #include "refactor/rewrite/joined_kernels.h"
 #include "tuner/base/files.h"
 #include "tuner/compile/compile.h"
@@ -194,39 +192,6 @@ Result<JudgedTemplate> write_by_rules(const Request& request, const Subject& sub
   return result;
 }
 
-// The rules but that which puts functions into the kernel, where with these in it the default's code is not
-// the raw kernel's, without them it is, and what other rules find in them is little. None otherwise.
-Result<std::vector<std::string>> rules_that_keep_identity(const Request& request, const Subject& subject,
-                                                          const std::string& name, const OutputPaths& paths) {
-  ParseOptions self_contained;
-  self_contained.architecture = subject.architecture;
-  std::vector<std::string> others, ignored;
-  LATHE_TRY(RewriteResult with, rewrite(subject.raw, {}, self_contained));
-  for (const RuleReport& report : with.reports)
-    if (report.rule != INLINING)
-      others.push_back(report.rule);
-  const std::vector<std::string> none, &applied = with.candidate.applied;
-  if (std::ranges::find(applied, INLINING) == applied.end())
-    return none;
-  LATHE_TRY(RewriteResult without, rewrite(subject.raw, others, self_contained));
-  if (without.candidate.knobs.empty() || deals_out_more(with.candidate.knobs, without.candidate.knobs))
-    return none;
-  const auto is_identical = [&](Candidate& candidate) -> Result<bool> {
-    LATHE_CHECK(keep_buildable_values(candidate, subject.architecture, ignored));
-    LATHE_TRY(const TuningSpec spec, write_template(subject, candidate, name, paths, ignored));
-    GuardOptions guard = request.guard;
-    guard.raw_preconditions = candidate.raw_preconditions;
-    guard.raw_launch_bounds = candidate.raw_launch_bounds;
-    LATHE_TRY(const std::string level, identity_of_defaults(spec, guard));
-    return level < "L2";
-  };
-  LATHE_TRY(const bool is_identical_with, is_identical(with.candidate));
-  if (is_identical_with)
-    return none;
-  LATHE_TRY(const bool is_identical_without, is_identical(without.candidate));
-  return is_identical_without ? others : none;
-}
-
 std::string out_of_time(const Request& request, const std::string& which) {
   return fmt::format(
       "no other template, {}, was judged: that would not have ended within {:.0f} s, so give more "
@@ -272,12 +237,7 @@ Result<Product> templatize_subject(const Request& request, const Subject& subjec
     const auto attempt = [&](const std::vector<std::string>& rules) {
       return write_by_rules(judged, subject, name, outcome.paths, rules);
     };
-    std::vector<std::string> rules = request.rules;
-    if (request.check && rules.empty())
-      if (auto kept = rules_that_keep_identity(request, subject, name, outcome.paths); kept.ok())
-        rules = std::move(*kept);
-    const bool is_without_inlining = rules != request.rules;
-    LATHE_TRY(result, attempt(rules));
+    LATHE_TRY(result, attempt(request.rules));
     // What the raw kernel gave serves the next attempts, where they are judged under the same seed.
     judged.guard.seed = result.certificate.seed;
     if (request.check && at_other_sizes && asks_for_other_sizes(result.certificate)) {
@@ -304,12 +264,6 @@ Result<Product> templatize_subject(const Request& request, const Subject& subjec
           result.notes.push_back(out_of_time(request, "without some of the rules"));
       }
     }
-    if (is_without_inlining)
-      result.rewritten.reports.push_back(
-          {INLINING,
-           false,
-           "left out, as the default is the raw kernel's own code without it, and not with it",
-           {}});
   }
   LATHE_CHECK(write_certificate(outcome));
   return outcome;

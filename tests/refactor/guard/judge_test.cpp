@@ -1,6 +1,5 @@
 // The guard on honest templates, which it must accept, and on templates with one mistake, each of which it
 // must refuse, by the check that is there for it.
-#include "refactor/guard/default_code.h"
 #include "refactor/guard/guard.h"
 #include "tuner/base/files.h"
 #include "tuner/spec/spec.h"
@@ -105,18 +104,6 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Honest,
                                          HonestFixture{"half_sums", "L0"}, HonestFixture{"permute", "L0"},
                                          HonestFixture{"sort_bins", "L0"}),
                          [](const auto& test) { return std::string(test.param.name); });
-
-TEST(Evidence, WhetherTheDefaultsCodeIsTheRawKernelsIsToldAlone) {
-  for (const auto& [fixture, expected] : {std::pair("scale", "L0"), std::pair("row_norm", "L3")}) {
-    const auto spec = read_spec(fs::path(LATHE_TEST_DATA) / (std::string(fixture) + ".json"));
-    ASSERT_TRUE(spec.ok()) << spec.error().sentence();
-    GuardOptions options;
-    options.seed = 11;
-    const auto level = identity_of_defaults(*spec, options);
-    ASSERT_TRUE(level.ok()) << level.error().sentence();
-    EXPECT_EQ(*level, expected) << fixture;
-  }
-}
 
 TEST(Evidence, PointersThatTheProgramPassesAsNull) {
   const auto certificate = Judge()("band", {}, {NULL_BIAS});
