@@ -3,6 +3,7 @@
 #include "refactor/app/numbered_tables.h"
 #include "refactor/app/raw_candidate.h"
 #include "refactor/extract/flatten.h"
+#include "refactor/extract/member_names.h"
 #include "refactor/rewrite/rewrite.h"
 
 #include <fmt/format.h>
@@ -42,6 +43,7 @@ Result<std::vector<Knob>> candidate_knobs(ParsedSource& source, KernelInfo kerne
   LATHE_TRY(const Flattened flattened, flatten_structures(extracted, kernel, alone));
   LATHE_TRY(const std::vector<PointerTable> tables,
             number_pointer_tables(extracted, kernel, alone, flattened.member_paths));
+  LATHE_CHECK(name_members(extracted, kernel, alone, flattened.member_paths));
   WorkloadFacts facts;
   number_places(tables, facts);
   LATHE_TRY(const RawCandidate raw, make_raw_candidate(kernel, extracted, facts, {}, architecture));

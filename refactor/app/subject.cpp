@@ -12,6 +12,7 @@
 #include "refactor/app/usual_launch.h"
 #include "refactor/app/usual_problems.h"
 #include "refactor/extract/flatten.h"
+#include "refactor/extract/member_names.h"
 #include "refactor/frontend/closures.h"
 #include "refactor/frontend/standard.h"
 #include "tuner/app/options.h"
@@ -226,6 +227,7 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
   LATHE_TRY(const Flattened flattened, flatten_structures(extracted, kernel, request.parse));
   subject.notes.insert(subject.notes.end(), flattened.told.begin(), flattened.told.end());
   LATHE_TRY(subject.tables, number_pointer_tables(extracted, kernel, request.parse, flattened.member_paths));
+  LATHE_CHECK(name_members(extracted, kernel, request.parse, flattened.member_paths));
   number_places(subject.tables, subject.facts);
   LaunchOverride launch = request.launch;
   if (launch.grid.empty() && launch.block.empty()) {
