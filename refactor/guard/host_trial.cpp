@@ -112,6 +112,7 @@ HostRunOptions run_options(const TrialSettings& settings, const Launch& launch) 
   options.schedule = settings.schedule;
   options.seed = settings.seed + settings.order;
   options.time_limit_s = settings.time_limit_s;
+  options.work_limit = settings.work_limit;
   options.threads = 1; // trials run beside each other
   const std::size_t scratch = settings.other_scratch ? 1 - settings.poison : settings.poison;
   options.shared_poison = POISONS[1 - scratch];
@@ -153,6 +154,9 @@ TrialResult look_at(const Trial& trial, const Prepared& prepared, HostRunResult&
     result.problem = std::string(to_string(run.outcome)) + ": " + run.reason;
     return result;
   }
+  result.is_cut_short = run.is_cut_short;
+  if (run.is_cut_short)
+    return result;
   for (std::size_t i = 0; i < prepared.buffers.size(); ++i) {
     const HostBuffer& buffer = prepared.buffers[i];
     if (const auto damage = buffer.damage()) {

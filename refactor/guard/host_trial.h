@@ -90,6 +90,7 @@ struct TrialSettings {
   std::map<std::size_t, double> real_numbers; // just these
   std::vector<double> numbers;                // above zero, that coarse data hold too, twice and half of them
   double time_limit_s = 20;
+  std::uint64_t work_limit = 0; // HostRunOptions::work_limit
 
   // Whether every argument beside the data is the specification's.
   bool has_usual_arguments() const;
@@ -100,7 +101,8 @@ struct TrialResult {
   bool clean = false;  // ran to its end, stayed inside its buffers, changed no input
   std::string problem; // when not
   bool out_of_time = false;
-  bool wrote = false; // something else than was there, into an output
+  bool is_cut_short = false; // by the limit on work; neither clean nor a problem
+  bool wrote = false;        // something else than was there, into an output
   std::vector<std::vector<std::byte>>
       contents;                       // of each output of the workload, afterwards; of an input nothing
   std::vector<BufferAccess> accesses; // by buffer argument, where they were recorded

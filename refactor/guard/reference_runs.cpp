@@ -351,22 +351,39 @@ void run_drawn_orders(const std::vector<RawCandidate*>& candidates, std::vector<
         conclude_drawn_orders(std::move(candidate->runs), candidate->results.data(), candidate->settings);
 }
 
-// Those at which the plain run was clean: `all`, or those that executed little, and of the others as many as
-// make up a number.
+// Runs the plain setting of each, in this order. What executes so much that it is left out where others are
+// clean is run to its end only where too few are.
+void run_plainly(const std::vector<RawCandidate*>& candidates, std::size_t fewest, TrialMemory* memory,
+                 int jobs, std::chrono::steady_clock::time_point deadline) {
+  for (RawCandidate* candidate : candidates)
+    candidate->settings[PLAIN].work_limit = MOST_IN_LONG_RUNS;
+  run_candidates(candidates, true, memory, jobs, deadline);
+  auto clean = static_cast<std::size_t>(std::ranges::count_if(
+      candidates, [](const RawCandidate* candidate) { return candidate->results[PLAIN].clean; }));
+  for (RawCandidate* candidate : candidates) {
+    candidate->settings[PLAIN].work_limit = 0;
+    if (!candidate->results[PLAIN].is_cut_short || clean >= fewest)
+      continue;
+    run_candidates({candidate}, true, memory, jobs, deadline);
+    clean += candidate->results[PLAIN].clean ? 1 : 0;
+  }
+}
+
+// Those at which the plain run was clean and executed little, and of the others as many as make up a number.
 std::vector<RawCandidate*> choose(std::vector<RawCandidate>& candidates, std::vector<ReferenceTrial>& trials,
-                                  bool all) {
+                                  std::size_t fewest) {
   std::vector<RawCandidate*> chosen;
   for (RawCandidate& candidate : candidates) {
     const TrialResult& plain = candidate.results[PLAIN];
     if (plain.clean) {
       chosen.push_back(&candidate);
+    } else if (plain.is_cut_short) {
+      trials[candidate.index].takes_long = true;
     } else {
       trials[candidate.index].problem = plain.problem;
       trials[candidate.index].is_unended = plain.out_of_time || plain.problem.empty();
     }
   }
-  if (all)
-    return chosen;
   std::vector<RawCandidate*> by_work = chosen;
   std::stable_sort(by_work.begin(), by_work.end(), [](const RawCandidate* a, const RawCandidate* b) {
     return a->results[PLAIN].work < b->results[PLAIN].work;
@@ -377,7 +394,7 @@ std::vector<RawCandidate*> choose(std::vector<RawCandidate>& candidates, std::ve
     if (work <= MUCH_WORK)
       continue;
     in_long_runs += work;
-    if (place < FEWEST_SIZES || (place < ENOUGH_SIZES && in_long_runs <= MOST_IN_LONG_RUNS))
+    if (place < fewest || (place < ENOUGH_SIZES && in_long_runs <= MOST_IN_LONG_RUNS))
       continue;
     trials[by_work[place]->index].takes_long = true;
     std::erase(chosen, by_work[place]);
@@ -423,8 +440,10 @@ std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const RawParam
     all.push_back(&candidate);
   std::ranges::stable_sort(
       all, {}, [](const RawCandidate* candidate) { return magnitude(candidate->runs->workload->problem); });
-  run_candidates(all, true, raw.memory(), jobs, deadline);
-  const std::vector<RawCandidate*> chosen = choose(candidates, trials, brief);
+  // In brief sizes are looked for that somebody asks for: one is enough.
+  const std::size_t fewest = brief ? 1 : FEWEST_SIZES;
+  run_plainly(all, fewest, raw.memory(), jobs, deadline);
+  const std::vector<RawCandidate*> chosen = choose(candidates, trials, fewest);
   run_candidates(chosen, false, raw.memory(), jobs, deadline);
   for (RawCandidate* candidate : chosen)
     trials[candidate->index] =

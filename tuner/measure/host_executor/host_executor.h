@@ -119,6 +119,9 @@ struct HostRunOptions {
   HostSchedule schedule = HostSchedule::forward;
   std::uint64_t seed = 1;   // of HostSchedule::random
   double time_limit_s = 60; // of a core's work on the whole run, not of the clock; enforced by run_isolated
+  // No block begins once more than so much was executed (HostRunResult::work, without what the processor's
+  // time says); 0: all do. Kernels that were compiled to sanitize or trace only.
+  std::uint64_t work_limit = 0;
   int threads = 0; // OS threads; 0: one a core. One when the kernel was compiled to sanitize or trace
   // Records which bytes are read and written although the kernel was compiled to sanitize only.
   bool record_accesses = false;
@@ -183,6 +186,7 @@ struct HostRunResult {
   // the price of several. Where that is little for what the processor did (a loop that touches no memory), so
   // much as it usually does in the time. Counted in kernels that were compiled to sanitize or trace.
   std::uint64_t work = 0;
+  bool is_cut_short = false;   // by the limit on it: some blocks have not run
   std::vector<HostRace> races; // when they were looked for
   // And with them: memory fences executed by all threads, and the first place where a thread updates global
   // memory atomically with no fence behind an earlier plain write to it: a sentence, or nothing.

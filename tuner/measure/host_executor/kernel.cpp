@@ -93,6 +93,7 @@ HostRunResult finish(const HostKernel::Implementation& kernel, LaunchEnd end) {
   result.accesses = std::move(end.accesses);
   result.barriers = end.barriers;
   result.work = end.work;
+  result.is_cut_short = end.is_cut_short;
   result.races = std::move(end.races);
   result.fences = end.fences;
   result.unfenced = std::move(end.unfenced);

@@ -112,7 +112,9 @@ std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, const Arena& a
 // Blocks are handed out one by one; the launch is over when all workers are done.
 class Workers {
 public:
-  Workers(const BlockTask& task, std::vector<Arena> arenas, bool in_child) {
+  // `work_limit`: HostRunOptions::work_limit, where the task has a log.
+  Workers(const BlockTask& task, std::vector<Arena> arenas, bool in_child, std::uint64_t work_limit)
+      : log_(task.log), work_limit_(task.log ? work_limit : 0) {
     for (Arena& arena : arenas)
       runners_.push_back(std::make_unique<BlockRunner>(std::move(arena), task));
     only_ = task.blocks;
@@ -175,6 +177,12 @@ public:
       sum += runner->own_accesses();
     return sum;
   }
+  // Counted accesses, and meetings at the price of several.
+  std::uint64_t executed() const {
+    constexpr std::uint64_t ACCESSES_PER_MEETING = 4; // a switch between fibers takes as long
+    return (log_ ? log_->count() : 0) + own_accesses() + ACCESSES_PER_MEETING * meetings();
+  }
+  bool is_cut_short() const { return is_cut_short_; }
   std::uint64_t barriers() const {
     std::uint64_t sum = 0;
     for (const auto& runner : runners_)
@@ -200,7 +208,7 @@ private:
     }
   }
   void work(BlockRunner& runner) {
-    while (!failed_) {
+    while (!failed_ && !is_cut_short_) {
       std::uint64_t linear = next_.fetch_add(1, std::memory_order_relaxed);
       if (linear >= blocks_)
         return;
@@ -212,13 +220,17 @@ private:
       if (!runner.run({static_cast<unsigned>(linear % grid_[0]), static_cast<unsigned>(row % grid_[1]),
                        static_cast<unsigned>(row / grid_[1])}))
         failed_ = true;
+      if (work_limit_ > 0 && executed() > work_limit_ && next_ < blocks_)
+        is_cut_short_ = true;
     }
   }
 
   std::vector<std::unique_ptr<BlockRunner>> runners_;
   std::vector<std::thread> threads_;
   std::atomic<std::uint64_t> next_{0};
-  std::atomic<bool> failed_{false};
+  std::atomic<bool> failed_{false}, is_cut_short_{false};
+  const AccessLog* log_;
+  std::uint64_t work_limit_;
   std::span<const std::uint64_t> only_; // blocks, by number; none: all
   std::uint64_t blocks_ = 0;
   std::array<std::uint32_t, 3> grid_{};
@@ -396,7 +408,7 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
     const std::lock_guard lock(print_mutex);
     end.output += text.substr(0, OUTPUT_LIMIT - std::min(OUTPUT_LIMIT, end.output.size()));
   };
-  Workers team(task, std::move(arenas), true);
+  Workers team(task, std::move(arenas), true, options.work_limit);
   std::uint64_t barriers_before = 0;
   const auto begin = std::chrono::steady_clock::now();
   const double computing_before = processor_seconds();
@@ -415,14 +427,13 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   }
   end.barriers = team.barriers() - barriers_before;
   if (log) {
-    constexpr std::uint64_t ACCESSES_PER_MEETING = 4; // a switch between fibers takes as long
     end.accesses = log->accesses();
     // A loop that touches no memory is nothing to count, but may go on for long.
     constexpr double STEP_S = 0.5, ACCESSES_PER_STEP = 5e6;
     const double steps = std::floor((processor_seconds() - computing_before) / STEP_S);
-    end.work = std::max(log->count() + team.own_accesses() + ACCESSES_PER_MEETING * team.meetings(),
-                        static_cast<std::uint64_t>(steps * ACCESSES_PER_STEP));
+    end.work = std::max(team.executed(), static_cast<std::uint64_t>(steps * ACCESSES_PER_STEP));
   }
+  end.is_cut_short = team.is_cut_short();
   if (races) {
     end.races = races->races();
     end.loops = unit.loops();

@@ -60,6 +60,7 @@ struct LaunchEnd {
   std::vector<double> seconds;
   std::vector<BufferAccess> accesses;
   std::uint64_t barriers = 0, work = 0;
+  bool is_cut_short = false;
   std::vector<HostRace> races;
   std::uint64_t fences = 0;
   std::string unfenced;

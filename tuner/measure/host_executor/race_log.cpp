@@ -1,6 +1,7 @@
 #include "tuner/measure/host_executor/race_log.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
@@ -26,10 +27,7 @@ RaceLog::RaceLog(const std::vector<AccessLog::Region>& regions, const Options& o
     watched.end = region.end;
     watched.is_shared = region.kind != AccessLog::Region::buffer;
     watched.name = region.kind == AccessLog::Region::buffer ? region.name : "shared memory";
-    // Untouched cells cost nothing.
-    watched.cells = {static_cast<Cell*>(std::calloc(region.end - region.begin, sizeof(Cell))), &std::free};
-    if (watched.cells)
-      watched_.push_back(std::move(watched));
+    watched_.push_back(std::move(watched));
   }
   std::sort(watched_.begin(), watched_.end(),
             [](const Watched& a, const Watched& b) { return a.begin < b.begin; });
@@ -90,6 +88,33 @@ RaceLog::Watched* RaceLog::find(std::uintptr_t address, std::size_t bytes) {
     return nullptr;
   last_ = static_cast<std::size_t>(after - watched_.begin()) - 1;
   return &watched_[last_];
+}
+
+// `place`: offset and length of an access, in one number's bits.
+void RaceLog::refine(Watched& region, std::uintptr_t place) {
+  constexpr unsigned WIDEST = 4; // accesses of more than 16 bytes are of as many
+  const auto shift = static_cast<unsigned>(std::min<int>(WIDEST, std::countr_zero(place)));
+  const auto cells_at = [&](unsigned width) {
+    return ((region.end - region.begin) + (std::uintptr_t{1} << width) - 1) >> width;
+  };
+  // Untouched cells cost nothing.
+  decltype(region.cells) finer{static_cast<Cell*>(std::calloc(cells_at(shift), sizeof(Cell))), &std::free};
+  if (region.cells && finer)
+    for (std::size_t i = 0; i < cells_at(shift); ++i)
+      if (const Cell& whole = region.cells[i >> (region.shift - shift)]; whole.is_used())
+        finer[i] = whole;
+  region.cells = std::move(finer);
+  region.shift = shift;
+}
+
+std::span<RaceLog::Cell> RaceLog::cells_of(Watched& region, std::uintptr_t address, std::size_t bytes) {
+  const std::uintptr_t offset = address - region.begin;
+  const std::uintptr_t mask = (std::uintptr_t{1} << region.shift) - 1;
+  if (!region.cells || ((offset | bytes) & mask) != 0)
+    refine(region, offset | bytes);
+  if (!region.cells) // no memory: as if nothing had been accessed before
+    return {};
+  return {region.cells.get() + (offset >> region.shift), bytes >> region.shift};
 }
 
 RaceLog::Stamp RaceLog::stamp_of(unsigned thread, bool atomic) const {
@@ -154,14 +179,16 @@ void RaceLog::access(unsigned thread, std::uintptr_t address, std::size_t bytes,
   if (!region)
     return;
   const Stamp now = stamp_of(thread, atomic);
-  Cell* cells = region->cells.get() + (address - region->begin);
+  const std::span<Cell> cells = cells_of(*region, address, bytes);
+  if (cells.empty())
+    return;
   if (region->is_shared ||
       (!write && cells[0].changer.epoch >= block_epoch_ && cells[0].changer.thread != now.thread))
     note_exchange();
   if (write)
     return announce(*region, address, bytes, now, now.epoch);
-  for (std::size_t i = 0; i < bytes; ++i)
-    read(*region, cells[i], now);
+  for (Cell& cell : cells)
+    read(*region, cell, now);
 }
 
 void RaceLog::announce(Watched& region, std::uintptr_t address, std::size_t bytes, const Stamp& stamp,
@@ -179,9 +206,8 @@ std::uint32_t RaceLog::copy_begins(unsigned thread, std::uintptr_t address, std:
   settle();
   if (Watched* region = find(address, bytes)) {
     const Stamp now = stamp_of(thread, false);
-    const Cell* cells = region->cells.get() + (address - region->begin);
-    for (std::size_t i = 0; i < bytes; ++i)
-      for (const Stamp& reader : cells[i].readers)
+    for (const Cell& cell : cells_of(*region, address, bytes))
+      for (const Stamp& reader : cell.readers)
         if (!is_ordered(*region, reader, now, now.epoch, true))
           report(*region, reader, now, A_READ_AND_A_WRITE);
   }
@@ -196,7 +222,7 @@ void RaceLog::copy_arrives(unsigned thread, std::uintptr_t address, std::size_t 
   }
 }
 
-// A write that leaves a byte as it was changes nothing for anybody: several threads may store one value.
+// A write that leaves bytes as they were changes nothing for anybody: several threads may store one value.
 // Where equal writes count, a thread that reads it beside them may get another value on other data.
 void RaceLog::settle() {
   if (!pending_.region)
@@ -204,12 +230,14 @@ void RaceLog::settle() {
   Watched& region = *pending_.region;
   pending_.region = nullptr;
   const auto* after = reinterpret_cast<const unsigned char*>(pending_.address);
-  Cell* cells = region.cells.get() + (pending_.address - region.begin);
   const Stamp& now = pending_.stamp;
-  for (std::size_t i = 0; i < pending_.bytes; ++i) {
-    Cell& cell = cells[i];
+  std::size_t begin = 0;
+  for (Cell& cell : cells_of(region, pending_.address, pending_.bytes)) {
     cell.writer = now;
-    const bool is_equal = i < pending_.before.size() && after[i] == pending_.before[i];
+    const std::size_t each = std::size_t{1} << region.shift;
+    const bool is_equal = begin + each <= pending_.before.size() &&
+                          std::memcmp(after + begin, pending_.before.data() + begin, each) == 0;
+    begin += each;
     if (is_equal && !options_.equal_writes)
       continue;
     if (!is_equal && !is_ordered(region, cell.changer, now, pending_.since, false))

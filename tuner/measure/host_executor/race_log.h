@@ -7,7 +7,7 @@
 // joins. Shuffles and votes order a read before a later write, whose value passed through them, and nothing
 // else, as CUDA's guide says of them. An asynchronous copy writes at any time from where it is issued to
 // where it is waited for. As in FastTrack (Flanagan and Freund, 2009) a byte remembers its last writer and a
-// few readers instead of all.
+// few readers instead of all; bytes that are only ever accessed together do so together.
 #pragma once
 
 #include "tuner/measure/host_executor/access_log.h"
@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,16 +56,18 @@ private:
     std::uint16_t thread = 0;
     bool atomic = false;
   };
-  // Of one byte: who changed it last, who wrote it last (changing it or not), and up to two threads that have
-  // read it since.
+  // Of bytes that are accessed together: who changed one of them last, who wrote it last (changing it or
+  // not), and up to two threads that have read it since.
   struct Cell {
     Stamp changer, writer, readers[2];
+    bool is_used() const { return writer.epoch != 0 || readers[0].epoch != 0; }
   };
   struct Watched {
     std::uintptr_t begin = 0, end = 0;
     std::string name;
-    bool is_shared = false; // begins anew with each block
-    std::unique_ptr<Cell[], void (*)(void*)> cells{nullptr, nullptr};
+    bool is_shared = false;                                           // begins anew with each block
+    unsigned shift = 0;                                               // a cell is of 2^shift bytes
+    std::unique_ptr<Cell[], void (*)(void*)> cells{nullptr, nullptr}; // none before the first access
   };
   // A write that has been announced; whether it changes anything is seen later.
   struct Pending {
@@ -77,6 +80,9 @@ private:
   };
 
   Watched* find(std::uintptr_t address, std::size_t bytes);
+  // The cells of a region's bytes, which are made as small as that asks for.
+  std::span<Cell> cells_of(Watched& region, std::uintptr_t address, std::size_t bytes);
+  void refine(Watched& region, std::uintptr_t place);
   Stamp stamp_of(unsigned thread, bool atomic) const;
   bool is_ordered(const Watched& region, const Stamp& earlier, const Stamp& now, std::uint32_t since,
                   bool earlier_reads) const;

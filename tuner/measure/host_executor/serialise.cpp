@@ -77,6 +77,7 @@ std::string serialise(const LaunchEnd& end) {
   }
   out.number(end.barriers);
   out.number(end.work);
+  out.number(end.is_cut_short);
   out.number(end.races.size());
   for (const HostRace& race : end.races) {
     out.text(race.place);
@@ -116,6 +117,7 @@ LaunchEnd deserialise(std::string_view bytes) {
   }
   end.barriers = in.number<std::uint64_t>();
   end.work = in.number<std::uint64_t>();
+  end.is_cut_short = in.number<bool>();
   end.races.resize(in.number<std::size_t>());
   for (HostRace& race : end.races) {
     race.place = in.text();

@@ -53,6 +53,21 @@ TEST(Work, OfALoopThatTouchesNoMemoryIsTimed) {
   EXPECT_GE(spun.work, 5'000'000u);
 }
 
+TEST(Work, EndsARunBetweenTwoBlocksWhereItIsLimited) {
+  const std::string text = body("out[blockIdx.x] = in[blockIdx.x];");
+  HostRunOptions options;
+  const auto whole = watched(text, shape(8, 1), options);
+  EXPECT_FALSE(whole.is_cut_short);
+  options.work_limit = whole.work / 2;
+  const auto part = watched(text, shape(8, 1), options);
+  EXPECT_EQ(part.outcome, Outcome::ok) << part.reason;
+  EXPECT_TRUE(part.is_cut_short);
+  EXPECT_LT(part.work, whole.work);
+  EXPECT_GE(part.work, whole.work / 2);
+  options.work_limit = whole.work;
+  EXPECT_FALSE(watched(text, shape(8, 1), options).is_cut_short) << "just so much is not more";
+}
+
 TEST(LocalVariables, WriteBehindAnArray) {
   const auto result = watched(body("float a[4]; for (int i = 0; i < 4; ++i) a[i] = in[i]; float* p = a; p[n "
                                    "/ 64] = 7.f; out[0] = a[n % 4];"),
@@ -171,6 +186,44 @@ TEST(Races, OneValueFromAllIsNone) {
 }
 
 // Another thread writes what was there by chance: a reader beside it may see another value on other data.
+// Bytes that were accessed together so far, and the first that is accessed alone.
+TEST(Races, AreSeenWhateverTheWidths) {
+  EXPECT_EQ(race(watched(body("reinterpret_cast<unsigned char*>(out)[threadIdx.x] = threadIdx.x + 1;"),
+                         shape(1, 128))),
+            "")
+      << "neighbours";
+  EXPECT_EQ(race(watched(body("reinterpret_cast<float4*>(out)[threadIdx.x] = make_float4(1, 2, 3, 4);\n"
+                              "__syncthreads();\n"
+                              "reinterpret_cast<char*>(out)[threadIdx.x] = 9;"),
+                         shape(1, 64))),
+            "")
+      << "a barrier lies between";
+  for (const char* const narrow : {"char", "short", "int", "double"})
+    for (const bool wide_first : {true, false}) {
+      const std::string
+          wide = "if (threadIdx.x == 0) *reinterpret_cast<float4*>(out) = make_float4(1, 2, 3, 4);\n",
+          one = std::string("if (threadIdx.x == 40) reinterpret_cast<") + narrow + "*>(out)[1] = 77;\n";
+      EXPECT_THAT(race(watched(body(wide_first ? wide + one : one + wide), shape(1, 64))),
+                  HasSubstr("two writes by threads"))
+          << narrow << wide_first;
+    }
+  EXPECT_EQ(race(watched(body("if (threadIdx.x == 0) reinterpret_cast<short*>(out)[0] = 1;\n"
+                              "if (threadIdx.x == 40) reinterpret_cast<char*>(out)[2] = 1;\n"
+                              "if (threadIdx.x == 50) reinterpret_cast<int*>(out)[1] = 1;"),
+                         shape(1, 64))),
+            "")
+      << "beside each other";
+}
+
+// One leaves a byte of the number as the other made it.
+TEST(Races, TwoNumbersThatShareAByteAreTwoNumbers) {
+  EXPECT_THAT(race(watched(body("int* p = reinterpret_cast<int*>(out);\n"
+                                "if (threadIdx.x == 0) p[0] = 0x01020304;\n"
+                                "if (threadIdx.x == 40) p[0] = 0x01020305;"),
+                           shape(1, 64))),
+              HasSubstr("two writes by threads"));
+}
+
 TEST(Races, OfEqualWritesWhereTheyCount) {
   const auto twice = [](const std::string& between) {
     return body("__shared__ float s; float sum = 0; for (int r = 0; r < 2; ++r) { if (threadIdx.x == 0) s = "
