@@ -185,6 +185,16 @@ std::vector<Insertion> close_brackets(const std::string& text, std::size_t at) {
   return {};
 }
 
+// `k<<<grid, {32, 4}>>>(x)`: the braces of an argument between a launch's brackets are of a dim3.
+std::vector<Insertion> name_dimensions(const std::string& text, std::size_t at) {
+  if (at >= text.size() || text[at] != '{')
+    return {};
+  const std::size_t opened = text.rfind("<<<", at);
+  if (opened == std::string::npos || text.find(';', opened) < at || text.find(">>>", opened) < at)
+    return {};
+  return {{at, "dim3", "braces between a launch's brackets are those of a dim3"}};
+}
+
 // `__shared__ Task task;` of a class with a constructor: the memory alone.
 std::vector<Insertion> leave_unconstructed(const std::string& text, std::size_t at) {
   auto storage = storage_of_shared_object(text, at);
@@ -258,8 +268,10 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
     return name_alignment(text, error.offset);
   if (says("initialization is not supported for __shared__"))
     return leave_unconstructed(text, error.offset);
-  if (says("expected expression"))
-    return close_brackets(text, error.offset);
+  if (says("expected expression")) {
+    auto named = name_dimensions(text, error.offset);
+    return named.empty() ? close_brackets(text, error.offset) : named;
+  }
   if (says("use of overloaded operator '=' is ambiguous"))
     return name_type(text, error.offset);
   return {};

@@ -16,6 +16,7 @@ namespace lathe::refactor {
 //   __shared__ alignas(16) float x[8] ->  __shared__ __align__(16) float x[8]
 //   const __restrict__ float x[8]     ->  const float x[8]
 //   k << <grid, block >> > (x)        ->  k <<<grid, block >>> (x)
+//   k<<<grid, {32, 4}>>>(x)           ->  k<<<grid, dim3{32, 4}>>>(x)
 //   typedef unsigned long long uint64_t; is left out
 //   std::string of a file that includes other than <string>: that is included in front of it
 std::map<std::string, std::string> fix_up(const std::vector<ParseError>& errors,

@@ -95,8 +95,9 @@ struct SourceSizes::Found : RecursiveASTVisitor<Found> {
   const ASTContext& context;
   std::map<const VarDecl*, std::int64_t> variables;
   std::map<std::string, std::int64_t> macros;
+  const bool is_whole; // what constants are made of as well
 
-  explicit Found(const ASTContext& in) : context(in) {}
+  explicit Found(const ASTContext& in, bool whole = false) : context(in), is_whole(whole) {}
   bool VisitDeclRefExpr(DeclRefExpr* reference) {
     const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
     const bool is_constant = variable && (variable->isLocalVarDecl() || variable->isConstexpr() ||
@@ -104,9 +105,10 @@ struct SourceSizes::Found : RecursiveASTVisitor<Found> {
     if (!is_constant || !variable->hasInit() || variable->isInitCapture())
       return true;
     const Expr* initialiser = variable->getInit();
-    if (const auto value = number(initialiser, context))
+    const auto value = number(initialiser, context);
+    if (value)
       variables[variable] = *value;
-    else
+    if (!value || is_whole)
       TraverseStmt(const_cast<Expr*>(initialiser)); // dim3 block(threads); int n = 2 * N;
     return true;
   }
@@ -134,13 +136,17 @@ void SourceSizes::read(const FunctionDecl* launcher) {
   launches.TraverseStmt(launcher->getBody());
   if (launches.found.empty())
     return;
-  Found in_arguments(context), in_blocks(context);
+  Found in_arguments(context), in_blocks(context), in_instances(context, true);
   for (const CUDAKernelCallExpr* launch : launches.found) {
     for (const Expr* argument : launch->arguments())
       if (argument->getType()->isIntegerType() && !argument->getType()->isBooleanType())
         in_arguments.TraverseStmt(const_cast<Expr*>(argument));
     if (const CallExpr* configuration = launch->getConfig(); configuration->getNumArgs() > 1)
       in_blocks.TraverseStmt(const_cast<Expr*>(configuration->getArg(1)));
+    if (const auto* named = dyn_cast<DeclRefExpr>(launch->getCallee()->IgnoreParenImpCasts()))
+      for (const TemplateArgumentLoc& argument : named->template_arguments())
+        if (argument.getArgument().getKind() == TemplateArgument::Expression)
+          in_instances.TraverseStmt(argument.getSourceExpression());
   }
   const auto is_changed = [&](const VarDecl* variable) {
     return !variable->getType().isConstQualified() && !variable->isConstexpr() &&
@@ -149,7 +155,8 @@ void SourceSizes::read(const FunctionDecl* launcher) {
            });
   };
   for (const auto& [variable, value] : in_arguments.variables)
-    if (value > LARGEST_OTHER && !in_blocks.variables.contains(variable) && !is_changed(variable) &&
+    if (value > LARGEST_OTHER && !in_blocks.variables.contains(variable) &&
+        !in_instances.variables.contains(variable) && !is_changed(variable) &&
         (variable->isLocalVarDecl() || !device_words().contains(variable->getNameAsString())))
       variables_[variable] = value;
   for (const auto& [macro, value] : in_arguments.macros) {
@@ -157,7 +164,7 @@ void SourceSizes::read(const FunctionDecl* launcher) {
       return use.name == macro && use.definition && use.definition->isObjectLike();
     });
     if (is_object && value > LARGEST_OTHER && !in_blocks.macros.contains(macro) &&
-        !device_words().contains(macro))
+        !in_instances.macros.contains(macro) && !device_words().contains(macro))
       macros_[macro] = value;
   }
 }

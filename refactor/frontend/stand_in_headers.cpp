@@ -62,12 +62,19 @@ fs::path file_of(const Named& named, const fs::path& from, const ClangCommand& c
 
 const char* stand_in_for(const std::string& header) {
   static const std::vector<std::pair<std::string, const char*>> beginnings{
-      {"dlpack/", "lathe_tvm_ffi.h"},       {"tvm/ffi/", "lathe_tvm_ffi.h"},
-      {"ATen/", "lathe_torch.h"},           {"c10/", "lathe_torch.h"},
-      {"torch/", "lathe_torch.h"},          {"THC/", "lathe_torch.h"},
-      {"caffe2/", "lathe_torch.h"},         {"glog/", "lathe_logging.h"},
-      {"absl/log/", "lathe_logging.h"},     {"butil/logging.h", "lathe_logging.h"},
-      {"dmlc/logging.h", "lathe_logging.h"}};
+      {"dlpack/", "lathe_tvm_ffi.h"},
+      {"tvm/ffi/", "lathe_tvm_ffi.h"},
+      {"ATen/", "lathe_torch.h"},
+      {"c10/", "lathe_torch.h"},
+      {"torch/", "lathe_torch.h"},
+      {"THC/", "lathe_torch.h"},
+      {"caffe2/", "lathe_torch.h"},
+      {"glog/", "lathe_logging.h"},
+      {"absl/log/", "lathe_logging.h"},
+      {"butil/logging.h", "lathe_logging.h"},
+      {"dmlc/logging.h", "lathe_logging.h"},
+      {"omp.h", "lathe_openmp.h"},
+      {"mpi.h", "lathe_mpi.h"}};
   for (const auto& [beginning, text] : beginnings)
     if (header.starts_with(beginning))
       return text;

@@ -22,8 +22,12 @@ std::vector<const FunctionDecl*> functions_meant(const Stmt* name) {
   } else if (const auto* lookup = dyn_cast<OverloadExpr>(name)) {
     for (const NamedDecl* declared : lookup->decls()) {
       declared = declared->getUnderlyingDecl();
-      if (const auto* of_template = dyn_cast<FunctionTemplateDecl>(declared))
+      if (const auto* of_template = dyn_cast<FunctionTemplateDecl>(declared)) {
         declared = of_template->getTemplatedDecl();
+        for (const FunctionDecl* instance : of_template->specializations())
+          if (instance->getTemplateSpecializationKind() == TSK_ExplicitSpecialization)
+            found.push_back(definition_of(instance));
+      }
       if (const auto* function = dyn_cast<FunctionDecl>(declared))
         found.push_back(definition_of(function));
     }

@@ -12,8 +12,8 @@ namespace lathe::refactor {
 // The pattern of an instance of a template, and of several declarations the one that has the body.
 const clang::FunctionDecl* definition_of(const clang::FunctionDecl* function);
 
-// The definitions of what a reference to a function, or to a set of overloads, may mean; empty for anything
-// else.
+// The definitions of what a reference to a function, or to a set of overloads, may mean, explicit
+// specialisations of a template among them; empty for anything else.
 std::vector<const clang::FunctionDecl*> functions_meant(const clang::Stmt* name);
 
 // Whether a call with that many arguments may be one of the function: defaults, packs and `...` are seen to.

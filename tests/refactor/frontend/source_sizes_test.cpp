@@ -77,6 +77,16 @@ TEST(SourceSizes, WhatTheKernelOrTheBlockHasByNumberIsNone) {
                         "void run(float* x) { dim3 block(THREADS); k<<<64, block>>>(x, THREADS, 1); }")
                   .fixed_sizes,
               IsEmpty());
+  // Another size would be another instance.
+  const std::string instance =
+      "template <int PER_THREAD> __global__ void k(float* x, int n, int rows) { x[rows] = n * PER_THREAD; }\n"
+      "void run(float* x) { const int N = 1 << 20, M = 1 << 21; const int EACH = N / 256;\n";
+  EXPECT_THAT(launch_in(instance + "k<EACH / 64><<<64, 64>>>(x, N, M); }").fixed_sizes,
+              UnorderedElementsAre(Pair("M", 1 << 21)));
+  EXPECT_THAT(launch_in("#define N 4096\n" + instance.substr(0, instance.find("void run")) +
+                        "void run(float* x) { k<N / 64><<<64, 64>>>(x, N, 1); }")
+                  .fixed_sizes,
+              IsEmpty());
   // Nor are small numbers, and macros with parameters.
   EXPECT_THAT(launch_in("#define RADIUS 3\n#define TWICE(a) (2 * (a))\n" + KERNEL +
                         "void run(float* x) { k<<<64, 64>>>(x, TWICE(4096), RADIUS); }")

@@ -189,6 +189,16 @@ TEST(InlineHelpers, WhatStays) {
       "template <int N> __device__ void row(float* out, const float* in, int d) {\n" + LOOP +
           "    out[i] = in[i];\n}\n"
           "template <> __device__ void row<1>(float* out, const float* in, int d) { out[d] = in[d]; }\n");
+  // For some of the kernel's instances, and for another one than the kernel calls.
+  const std::string general =
+      "template <int N> __device__ void row(float* out, const float* in, int d) {\n" + LOOP +
+      "    out[i] = in[i] * N;\n}\n"
+      "template <> __device__ void row<2>(float* out, const float*, int) { *out = 2; }\n";
+  expect_stays("  row<3>(out, in, d);", general);
+  EXPECT_FALSE(
+      apply_rule("inline-helpers", plain(general + "template <int N> __global__ void k(float* out, const "
+                                                   "float* in, int n, int d) {\n  row<N>(out, in, d);\n}\n"))
+          .report.applied);
 }
 
 TEST(InlineHelpers, NamesThatMeanSomethingElse) {
