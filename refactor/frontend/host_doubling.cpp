@@ -55,13 +55,6 @@ const VarDecl* doubled_by(const Expr* change) {
   }
 }
 
-bool names_variable(const Stmt* statement, const VarDecl* variable) {
-  const auto* reference = dyn_cast<DeclRefExpr>(statement);
-  return (reference && reference->getDecl() == variable) ||
-         std::ranges::any_of(statement->children(),
-                             [&](const Stmt* child) { return child && names_variable(child, variable); });
-}
-
 } // namespace
 
 bool HostReader::double_in_loop(const Expr* condition, const Expr* step, const Stmt* body) {

@@ -74,6 +74,7 @@ std::optional<HostReader::Outcome> HostReader::call_elsewhere(const FunctionDecl
     HostReader reader(source, others_);
     reader.launcher_ = launcher_;
     reader.program_arguments_ = program_arguments_;
+    reader.program_texts_ = program_texts_;
     reader.names_ = names_;
     reader.queries_ = queries_;
     reader.computed_ = computed_;

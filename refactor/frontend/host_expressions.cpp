@@ -464,7 +464,7 @@ HostValue HostReader::binary(const BinaryOperator* operation) {
     if (variable && isa<CallExpr>(plain(operation->getRHS()))) {
       const std::map<std::string, std::string> queries = queries_;
       const std::map<std::string, std::uintptr_t> names = names_;
-      value = kept_in(variable, evaluate(operation->getRHS()), queries, names);
+      value = kept_in(variable, operation->getRHS(), evaluate(operation->getRHS()), queries, names);
     } else {
       value = evaluate(operation->getRHS());
     }

@@ -170,10 +170,11 @@ private:
   void declare(const clang::VarDecl* variable);
   // The variable as a dimension of its own.
   HostValue dimension(const clang::VarDecl* variable);
-  // What the variable is from now on. Numbers that are asked of objects for the first time, `queries` and
-  // `names` being what was known before, are named after the variable that keeps them; where it is computed
-  // from several, or follows how many arguments the program has, the variable itself is the dimension.
-  HostValue kept_in(const clang::VarDecl* variable, HostValue value,
+  // What the variable is from now on, `from` being what it is set to. Numbers that are asked of objects for
+  // the first time, `queries` and `names` being what was known before, are named after the variable that
+  // keeps them; where it is computed from several, or follows the program's arguments, the variable itself is
+  // the dimension.
+  HostValue kept_in(const clang::VarDecl* variable, const clang::Expr* from, HostValue value,
                     const std::map<std::string, std::string>& queries,
                     const std::map<std::string, std::uintptr_t>& names);
   void assign(const clang::Expr* target, const HostValue& value);
@@ -292,6 +293,7 @@ private:
   int rounds_ = 0;                // of loops that were read round by round
   int calls_ = 0;                 // of functions that were read where they are called
   std::string program_arguments_; // how many main() has, where it is what is read
+  const clang::ParmVarDecl* program_texts_ = nullptr; // and the arguments
   int depth_ = 0;
 };
 

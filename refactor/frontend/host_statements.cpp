@@ -70,8 +70,11 @@ void HostReader::read_once(const FunctionDecl* launcher, bool loops_leave_sizes)
   fixed_sizes_.clear();
   functions_ = {launcher};
   program_arguments_.clear();
+  program_texts_ = nullptr;
   if (launcher->isMain() && launcher->getNumParams() > 0)
     program_arguments_ = dimension(launcher->getParamDecl(0)).text;
+  if (launcher->isMain() && launcher->getNumParams() > 1)
+    program_texts_ = launcher->getParamDecl(1);
   if (const FunctionTemplateDecl* described = launcher->getDescribedFunctionTemplate()) {
     std::vector<const TemplateArgumentList*> instances;
     for (const FunctionDecl* instance : described->specializations())
@@ -249,7 +252,7 @@ void HostReader::declare(const VarDecl* variable) {
   HostValue value =
       arguments ? construct(type, const_cast<ParenListExpr*>(arguments)->exprs()) : evaluate(initialiser);
   const std::string wanted = variable->getNameAsString();
-  value = kept_in(variable, std::move(value), queries, names);
+  value = kept_in(variable, initialiser, std::move(value), queries, names);
   if (value.kind == HostValue::Kind::unknown && type.getNonReferenceType()->isIntegralType(context_) &&
       !type->isBooleanType()) {
     value = HostValue::integer(unique_name(wanted, owner_of(variable)));
@@ -328,7 +331,7 @@ HostValue HostReader::dimension(const VarDecl* variable) {
   return HostValue::integer(unique_name(variable->getNameAsString(), owner_of(variable)));
 }
 
-HostValue HostReader::kept_in(const VarDecl* variable, HostValue value,
+HostValue HostReader::kept_in(const VarDecl* variable, const Expr* from, HostValue value,
                               const std::map<std::string, std::string>& queries,
                               const std::map<std::string, std::uintptr_t>& names) {
   const QualType type = variable->getType();
@@ -336,6 +339,19 @@ HostValue HostReader::kept_in(const VarDecl* variable, HostValue value,
     return value;
   if (!program_arguments_.empty() && mentions(value.text, program_arguments_))
     return dimension(variable);
+  // What it is where the program is told nothing: `find_argument(argv, "-n", 4096)`.
+  if (program_texts_ && is_size(type) && names_variable(from, program_texts_)) {
+    // Named in the function that looks for it.
+    if (names_.contains(value.text) && !names.contains(value.text))
+      return dimension(variable);
+    const auto told = Expression::parse(value.text);
+    const auto number = told.ok() && told->names().empty() ? told->evaluate_integer({}) : Error{};
+    if (number.ok()) {
+      const HostValue size = dimension(variable);
+      fixed_sizes_[size.text] = *number;
+      return size;
+    }
+  }
   const bool is_integer = type.getNonReferenceType()->isIntegralType(context_) || type->isUndeducedType() ||
                           type->isDependentType();
   if (!is_integer || queries_.size() <= queries.size())

@@ -53,6 +53,13 @@ const Expr* plain(const Expr* expression) {
   }
 }
 
+bool names_variable(const Stmt* statement, const VarDecl* variable) {
+  const auto* reference = dyn_cast<DeclRefExpr>(statement);
+  return (reference && reference->getDecl() == variable) ||
+         std::ranges::any_of(statement->children(),
+                             [&](const Stmt* child) { return child && names_variable(child, variable); });
+}
+
 const VarDecl* variable_of(const Expr* expression) {
   const auto* reference = expression ? dyn_cast<DeclRefExpr>(plain(expression)) : nullptr;
   return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;

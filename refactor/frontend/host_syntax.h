@@ -29,6 +29,8 @@ const clang::NamedDecl* type_parameter(clang::QualType type);
 const clang::Expr* plain(const clang::Expr* expression);
 // The variable that an expression names; null where it is more than that.
 const clang::VarDecl* variable_of(const clang::Expr* expression);
+// Whether it is named anywhere in the statement.
+bool names_variable(const clang::Stmt* statement, const clang::VarDecl* variable);
 // The one expression that a loop evaluates in each round; null where it does more.
 const clang::Expr* only_change(const clang::Expr* step, const clang::Stmt* body);
 // The last statement of blocks, inside one another.

@@ -173,6 +173,35 @@ TEST(LaunchSizes, WhatTheProgramIsToldIsNamedAfterTheVariable) {
   }
 }
 
+// A function that looks for an argument is read, and finds none.
+TEST(LaunchSizes, WhatTheProgramMayBeToldIsNoConstant) {
+  const auto sites = launches(R"(
+#include <string>
+template <class T> T argument(int argc, char** argv, const std::string& name, T otherwise) {
+  T found = otherwise;
+  for (int i = 1; i + 1 < argc; ++i)
+    if (argv[i] == name) found = static_cast<T>(std::stoi(argv[i + 1]));
+  return found;
+}
+int ask(char** begin, const char* name, const int otherwise) { return otherwise; }
+bool has(char** begin, const char* name) { return false; }
+__global__ void k(float* x, int n, int m) {}
+int main(int argc, char** argv) {
+  const int n = argument<int>(argc, argv, "-n", 16384), m = ask(argv, "-m", 512), one = ask(nullptr, "", 1);
+  if (has(argv, "-h")) return 1;
+  float* x;
+  cudaMalloc(&x, sizeof(float) * n);
+  k<<<(n + 31) / 32, 32>>>(x, n, m * one);
+}
+)");
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_THAT(sites[0].unreadable, IsEmpty());
+  EXPECT_THAT(sites[0].dimensions, UnorderedElementsAre("n", "m"));
+  EXPECT_EQ(sites[0].grid[0], "(n + 31) / 32");
+  EXPECT_EQ(sites[0].arguments.at("m"), "m");
+  EXPECT_EQ(sites[0].fixed_sizes.at("m"), 512);
+}
+
 TEST(LaunchSizes, BuffersAreAsLargeAsTheLauncherAllocates) {
   const auto sites = main_launches("  const int m = atoi(argv[1]);\n  const int n = m * m;\n"
                                    "  cudaMalloc((void**)&x, sizeof(float) * n);\n");

@@ -280,6 +280,47 @@ TEST(Parse, AnyHeaderOfTvmFfiHasAStandIn) {
   EXPECT_THAT(source->missing_headers(), testing::IsEmpty());
 }
 
+TEST(Parse, BracesBetweenALaunchsBracketsAreADim3) {
+  const auto source = parse_text(R"(
+template <int X> __global__ void k(float* x, int n) { x[threadIdx.x] = n; }
+void run(float* x, int n) {
+  int counts[] = {1, 2};
+  k<3><<<n, {32, 4, 1}, 0>>>(x, counts[0]);
+  k<4><<<{1, 2}, 32>>>(x, counts[1]);
+}
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+  const auto kernel = find_kernel(*source, "k");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().sentence();
+  ASSERT_EQ(kernel->launches.size(), 2u);
+  EXPECT_THAT(kernel->launches[0].block, ElementsAre("32", "4", "1"));
+  EXPECT_THAT(kernel->launches[1].grid, ElementsAre("1", "2", "1"));
+}
+
+TEST(Parse, WhatHostsAskOpenMpAndMpiForHasAStandIn) {
+  const auto source = parse_text(R"(
+#include <mpi.h>
+#include <omp.h>
+__global__ void k(float* x, int n) { x[threadIdx.x] = n; }
+void run(float* x, int n, MPI_Comm comm) {
+  int rank = 0, size = 1;
+  if (MPI_Comm_rank(comm, &rank) != MPI_SUCCESS || comm == MPI_COMM_NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  MPI_Request requests[2];
+  MPI_Irecv(x, n, MPI_FLOAT, (rank + 1) % size, 0, comm, &requests[0]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  const double begin = omp_get_wtime() + MPI_Wtime();
+#pragma omp parallel num_threads(omp_get_max_threads())
+  k<<<n / 64, 64>>>(x, n);
+}
+)");
+  ASSERT_TRUE(source);
+  EXPECT_THAT(source->errors(), IsEmpty());
+  const auto kernel = find_kernel(*source, "k");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().sentence();
+  EXPECT_EQ(kernel->launches.size(), 1u);
+}
+
 TEST(Parse, ChecksOfALoggingLibraryHaveAStandIn) {
   const std::string text = R"(
 template <class T> struct Owner {
