@@ -556,15 +556,25 @@ HostValue HostReader::size_of(const UnaryExprOrTypeTraitExpr* expression) {
     return HostValue::unknown("");
   const QualType type = expression->getTypeOfArgument();
   // A name that a launcher or a dispatch macro gives to several types stays a name.
-  if (const auto* alias = type->getAs<TypedefType>(); alias && alias->getDecl()->getParentFunctionOrMethod())
-    return HostValue::integer("sizeof_" + alias->getDecl()->getNameAsString());
-  if (type->getAs<TemplateTypeParmType>() != nullptr) {
-    const auto known = bound_.find(type_parameter(type));
-    return HostValue::integer("sizeof_" + (known != bound_.end() ? known->second.text : type.getAsString()));
-  }
+  const auto* alias = type->getAs<TypedefType>();
+  const bool is_of_function = alias && alias->getDecl()->getParentFunctionOrMethod();
+  const auto size_of_name = [&](QualType name) -> std::string {
+    if (const auto* own = name->getAs<TypedefType>(); own && own->getDecl()->getParentFunctionOrMethod())
+      return "sizeof_" + own->getDecl()->getNameAsString();
+    if (name->getAs<TemplateTypeParmType>() == nullptr)
+      return "";
+    const auto known = bound_.find(type_parameter(name));
+    return "sizeof_" + (known != bound_.end() ? known->second.text : name.getAsString());
+  };
+  // Types that are narrower are summed in floats.
+  if (const QualType summed = summed_type(is_of_function ? alias->getDecl()->getUnderlyingType() : type);
+      !summed.isNull() && !size_of_name(summed).empty())
+    return HostValue::integer(fmt::format("max({}, {})", size_of_name(summed), sizeof(float)));
+  if (const std::string size = size_of_name(type); !size.empty())
+    return HostValue::integer(size);
   if (type->isDependentType()) {
-    if (const auto* alias = type->getAs<DependentNameType>())
-      return HostValue::integer("sizeof_" + alias->getIdentifier()->getName().str());
+    if (const auto* member = type->getAs<DependentNameType>())
+      return HostValue::integer("sizeof_" + member->getIdentifier()->getName().str());
     return HostValue::unknown("");
   }
   if (type->isIncompleteType())

@@ -3,6 +3,7 @@
 #include <llvm/ADT/StringExtras.h>
 
 #include <map>
+#include <set>
 
 namespace lathe::refactor::host_syntax {
 
@@ -51,6 +52,23 @@ const Expr* plain(const Expr* expression) {
       return inner;
     expression = inner;
   }
+}
+
+QualType summed_type(QualType type) {
+  static const std::set<StringRef> traits{"OpMathType", "AccumulateType", "AccumulateTypeDevice"},
+      names{"opmath_type", "acc_type", "acc_type_device"};
+  const auto of = [](const TemplateSpecializationType* written, const std::set<StringRef>& wanted) {
+    const TemplateDecl* described = written ? written->getTemplateName().getAsTemplateDecl() : nullptr;
+    const bool is_one = described && wanted.contains(described->getName()) &&
+                        !written->template_arguments().empty() &&
+                        written->template_arguments().front().getKind() == TemplateArgument::Type;
+    return is_one ? written->template_arguments().front().getAsType() : QualType();
+  };
+  if (const QualType found = of(type->getAs<TemplateSpecializationType>(), names); !found.isNull())
+    return found;
+  const auto* member = type->getAs<DependentNameType>();
+  const Type* trait = member && member->getQualifier() ? member->getQualifier()->getAsType() : nullptr;
+  return trait ? of(trait->getAs<TemplateSpecializationType>(), traits) : QualType();
 }
 
 bool names_variable(const Stmt* statement, const VarDecl* variable) {

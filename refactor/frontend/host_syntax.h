@@ -25,6 +25,9 @@ bool is_integer(clang::QualType type);
 // The declaration of the type parameter that the type is, as it is written; null where it is none, or in a
 // type that does not know how it was written.
 const clang::NamedDecl* type_parameter(clang::QualType type);
+// PyTorch's at::opmath_type<T> and at::acc_type<T, true>, what sums of T's are kept in: the T; null for
+// others.
+clang::QualType summed_type(clang::QualType type);
 // Without parentheses, implicit conversions and temporaries.
 const clang::Expr* plain(const clang::Expr* expression);
 // The variable that an expression names; null where it is more than that.

@@ -149,14 +149,37 @@ template <class T> __global__ void k(const T* in, at::opmath_type<T>* sums, cons
   if (i < n) sums[i] = scale * static_cast<at::opmath_type<T>>(in[i]);
 }
 template <class T> void run(const T* in, at::opmath_type<T>* sums, at::opmath_type<T> scale, int n) {
-  k<T><<<(n + 127) / 128, 128>>>(in, sums, scale, n);
+  k<T><<<(n + 127) / 128, 128, 128 * sizeof(at::opmath_type<T>)>>>(in, sums, scale, n);
 }
 )");
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.launch.shared_bytes.text(), "128 * max(sizeof_T, 4)");
   EXPECT_EQ(raw->candidate.arguments[1].dtype, "f32");
   EXPECT_EQ(raw->candidate.arguments[2].dtype, "f32");
   ASSERT_EQ(raw->candidate.types.size(), 1u);
   EXPECT_THAT(raw->candidate.types[0].dtypes, testing::Not(testing::Contains("f64")));
+}
+
+TEST(RawCandidateQuestions, WhatADispatchCallsTheTypeOfSumsFollowsTheElementsToo) {
+  const auto raw = raw_of(R"(
+#include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
+template <class T, class A> __global__ void k(T* out, const T* in, int n) {
+  extern __shared__ char bytes[];
+  A* sums = reinterpret_cast<A*>(bytes);
+  sums[threadIdx.x] = static_cast<A>(in[threadIdx.x]);
+  __syncthreads();
+  if (threadIdx.x < n) out[threadIdx.x] = static_cast<T>(sums[n - 1 - threadIdx.x]);
+}
+void run(at::Tensor out, at::Tensor in) {
+  AT_DISPATCH_FLOATING_TYPES_AND_HALF(in.scalar_type(), "run", [&] {
+    using sum_t = at::opmath_type<scalar_t>;
+    k<scalar_t, sum_t><<<1, 128, 128 * sizeof(sum_t)>>>(out.data_ptr<scalar_t>(), in.data_ptr<scalar_t>(), in.size(0));
+  });
+}
+)");
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.launch.shared_bytes.text(), "128 * max(sizeof_T, 4)");
 }
 
 TEST(RawCandidateQuestions, AClassOfTheFileIsNoElementType) {
