@@ -91,6 +91,27 @@ TEST(LocalVariables, WriteThroughAVectorBehindAnArray) {
   EXPECT_THAT(result.reason, HasSubstr("outside a local variable"));
 }
 
+// Beyond all that the thread has, or in what was another function's.
+TEST(LocalVariables, AccessesFarOutsideAnArrayThroughAPointer) {
+  const std::string place = "__device__ __noinline__ void place(long* at, const long* order, long value) {\n"
+                            "  at[order[0]] = value; at[order[1]] = value + 1; at[order[2]] = value + 2;\n}\n"
+                            "__device__ __noinline__ long look(const long* at, int i) { return at[i]; }\n";
+  for (const char* const index : {"64", "-64", "4000", "-4000", "40000"})
+    for (const char* const access : {"place(at, order, n);", "out[1] = look(at, order[1]);"}) {
+      const auto result =
+          watched(place + body(std::string("long at[3] = {1, 2, 3};\n"
+                                           "long order[3] = {0, ") +
+                               index + " * (n / 256), 2};\n" + access + "\nout[0] = at[0] + at[1];\n"),
+                  shape(1, 2));
+      EXPECT_NE(result.outcome, Outcome::ok) << index << access;
+      EXPECT_THAT(result.reason, HasSubstr("local variable")) << index << access;
+    }
+  const auto result = watched(place + body("long at[3] = {1, 2, 3};\nlong order[3] = {2, 0, 1};\n"
+                                           "place(at, order, n);\nout[threadIdx.x] = at[0];"),
+                              shape(1, 64));
+  EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;
+}
+
 TEST(LocalVariables, UninitialisedOnesHoldThePoison) {
   const std::string source = body("float a[4]; if (n > 1000) a[2] = 1.f; out[0] = a[2];");
   const HostKernel kernel = compile(source, checked());

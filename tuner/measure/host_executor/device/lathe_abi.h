@@ -7,7 +7,7 @@
 
 namespace lathe_host {
 
-constexpr unsigned ABI_VERSION = 7;
+constexpr unsigned ABI_VERSION = 8;
 constexpr unsigned MAX_THREADS = 1024; // of a block
 constexpr unsigned WARP = 32;
 constexpr size_t SLOT_BYTES = 256u << 10; // address space of one fiber's stack
@@ -34,7 +34,9 @@ struct ThreadSlot {
   WaitKind wait_kind;
   unsigned patience; // atomics left before the others get a turn
   unsigned named_barrier;
-  unsigned reserved[6];
+  unsigned reserved;
+  uint64_t frame; // where its life began on its stack: its own variables lie below
+  unsigned reserved_too[2];
 };
 static_assert(sizeof(ThreadSlot) == 64, "one cache line");
 

@@ -58,34 +58,49 @@ extern "C" LATHE_UNCHECKED __attribute__((noinline, cold)) void lathe_local_over
   lathe_api->undefined("write outside a local variable", __builtin_return_address(0));
 }
 
+// A thread's own variables lie between the frame that runs now and the one that its life began in. What else
+// is on the stacks is not the kernel's: a pointer to a variable went far outside it.
+LATHE_UNCHECKED LATHE_INLINE void check_stack(const void* address, const void* return_address) {
+  using namespace lathe_host;
+  const uintptr_t base = arena(), here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)),
+                  at = reinterpret_cast<uintptr_t>(address);
+  const size_t slot = (at - base) / SLOT_BYTES;
+  if (at - base >= ARENA_BYTES || slot < FIRST_STACK_SLOT || slot >= EXCHANGE_SLOT)
+    return;
+  const ThreadSlot& thread = reinterpret_cast<const ThreadSlot*>(base + THREAD_SLOTS_OFFSET)[slot];
+  if (slot != (here - base) / SLOT_BYTES || at < here || at >= thread.frame)
+    lathe_api->undefined("access outside a local variable", return_address);
+}
+
 // clang's -fsanitize=thread announces every access to memory that another thread could see; the executor
 // judges them. Many of those of a kernel whose threads exchange values are to its own memory, where there is
 // nothing to judge: the arena, stacks included, and the table of its functions.
-LATHE_UNCHECKED LATHE_INLINE bool is_executors(const void* address) {
+LATHE_UNCHECKED LATHE_INLINE bool is_executors(const void* address, const void* return_address) {
   using namespace lathe_host;
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   if (at - arena() < ARENA_BYTES || at - reinterpret_cast<uintptr_t>(lathe_api) < sizeof(Api) ||
       address == &lathe_api) {
     ++reinterpret_cast<Block*>(arena())->own_accesses;
+    check_stack(address, return_address);
     return true;
   }
   return false;
 }
 #define LATHE_ACCESS(suffix, bytes)                                                                          \
   extern "C" LATHE_UNCHECKED void __tsan_read##suffix(void* address) {                                       \
-    if (!is_executors(address))                                                                              \
+    if (!is_executors(address, __builtin_return_address(0)))                                                 \
       lathe_api->access(address, bytes, false, __builtin_return_address(0));                                 \
   }                                                                                                          \
   extern "C" LATHE_UNCHECKED void __tsan_write##suffix(void* address) {                                      \
-    if (!is_executors(address))                                                                              \
+    if (!is_executors(address, __builtin_return_address(0)))                                                 \
       lathe_api->access(address, bytes, true, __builtin_return_address(0));                                  \
   }                                                                                                          \
   extern "C" LATHE_UNCHECKED void __tsan_unaligned_read##suffix(void* address) {                             \
-    if (!is_executors(address))                                                                              \
+    if (!is_executors(address, __builtin_return_address(0)))                                                 \
       lathe_api->access(address, bytes, false, __builtin_return_address(0));                                 \
   }                                                                                                          \
   extern "C" LATHE_UNCHECKED void __tsan_unaligned_write##suffix(void* address) {                            \
-    if (!is_executors(address))                                                                              \
+    if (!is_executors(address, __builtin_return_address(0)))                                                 \
       lathe_api->access(address, bytes, true, __builtin_return_address(0));                                  \
   }
 LATHE_ACCESS(1, 1)
@@ -102,16 +117,21 @@ LATHE_UNCHECKED void __tsan_vptr_update(void**, void*) {}
 LATHE_UNCHECKED void __tsan_ignore_thread_begin() {}
 LATHE_UNCHECKED void __tsan_ignore_thread_end() {}
 LATHE_UNCHECKED void* __tsan_memcpy(void* to, const void* from, size_t bytes) {
+  check_stack(from, __builtin_return_address(0));
+  check_stack(to, __builtin_return_address(0));
   lathe_api->access(from, bytes, false, __builtin_return_address(0));
   lathe_api->access(to, bytes, true, __builtin_return_address(0));
   return __builtin_memcpy(to, from, bytes);
 }
 LATHE_UNCHECKED void* __tsan_memmove(void* to, const void* from, size_t bytes) {
+  check_stack(from, __builtin_return_address(0));
+  check_stack(to, __builtin_return_address(0));
   lathe_api->access(from, bytes, false, __builtin_return_address(0));
   lathe_api->access(to, bytes, true, __builtin_return_address(0));
   return __builtin_memmove(to, from, bytes);
 }
 LATHE_UNCHECKED void* __tsan_memset(void* to, int value, size_t bytes) {
+  check_stack(to, __builtin_return_address(0));
   lathe_api->access(to, bytes, true, __builtin_return_address(0));
   return __builtin_memset(to, value, bytes);
 }
