@@ -1,6 +1,5 @@
 #include "refactor/knobs/meant_functions.h"
 
-#include <clang/AST/DeclTemplate.h>
 #include <clang/AST/ExprCXX.h>
 
 namespace lathe::refactor {
@@ -14,6 +13,14 @@ const FunctionDecl* definition_of(const FunctionDecl* function) {
   return function->hasBody(definition) ? definition : function;
 }
 
+std::vector<const FunctionDecl*> explicit_specialisations(const FunctionTemplateDecl& described) {
+  std::vector<const FunctionDecl*> found;
+  for (const FunctionDecl* instance : described.specializations())
+    if (instance->getTemplateSpecializationKind() == TSK_ExplicitSpecialization)
+      found.push_back(definition_of(instance));
+  return found;
+}
+
 std::vector<const FunctionDecl*> functions_meant(const Stmt* name) {
   std::vector<const FunctionDecl*> found;
   if (const auto* reference = dyn_cast<DeclRefExpr>(name)) {
@@ -24,9 +31,8 @@ std::vector<const FunctionDecl*> functions_meant(const Stmt* name) {
       declared = declared->getUnderlyingDecl();
       if (const auto* of_template = dyn_cast<FunctionTemplateDecl>(declared)) {
         declared = of_template->getTemplatedDecl();
-        for (const FunctionDecl* instance : of_template->specializations())
-          if (instance->getTemplateSpecializationKind() == TSK_ExplicitSpecialization)
-            found.push_back(definition_of(instance));
+        const auto own = explicit_specialisations(*of_template);
+        found.insert(found.end(), own.begin(), own.end());
       }
       if (const auto* function = dyn_cast<FunctionDecl>(declared))
         found.push_back(definition_of(function));

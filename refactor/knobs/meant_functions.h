@@ -3,6 +3,7 @@
 #pragma once
 
 #include <clang/AST/Decl.h>
+#include <clang/AST/DeclTemplate.h>
 #include <clang/AST/Expr.h>
 
 #include <vector>
@@ -15,6 +16,10 @@ const clang::FunctionDecl* definition_of(const clang::FunctionDecl* function);
 // The definitions of what a reference to a function, or to a set of overloads, may mean, explicit
 // specialisations of a template among them; empty for anything else.
 std::vector<const clang::FunctionDecl*> functions_meant(const clang::Stmt* name);
+
+// The bodies that a function template has for some arguments of its own.
+std::vector<const clang::FunctionDecl*>
+explicit_specialisations(const clang::FunctionTemplateDecl& described);
 
 // Whether a call with that many arguments may be one of the function: defaults, packs and `...` are seen to.
 bool takes(const clang::FunctionDecl* function, unsigned arguments);

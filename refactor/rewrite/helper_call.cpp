@@ -57,10 +57,9 @@ private:
         function->getTemplateSpecializationKind() == TSK_ExplicitSpecialization ||
         with_labels_.contains(function))
       return false;
-    if (const FunctionTemplateDecl* described = function->getDescribedFunctionTemplate())
-      for (const FunctionDecl* instance : described->specializations())
-        if (instance->getTemplateSpecializationKind() == TSK_ExplicitSpecialization)
-          return false; // another body for some
+    if (const FunctionTemplateDecl* described = function->getDescribedFunctionTemplate();
+        described && !explicit_specialisations(*described).empty())
+      return false;
     // Names in its body are looked up in the kernel's scope afterwards.
     if (!function->getEnclosingNamespaceContext()->Encloses(view_.kernel()->getEnclosingNamespaceContext()))
       return false;
