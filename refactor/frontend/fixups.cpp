@@ -195,6 +195,29 @@ std::vector<Insertion> name_dimensions(const std::string& text, std::size_t at) 
   return {{at, "dim3", "braces between a launch's brackets are those of a dim3"}};
 }
 
+// `f(x, blockDim)` where f is a template, `auto block = blockDim;`: to nvcc the built-in variables are a dim3
+// or a uint3, which can be copied; to Clang each has a class of its own, which cannot.
+std::vector<Insertion> name_builtin_type(const std::string& message, const std::string& text,
+                                         std::size_t at) {
+  static const std::regex named(R"(__cuda_builtin_(\w+)_t')");
+  std::smatch match;
+  if (!std::regex_search(message, match, named))
+    return {};
+  // The error stands at the variable itself, or at what is initialised with it.
+  const std::string name = match[1].str();
+  const std::size_t end = text.find(';', at);
+  for (std::size_t i = text.find(name, at); i < end && i != std::string::npos; i = text.find(name, i + 1)) {
+    const std::size_t behind = i + name.size();
+    if ((i > 0 && is_word(text[i - 1])) || (behind < text.size() && is_word(text[behind])) ||
+        text[behind] == '.')
+      continue;
+    const std::string type = name.ends_with("Dim") ? "dim3" : "uint3";
+    return {{i, fmt::format("{}({})", type, name), fmt::format("{} is handed on as a {}", name, type),
+             name.size()}};
+  }
+  return {};
+}
+
 // `__shared__ Task task;` of a class with a constructor: the memory alone.
 std::vector<Insertion> leave_unconstructed(const std::string& text, std::size_t at) {
   auto storage = storage_of_shared_object(text, at);
@@ -258,6 +281,8 @@ std::vector<Insertion> insertions_for(const ParseError& error, const std::string
   }
   if (says("implicit instantiation of undefined template 'std::"))
     return include_standard_header(error.message);
+  if (says("call to deleted constructor of"))
+    return name_builtin_type(error.message, text, error.offset);
   if (says("typedef redefinition with different types"))
     return drop_standard_typedef(text, error.offset);
   if (says("'register' storage class"))

@@ -17,6 +17,7 @@ namespace lathe::refactor {
 //   const __restrict__ float x[8]     ->  const float x[8]
 //   k << <grid, block >> > (x)        ->  k <<<grid, block >>> (x)
 //   k<<<grid, {32, 4}>>>(x)           ->  k<<<grid, dim3{32, 4}>>>(x)
+//   f(x, blockDim), of a template     ->  f(x, dim3(blockDim))
 //   typedef unsigned long long uint64_t; is left out
 //   std::string of a file that includes other than <string>: that is included in front of it
 std::map<std::string, std::string> fix_up(const std::vector<ParseError>& errors,

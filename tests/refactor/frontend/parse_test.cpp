@@ -280,6 +280,25 @@ TEST(Parse, AnyHeaderOfTvmFfiHasAStandIn) {
   EXPECT_THAT(source->missing_headers(), testing::IsEmpty());
 }
 
+TEST(Parse, BuiltInVariablesThatAreCopiedAreADim3OrAUint3) {
+  auto source = parse_text(R"(
+template <class B> __device__ int at(int x, B block) { return x * block.x + block.y; }
+template <class T> __global__ void k(T* out) {
+  const auto thread = threadIdx;
+  auto blocks = gridDim;
+  out[thread.x] = at(blockDim.x + thread.y, blockDim) + at(1, blockIdx) + blocks.x;
+}
+template __global__ void k<int>(int*);
+void run(int* out) { k<<<1, 64>>>(out); }
+)");
+  EXPECT_THAT(source->errors(), IsEmpty());
+  EXPECT_THAT(source->stand_ins(), Contains(HasSubstr("blockDim is handed on as a dim3")));
+  EXPECT_THAT(source->stand_ins(), Contains(HasSubstr("threadIdx is handed on as a uint3")));
+  const auto kernel = find_kernel(*source, "k");
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_TRUE(kernel->is_whole());
+}
+
 TEST(Parse, BracesBetweenALaunchsBracketsAreADim3) {
   const auto source = parse_text(R"(
 template <int X> __global__ void k(float* x, int n) { x[threadIdx.x] = n; }
