@@ -108,9 +108,13 @@ std::string nvrtc_header(const std::string& path) {
     if (name.starts_with(cuda))
       return quoted(cuda + ".h");
   if (name.starts_with("cooperative_groups")) {
-    for (const std::string part : {"reduce", "scan", "memcpy_async"})
-      if (name == "cooperative_groups/" + part + ".h" || contains(name, ("details/" + part).c_str()))
-        return quoted("cooperative_groups/" + part + ".h");
+    // Its header, and the file below details/ that has what it declares.
+    constexpr std::array<std::pair<const char*, const char*>, 3> parts{
+        {{"reduce", "reduce"}, {"scan", "scan"}, {"memcpy_async", "async"}}};
+    for (const auto& [part, detail] : parts)
+      if (name == fmt::format("cooperative_groups/{}.h", part) ||
+          contains(name, fmt::format("details/{}", detail).c_str()))
+        return quoted(fmt::format("cooperative_groups/{}.h", part));
     return quoted("cooperative_groups.h");
   }
   if (name.starts_with("crt/mma") || name == "mma.h")

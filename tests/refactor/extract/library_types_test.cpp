@@ -214,6 +214,35 @@ template <class T> __global__ std::enable_if_t<Convert<T>::exists> k(float* out,
     expect_compiles(text, fmt::format("k<{}>", type));
 }
 
+// cooperative_groups.h has none of these.
+TEST(LibraryTypes, PartsOfCooperativeGroupsHaveHeadersOfTheirOwn) {
+  const auto source = parse_text(R"(
+#include <cooperative_groups.h>
+#include <cooperative_groups/memcpy_async.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+__global__ void copied(float* out, const float* in, int n) {
+  extern __shared__ float row[];
+  const auto block = cg::this_thread_block();
+  cg::memcpy_async(block, row, in, sizeof(float) * n);
+  cg::wait(block);
+  if (threadIdx.x < n)
+    out[threadIdx.x] = row[n - 1 - threadIdx.x];
+}
+__global__ void summed(int* out, const int* in) {
+  const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+  out[threadIdx.x] = cg::inclusive_scan(warp, in[threadIdx.x]) + cg::reduce(warp, in[threadIdx.x], cg::plus<int>());
+}
+)");
+  const std::string copied = extract(source.get(), "copied"), summed = extract(source.get(), "summed");
+  EXPECT_THAT(copied, HasSubstr("#include <cooperative_groups/memcpy_async.h>"));
+  EXPECT_THAT(summed, HasSubstr("#include <cooperative_groups/reduce.h>"));
+  EXPECT_THAT(summed, HasSubstr("#include <cooperative_groups/scan.h>"));
+  expect_compiles(copied, "copied");
+  expect_compiles(summed, "summed");
+}
+
 TEST(LibraryTypes, WhatHasCudasHalvesTooStaysAsItIs) {
   const std::string both = "template <> struct A<c10::Half> { int x; };\ntemplate <> struct A<__half> {};\n";
   EXPECT_EQ(with_half_specialisations(both), both);
