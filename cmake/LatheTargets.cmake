@@ -43,6 +43,15 @@ function(lathe_precompile name)
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endfunction()
 
+# lathe_precompile_clang(<target>): Clang's AST, which takes half of the time of the files that use it, compiled once.
+function(lathe_precompile_clang name)
+  lathe_precompile(${name} <clang/AST/ASTContext.h> <clang/AST/Attr.h> <clang/AST/DeclTemplate.h>
+                   <clang/AST/ExprCXX.h> <clang/AST/StmtCXX.h> <clang/Basic/SourceManager.h>)
+  # GCC 12 reports joined strings as overflowing copies (GCC bug 105651), and no longer knows which text was a system's.
+  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-maybe-uninitialized
+                         -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread>)
+endfunction()
+
 # lathe_add_test(<name> SOURCES ... [DEPENDS ...] [LABELS ...] [TIMEOUT seconds] [COST seconds] [FILTER cases]): one GoogleTest
 # executable and its test. COST: what it takes, where that is minutes; such tests begin first.
 function(lathe_add_test name)

@@ -86,6 +86,9 @@ std::optional<std::int64_t> usual_size(const std::string& name) {
       Usual{{" hidden ", " embed dim ", " embedding dim ", " d model "}, USUAL_ROW},
   };
   const std::string words = words_of(name);
+  if (says_any(words,
+               {" numel ", " nelem ", " elements "})) // of what the rest of the name says, not that itself
+    return {};
   for (const Usual& line : usual)
     if (says_any(words, line.words))
       return line.size;

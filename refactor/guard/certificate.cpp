@@ -95,6 +95,8 @@ nlohmann::json to_json(const Certificate& certificate) {
       json["Checks"].back()["MisalignedSizes"] = check.misaligned_sizes;
       json["Checks"].back()["MisalignedSizesServed"] = check.misaligned_sizes_served;
     }
+    if (!check.unordered.empty())
+      json["Checks"].back()["Unordered"] = check.unordered;
   }
   return json;
 }
@@ -132,6 +134,7 @@ Result<Certificate> certificate_from_json(const nlohmann::json& json) {
       check.identical_runs = entry.value("IdenticalRuns", std::size_t{0});
       check.misaligned_sizes = entry.value("MisalignedSizes", std::size_t{0});
       check.misaligned_sizes_served = entry.value("MisalignedSizesServed", std::size_t{0});
+      check.unordered = entry.value("Unordered", std::vector<std::string>{});
       certificate.checks.push_back(std::move(check));
     }
   } catch (const std::exception& problem) {

@@ -14,13 +14,14 @@ using Clock = std::chrono::steady_clock;
 
 class DeviceRuns {
 public:
-  DeviceRuns(const JudgedPair& subject, Backend& backend)
+  DeviceRuns(const JudgedPair& subject, Backend& backend, const std::vector<std::string>& unordered)
       : subject_(subject), backend_(backend), findings_("device"),
         deadline_(Clock::now() +
                   std::chrono::milliseconds(static_cast<long long>(subject.options.time_limit_s * 1000))) {
     measure_.verify_only = true;
     measure_.seed = subject.seed;
     measure_.jobs = subject.options.jobs;
+    measure_.unordered = unordered;
   }
 
   CheckResult run(const std::vector<Configuration>& ran) {
@@ -112,8 +113,9 @@ private:
 
 } // namespace
 
-CheckResult check_device(const JudgedPair& subject, const std::vector<Configuration>& ran, Backend& backend) {
-  return DeviceRuns(subject, backend).run(ran);
+CheckResult check_device(const JudgedPair& subject, const std::vector<Configuration>& ran, Backend& backend,
+                         const std::vector<std::string>& unordered) {
+  return DeviceRuns(subject, backend, unordered).run(ran);
 }
 
 } // namespace lathe::refactor

@@ -15,8 +15,9 @@ namespace lathe::refactor {
 // differential check ran (`ran`), and at the specification's problems. Each run twice, outputs poisoned
 // differently, with guard bands and data under secret seeds. Sizes at which the raw kernel itself does not
 // run there, or gives other results from run to run, are left out and named. `backend` is the check's own
-// until it returns.
-CheckResult check_device(const JudgedPair& subject, const std::vector<Configuration>& ran, Backend& backend);
+// until it returns. `unordered`: results that are compared as sets, as the differential check found them.
+CheckResult check_device(const JudgedPair& subject, const std::vector<Configuration>& ran, Backend& backend,
+                         const std::vector<std::string>& unordered = {});
 
 // Runs both on the GPU with index `device` at `ran` under tools of compute-sanitizer ("memcheck",
 // "racecheck", "initcheck", "synccheck"), each in a process of its own. What a tool finds in the raw kernel

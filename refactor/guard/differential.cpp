@@ -379,11 +379,16 @@ private:
                              " of what is allowed) and touch the same bytes");
     result.runs = judge_.runs();
     result.identical_runs = judge_.identical_runs();
+    std::set<std::string> unordered;
     for (const auto& [types, list] : sizes_.clean())
       for (const std::unique_ptr<ReferenceRuns>& runs : list) {
         result.misaligned_sizes += runs->misalignment_tried;
         result.misaligned_sizes_served += runs->accepts_misalignment;
+        for (std::size_t i = 0; i < runs->unordered.size(); ++i)
+          if (runs->unordered[i])
+            unordered.insert(runs->workload->buffers[i].name);
       }
+    result.unordered.assign(unordered.begin(), unordered.end());
     return result;
   }
 

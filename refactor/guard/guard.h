@@ -42,6 +42,9 @@ struct CheckResult {
   // And at how many sizes the raw kernel was run on buffers that begin one element behind an aligned address,
   // and at how many of these it ran.
   std::size_t misaligned_sizes = 0, misaligned_sizes_served = 0;
+  // Results whose order the raw kernel leaves to its threads, by name: only which elements they hold is
+  // compared.
+  std::vector<std::string> unordered{};
 };
 
 // Who wrote the template; the guard judges all alike.

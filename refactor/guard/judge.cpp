@@ -130,6 +130,14 @@ private:
     certificate_.checks.push_back(std::move(result));
   }
 
+  // The results whose order the raw kernel leaves to its threads, as far as a check found them.
+  std::vector<std::string> unordered() const {
+    std::vector<std::string> names;
+    for (const CheckResult& check : certificate_.checks)
+      names.insert(names.end(), check.unordered.begin(), check.unordered.end());
+    return names;
+  }
+
   void run_on_device(const JudgedPair& subject) {
     auto backend = make_cuda_backend(options_.device);
     if (!backend && options_.device_use == GuardOptions::DeviceUse::where_there_is_one) {
@@ -138,7 +146,7 @@ private:
     }
     make([&] {
       if (backend.ok())
-        return check_device(subject, ran_, **backend);
+        return check_device(subject, ran_, **backend, unordered());
       CheckResult result;
       result.check = "device";
       result.detail = backend.error().sentence();

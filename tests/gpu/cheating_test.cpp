@@ -11,8 +11,8 @@ struct Judged {
   Outcome outcome;
 };
 
-void expect_verdicts(Case& test_case, const std::vector<Judged>& expected) {
-  std::unique_ptr<Backend> backend = prepared(test_case, test_case.options());
+void expect_verdicts(Case& test_case, const MeasureOptions& options, const std::vector<Judged>& expected) {
+  std::unique_ptr<Backend> backend = prepared(test_case, options);
   ASSERT_TRUE(backend);
   for (const Judged& one : expected) {
     // Alone: what is clearly beaten by another would not be timed, and judged, to the end.
@@ -23,6 +23,10 @@ void expect_verdicts(Case& test_case, const std::vector<Judged>& expected) {
                 seen.timing.median_us, seen.reason.c_str());
     EXPECT_EQ(to_string(seen.outcome), to_string(one.outcome)) << "V=" << one.variant << ": " << seen.reason;
   }
+}
+
+void expect_verdicts(Case& test_case, const std::vector<Judged>& expected) {
+  expect_verdicts(test_case, test_case.options(), expected);
 }
 
 constexpr const char* RAW = R"(
@@ -102,6 +106,50 @@ TEST(Cheating, NothingIsGainedByRememberingAnEarlierCall) {
                    {HONEST, Outcome::ok},
                    // Does all its work in every call here, since every call finds its output poisoned.
                    {KEEPS_FILLED_OUTPUT, Outcome::ok}});
+}
+
+// Where a kernel writes follows from what it counts in memory: every launch has to begin with the numbers
+// that the first one found there.
+TEST(Cheating, CountersAreSetBackBetweenLaunches) {
+  const std::string kernel = R"(
+__global__ void kernel(float* out, int* taken, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[atomicAdd(&taken[i / 1024], 1) + i / 1024 * 1024] = i / 1024;
+})";
+  Case test_case(kernel, "kernel", {"ceil_div(n, 256)", "256", "0"}, kernel, "kernel",
+                 {"ceil_div(n, 512)", "512", "0"},
+                 {buffer("out", "f32", Direction::out, "n"),
+                  buffer("taken", "i32", Direction::inout, "n / 1024"), scalar("n", "i32", "n")},
+                 {{"n", 65536}});
+  test_case.spec().arguments[1].fill.kind = Fill::Kind::zero;
+  expect_verdicts(test_case, {{0, Outcome::ok}, {1, Outcome::ok}});
+}
+
+// Places that an atomic counter gives are others in each launch: of such a result only the elements count,
+// and they do.
+TEST(Cheating, ResultsInNoFixedOrderAreComparedAsSets) {
+  const std::string kernel = R"(
+template <int V> __global__ void kernel(float* out, int* taken, const float* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n || in[i] < 0) return;
+  int place = atomicAdd(taken, 1);
+  if (V == 1 && place == 1000) return;
+  out[place] = V == 2 && i % 1024 == 0 ? in[i + 1] : in[i];
+})";
+  Case test_case(kernel, "kernel<0>", {"ceil_div(n, 256)", "256", "0"}, kernel, "kernel<{V}>",
+                 {"ceil_div(n, 512)", "512", "0"},
+                 {buffer("out", "f32", Direction::out, "n"), buffer("taken", "i32", Direction::inout, "1"),
+                  buffer("in", "f32", Direction::in, "n"), scalar("n", "i32", "n")},
+                 {{"n", 65536}});
+  test_case.spec().arguments[1].fill.kind = Fill::Kind::zero;
+  MeasureOptions options = test_case.options();
+  auto device = make_cuda_backend(0);
+  ASSERT_TRUE(device.ok()) << device.error().sentence();
+  EXPECT_FALSE((*device)->prepare(test_case.workload(), options).ok()) << "no two launches agree";
+  options.unordered = {"out"};
+  expect_verdicts(
+      test_case, options,
+      {{0, Outcome::ok}, {1, Outcome::wrong_result}, {2, Outcome::wrong_result}, {0, Outcome::ok}});
 }
 
 // The same kernel that keeps a filled output must not look faster than the honest one.

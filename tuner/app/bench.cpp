@@ -1,5 +1,6 @@
 // `lathe bench`: the stored winners measured again beside the raw kernel, on the device at hand.
 #include "tuner/app/bench_winners.h"
+#include "tuner/app/certificate.h"
 #include "tuner/app/options.h"
 #include "tuner/app/selection.h"
 #include "tuner/app/tables.h"
@@ -63,7 +64,13 @@ int bench_command(const Arguments& arguments) {
     auto winners = (*store)->winners(spec->name);
     if (!winners.ok())
       return fail(winners.error());
-    auto bench = bench_winners(*spec, *winners, **backend, {});
+    const auto facts = require_certificate(*spec, file);
+    if (!facts.ok())
+      return fail(facts.error());
+    MeasureOptions options;
+    options.raw_wants_alignment = facts->raw_wants_alignment;
+    options.unordered = facts->unordered;
+    auto bench = bench_winners(*spec, *winners, **backend, options);
     if (!bench.ok())
       return fail(bench.error());
     const DeviceInfo& device = (*backend)->device();

@@ -15,20 +15,33 @@ std::string text_of(const nlohmann::json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// Whether the raw kernel that the specification has now was tried on misaligned buffers, and ran at no size.
-bool wants_alignment(const nlohmann::json& certificate, const TuningSpec& spec) {
+// Whether what the certificate says of the raw kernel is about the one that the specification has now.
+bool is_about_raw(const nlohmann::json& certificate, const TuningSpec& spec) {
   const auto raw = read_file(spec.reference.file);
-  if (!raw.ok() || text_of(certificate, "RawHash") != content_hash(*raw) ||
-      text_of(certificate, "ReferenceHash") != reference_hash(spec))
-    return false;
+  return raw.ok() && text_of(certificate, "RawHash") == content_hash(*raw) &&
+         text_of(certificate, "ReferenceHash") == reference_hash(spec);
+}
+
+// Whether it was tried on misaligned buffers, and ran at no size.
+bool wants_alignment(const nlohmann::json& checks) {
   const auto number = [](const nlohmann::json& object, const char* name) {
     const auto found = object.find(name);
     return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
   };
-  const auto& checks = certificate.at("Checks");
   return std::any_of(checks.begin(), checks.end(), [&](const nlohmann::json& check) {
     return number(check, "MisalignedSizes") > 0 && number(check, "MisalignedSizesServed") == 0;
   });
+}
+
+// The results whose order it leaves to its threads.
+std::vector<std::string> unordered_results(const nlohmann::json& checks) {
+  std::vector<std::string> names;
+  for (const nlohmann::json& check : checks)
+    if (const auto found = check.find("Unordered"); found != check.end() && found->is_array())
+      for (const nlohmann::json& name : *found)
+        if (name.is_string())
+          names.push_back(name.get<std::string>());
+  return names;
 }
 
 } // namespace
@@ -82,7 +95,10 @@ Result<CertificateFacts> require_certificate(const TuningSpec& spec, const std::
         << spec_file.string() << " --certificate " << file.string() << "\n";
   CertificateFacts facts;
   facts.default_is_raw_code = !is_changed && text_of(certificate, "Identity") == "L0";
-  facts.raw_wants_alignment = wants_alignment(certificate, spec);
+  if (is_about_raw(certificate, spec)) {
+    facts.raw_wants_alignment = wants_alignment(*checks);
+    facts.unordered = unordered_results(*checks);
+  }
   return facts;
 }
 

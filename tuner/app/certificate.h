@@ -5,12 +5,16 @@
 #include "tuner/spec/spec.h"
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace lathe {
 
 struct CertificateFacts {
   bool default_is_raw_code = false; // identity L0
-  bool raw_wants_alignment = false; // see MeasureOptions; also known where only the knobs were changed since
+  // See MeasureOptions; also known where only the knobs were changed since.
+  bool raw_wants_alignment = false;
+  std::vector<std::string> unordered;
 };
 
 // Fails when the certificate that the specification names refuses the template, and names the check that did.

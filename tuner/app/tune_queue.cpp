@@ -53,6 +53,7 @@ Status search_problems(const QueueRequest& request, const std::filesystem::path&
   LATHE_TRY(const CertificateFacts facts, require_certificate(spec, spec_file));
   options.default_is_raw_code = facts.default_is_raw_code;
   options.measure.raw_wants_alignment = facts.raw_wants_alignment;
+  options.measure.unordered = facts.unordered;
   options.evaluations = request.evaluations;
   options.seed = options.measure.seed = request.seed;
   // A candidate's score must not depend on which candidates were scored before it.

@@ -188,6 +188,7 @@ SessionOptions TuningRun::session_for(const Job& job) const {
   SessionOptions session = options_.session;
   session.default_is_raw_code = job.source->facts.default_is_raw_code;
   session.measure.raw_wants_alignment = job.source->facts.raw_wants_alignment;
+  session.measure.unordered = job.source->facts.unordered;
   return session;
 }
 
@@ -314,7 +315,8 @@ Status TuningRun::find_general(const std::vector<Job*>& jobs) {
     workloads.push_back(&job->workload);
     LATHE_TRY(before.emplace_back(), fastest_us(*job));
   }
-  LATHE_TRY(auto found, find_general_configuration(workloads, backend, store_, options_.session, stop_));
+  LATHE_TRY(auto found,
+            find_general_configuration(workloads, backend, store_, session_for(*jobs.front()), stop_));
   if (found)
     general_.push_back(std::move(*found));
   for (std::size_t i = 0; i < jobs.size() && !stop_; ++i) {

@@ -36,7 +36,8 @@ std::string encode(const SetupRequest& request) {
         .put(buffer.fill)
         .put(buffer.relative)
         .put(buffer.absolute)
-        .put(buffer.reordering);
+        .put(buffer.reordering)
+        .put(buffer.is_unordered);
   message.put(static_cast<std::uint32_t>(request.parameters.size()));
   for (const RunnerParameter& parameter : request.parameters)
     message.put(parameter);
@@ -68,6 +69,7 @@ std::optional<SetupRequest> decode_setup(std::string_view bytes) {
     buffer.relative = message.get<double>();
     buffer.absolute = message.get<double>();
     buffer.reordering = message.get<double>();
+    buffer.is_unordered = message.get<bool>();
     request.buffers.push_back(std::move(buffer));
   }
   for (auto left = message.get<std::uint32_t>(); left > 0 && message.ok(); --left)

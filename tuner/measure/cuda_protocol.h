@@ -30,6 +30,7 @@ struct RunnerBuffer {
   element::FillPlan fill{};
   double relative = 0, absolute = 0; // tolerance
   double reordering = 0;             // reordering_share() of it
+  bool is_unordered = false;         // only which elements it holds counts
 };
 
 struct RunnerParameter {

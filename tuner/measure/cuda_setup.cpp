@@ -3,6 +3,7 @@
 #include "tuner/measure/fill.h"
 #include "tuner/measure/verify.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -26,7 +27,8 @@ std::array<std::uint8_t, 8> scalar_bytes(element::DType dtype, const Value& valu
 
 } // namespace
 
-Result<SetupRequest> setup_request(const Workload& workload, std::uint64_t seed) {
+Result<SetupRequest> setup_request(const Workload& workload, std::uint64_t seed,
+                                   const std::vector<std::string>& unordered) {
   SetupRequest setup;
   setup.bytes = workload.bytes;
   setup.operations = workload.operations;
@@ -40,7 +42,8 @@ Result<SetupRequest> setup_request(const Workload& workload, std::uint64_t seed)
     const Tolerance tolerance = tolerance_for(workload.spec->tolerances, buffer.dtype);
     setup.buffers.push_back({buffer.name, *dtype, buffer.direction, buffer.count, plan_fill(buffer, seed, i),
                              tolerance.relative, tolerance.absolute,
-                             reordering_share(buffer.dtype, operations_an_output(workload))});
+                             reordering_share(buffer.dtype, operations_an_output(workload)),
+                             std::ranges::find(unordered, buffer.name) != unordered.end()});
   }
   for (const Workload::Parameter& parameter : workload.parameters) {
     RunnerParameter wanted;

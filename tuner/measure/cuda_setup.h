@@ -6,11 +6,15 @@
 #include "tuner/spec/spec.h"
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace lathe {
 
 // The problem's buffers with their contents under `seed`, its parameters and its cost. Kernels and timing are
 // left for the caller. Errors: a dtype that no buffer or parameter can have.
-Result<SetupRequest> setup_request(const Workload& workload, std::uint64_t seed);
+// `unordered`: as MeasureOptions has it.
+Result<SetupRequest> setup_request(const Workload& workload, std::uint64_t seed,
+                                   const std::vector<std::string>& unordered);
 
 } // namespace lathe

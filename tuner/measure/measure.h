@@ -62,6 +62,10 @@ struct MeasureOptions {
   // The raw kernel is known not to run on buffers that begin one element behind an aligned address. Finding
   // that out costs a fault, which the driver takes most of a second to report.
   bool raw_wants_alignment = false;
+  // Results whose order the raw kernel leaves to its threads (an atomic counter gives places), by name: no
+  // two of its launches agree on more than which elements these hold, and no more is asked of a
+  // configuration.
+  std::vector<std::string> unordered;
   // Nothing is timed: evaluate() judges what the configurations write and gives no times. No comparisons
   // then.
   bool verify_only = false;

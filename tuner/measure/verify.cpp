@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <vector>
 
 namespace lathe {
 namespace {
@@ -107,6 +108,29 @@ BufferDifference compare_buffers(const element::ErrorRule& rule, std::span<const
       difference.first = i;
   }
   return difference;
+}
+
+BufferDifference compare_sets(element::DType dtype, std::span<const std::byte> out,
+                              std::span<const std::byte> reference) {
+  const auto sorted = [&](std::span<const std::byte> data) {
+    std::vector<std::uint64_t> elements(data.size() / static_cast<std::size_t>(element::size_of(dtype)));
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      elements[i] = element::load(dtype, data.data(), i);
+    std::ranges::sort(elements);
+    return elements;
+  };
+  const std::vector<std::uint64_t> here = sorted(out), there = sorted(reference);
+  BufferDifference difference;
+  for (std::size_t i = 0; i < here.size(); ++i)
+    if (here[i] != there[i] && difference.failures++ == 0)
+      difference.first = i;
+  if (difference.failures > 0)
+    difference.error = std::numeric_limits<double>::max();
+  return difference;
+}
+
+std::string describe_other_set(const std::string& buffer) {
+  return buffer + " holds other elements than the raw kernel's, in whatever order";
 }
 
 std::string describe_difference(const std::string& buffer, element::DType dtype,

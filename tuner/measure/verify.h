@@ -61,6 +61,14 @@ struct BufferDifference {
 BufferDifference compare_buffers(const element::ErrorRule& rule, std::span<const std::byte> out,
                                  std::span<const std::byte> reference);
 
+// The same of buffers in which only counts which elements they hold, bit for bit; `first` is a place in the
+// sorted elements.
+BufferDifference compare_sets(element::DType dtype, std::span<const std::byte> out,
+                              std::span<const std::byte> reference);
+
+// "out holds other elements than the raw kernel's, in whatever order"
+std::string describe_other_set(const std::string& buffer);
+
 // "out[17] is 3.5 where the raw kernel gives 1.25 (and 12 more of 4096 elements)"; says "was not written"
 // when the element still holds the poison byte.
 std::string describe_difference(const std::string& buffer, element::DType dtype,

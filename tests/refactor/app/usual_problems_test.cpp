@@ -43,6 +43,9 @@ TEST(UsualSize, IsThatOfMostPrograms) {
   EXPECT_EQ(usual_size("layer_id"), 1);
   EXPECT_EQ(usual_size("page_size"), 16);
   EXPECT_EQ(usual_size("something"), std::nullopt);
+  EXPECT_EQ(usual_size("topk"), 8);
+  EXPECT_EQ(usual_size("topk_ids_numel"), std::nullopt)
+      << "a tensor's elements, not what is taken of each row";
 }
 
 // A kernel that is told how many parts a size has does nothing where that is none.

@@ -77,6 +77,18 @@ TEST_F(OnDevice, AWrongTemplateFails) {
   EXPECT_NE(result.detail.find("BLOCK="), std::string::npos) << result.detail;
 }
 
+TEST_F(OnDevice, OfResultsInNoFixedOrderTheElementsCount) {
+  place("activate", {{false, "out[index] =", "out[count - 1 - index] ="}});
+  EXPECT_EQ(check_device(*subject_, at_size(129), *backend_).verdict, Verdict::failed);
+  const CheckResult result = check_device(*subject_, at_size(129), *backend_, {"out"});
+  EXPECT_EQ(result.verdict, Verdict::tested) << result.detail;
+  place("activate", {{false, "out[index] =", "out[index == 7 ? 8 : index] ="}});
+  const CheckResult wrong = check_device(*subject_, at_size(129), *backend_, {"out"});
+  EXPECT_EQ(wrong.verdict, Verdict::failed);
+  EXPECT_NE(wrong.detail.find("out holds other elements than the raw kernel's"), std::string::npos)
+      << wrong.detail;
+}
+
 // Right at every size that the host executor tried, wrong at the specification's own.
 TEST_F(OnDevice, WhatOnlyProblemsShowIsSeen) {
   place("activate", {{false, "index < count", "index < 500"}});

@@ -196,6 +196,12 @@ TEST(Hazards, AtomicsDecideAnOrder) {
   const Certificate certificate = judged(kernel);
   EXPECT_TRUE(certificate.accepted()) << everything(certificate);
   EXPECT_THAT(said(certificate, "differential"), HasSubstr("compared as sets"));
+  const auto read = certificate_from_json(to_json(certificate));
+  ASSERT_TRUE(read.ok()) << read.error().sentence();
+  std::vector<std::string> unordered;
+  for (const CheckResult& check : read->checks)
+    unordered.insert(unordered.end(), check.unordered.begin(), check.unordered.end());
+  EXPECT_EQ(unordered, std::vector<std::string>{"out"}) << "what lathe tune compares as a set";
 }
 
 TEST(Hazards, AReciprocalIsNoQuotient) {

@@ -142,6 +142,22 @@ TEST_F(RequireCertificate, TellsThatTheRawKernelWantsAlignmentWhileItIsTheSame) 
   EXPECT_FALSE(wants_alignment(0, reference));
 }
 
+TEST_F(RequireCertificate, TellsWhichResultsTheRawKernelLeavesInAnyOrder) {
+  spec_.reference.file = folder_->path() / "raw.cu";
+  ASSERT_TRUE(write_file(spec_.reference.file, "raw kernel").ok());
+  const auto unordered = [&] {
+    const auto facts = require(R"({"Accepted": true, "RawHash": ")" + content_hash("raw kernel") +
+                               R"(", "ReferenceHash": ")" + reference_hash(spec_) +
+                               R"(", "Checks": [{"Check": "differential", "Verdict": "tested",
+                                   "Unordered": ["out", 7, "numbers"]}]})");
+    EXPECT_TRUE(facts.ok());
+    return facts.ok() ? facts->unordered : std::vector<std::string>();
+  };
+  EXPECT_EQ(unordered(), (std::vector<std::string>{"out", "numbers"}));
+  ASSERT_TRUE(write_file(spec_.reference.file, "another raw kernel").ok());
+  EXPECT_TRUE(unordered().empty());
+}
+
 TEST_F(RequireCertificate, RefusedNamesTheCheck) {
   const auto refused = require(
       R"({"Accepted": false, "Checks": [{"Check": "bounds", "Verdict": "failed", "Detail": "a guard is gone"}]})");

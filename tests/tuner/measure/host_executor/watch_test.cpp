@@ -112,6 +112,40 @@ TEST(LocalVariables, AccessesFarOutsideAnArrayThroughAPointer) {
   EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;
 }
 
+// Where the function is inlined, nothing tells others of the access: the array is the thread's alone.
+TEST(LocalVariables, AccessesOutsideAnArrayInFunctionsThatAreInlined) {
+  const std::string functions =
+      "__device__ __forceinline__ void place(long* at, int i, long value) { at[i] = value; }\n"
+      "__device__ __forceinline__ long look(const long* at, int i) { return at[i]; }\n"
+      "struct Place { long at[3]; __device__ __forceinline__ long& operator[](int i) { return (&at[0])[i]; } "
+      "};\n"
+      "template <int I> __device__ __forceinline__ long fixed(const long* at) { return at[I]; }\n"
+      "__device__ __forceinline__ long4 four(const long* at) { return *reinterpret_cast<const long4*>(at); "
+      "}\n";
+  const auto run = [&](const std::string& statements) {
+    return watched(functions +
+                       body("alignas(32) long at[3] = {1, 2, 3}; Place place_{{1, 2, 3}};\n" + statements),
+                   shape(1, 2));
+  };
+  for (const char* const index : {"3", "-1", "-4000", "(1 << 29)"}) {
+    const std::string number = std::string(index) + " * (n / 256)";
+    for (const std::string& access :
+         {"place(at, " + number + ", n); out[0] = at[0];", "out[0] = look(at, " + number + ");",
+          "place_[" + number + "] = n; out[0] = place_[0];",
+          "out[0] = look(place_.at + 1, " + number + " - 1);",
+          std::string("out[0] = fixed<") + index + ">(at);"}) {
+      const auto result = run(access);
+      EXPECT_NE(result.outcome, Outcome::ok) << access;
+      EXPECT_THAT(result.reason, HasSubstr("outside a local variable")) << access;
+    }
+  }
+  EXPECT_THAT(run("out[0] = four(at).x;").reason, HasSubstr("outside a local variable"));
+  const auto result = run("for (int i = 0; i < 3; ++i) { place(at, (i + n) % 3, look(at, i) + place_[i]); }\n"
+                          "out[threadIdx.x] = fixed<2>(at) + look(at + 2, -2) + *(at + n % 3);\n"
+                          "for (long* p = at; p != at + 3; ++p) out[threadIdx.x] += *p;");
+  EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;
+}
+
 TEST(LocalVariables, UninitialisedOnesHoldThePoison) {
   const std::string source = body("float a[4]; if (n > 1000) a[2] = 1.f; out[0] = a[2];");
   const HostKernel kernel = compile(source, checked());

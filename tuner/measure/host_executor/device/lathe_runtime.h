@@ -58,6 +58,11 @@ extern "C" LATHE_UNCHECKED __attribute__((noinline, cold)) void lathe_local_over
   lathe_api->undefined("write outside a local variable", __builtin_return_address(0));
 }
 
+// Called by what bounds_pass.cpp puts before accesses.
+extern "C" LATHE_UNCHECKED __attribute__((noinline, cold)) void lathe_outside_local() {
+  lathe_api->undefined("access outside a local variable", __builtin_return_address(0));
+}
+
 // A thread's own variables lie between the frame that runs now and the one that its life began in. What else
 // is on the stacks is not the kernel's: a pointer to a variable went far outside it.
 LATHE_UNCHECKED LATHE_INLINE void check_stack(const void* address, const void* return_address) {

@@ -20,6 +20,7 @@ using namespace llvm;
 
 constexpr std::uint64_t BAND = 64; // bytes on either side, a multiple of every alignment that CUDA knows
 constexpr std::uint8_t BAND_BYTE = 0xc5;
+constexpr std::uint64_t WIDEST_VALUE_BITS = 128; // of a number, or a vector of a register
 
 Instruction* unwatched(Instruction* instruction) {
   instruction->setNoSanitizeMetadata();
@@ -87,6 +88,7 @@ private:
     IRBuilder<> builder(&variable_);
     AllocaInst* larger = builder.CreateAlloca(type);
     larger->setAlignment(variable_.getAlign());
+    larger->setMetadata(BANDED, MDNode::get(context, {}));
     Value* middle = builder.CreateStructGEP(type, larger, 1);
     const std::uint64_t whole = module_.getDataLayout().getTypeAllocSize(type);
     for (auto* list : {&lifetime_.starts, &lifetime_.ends})
@@ -107,7 +109,24 @@ private:
       const std::uint64_t whole = module_.getDataLayout().getTypeAllocSize(banded->getAllocatedType());
       unwatched(builder.CreateMemSet(banded, builder.getInt8(BAND_BYTE), whole, banded->getAlign()));
     }
+    if (!banded && store_poison(builder, value))
+      return;
     unwatched(builder.CreateMemSet(banded ? middle_ : &variable_, value, size_, variable_.getAlign()));
+  }
+
+  // As one value where the variable is one: it can be promoted then.
+  bool store_poison(IRBuilder<>& builder, Value* byte) {
+    Type* type = variable_.getAllocatedType();
+    const std::uint64_t bits = size_ * 8;
+    if (module_.getDataLayout().getTypeSizeInBits(type) != bits || bits > WIDEST_VALUE_BITS)
+      return false;
+    Type* integer = builder.getIntNTy(static_cast<unsigned>(bits));
+    const APInt ones = APInt::getSplat(static_cast<unsigned>(bits), APInt(8, 1));
+    Value* bytes = builder.CreateMul(builder.CreateZExt(byte, integer), ConstantInt::get(integer, ones));
+    Value* poison =
+        type->isPointerTy() ? builder.CreateIntToPtr(bytes, type) : builder.CreateBitCast(bytes, type);
+    unwatched(builder.CreateAlignedStore(poison, &variable_, variable_.getAlign()));
+    return true;
   }
 
   std::vector<Instruction*> deaths() {

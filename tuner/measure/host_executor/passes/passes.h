@@ -2,6 +2,7 @@
 #pragma once
 
 #include <llvm/IR/GlobalVariable.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/PassManager.h>
 
 #include <cstdint>
@@ -35,6 +36,27 @@ struct AllowConversions : llvm::PassInfoMixin<AllowConversions> {
 // A thread's own variables hold poison until they are written, and stand between bands that must keep their
 // value.
 struct WatchLocals : llvm::PassInfoMixin<WatchLocals> {
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&);
+  static bool isRequired() { return true; }
+};
+
+// What marks a thread's own variable that WatchLocals put between bands: a structure of a band, the variable
+// and another band.
+inline constexpr const char* BANDED = "lathe.banded";
+
+// The variable between bands that an address was plainly computed from, or null.
+llvm::AllocaInst* banded_variable_of(llvm::Value* address);
+
+// Functions that are handed a variable between bands become part of those that hand it to them, and variables
+// that are only loaded and stored become values.
+struct InlineForLocals : llvm::PassInfoMixin<InlineForLocals> {
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&);
+  static bool isRequired() { return true; }
+};
+
+// No access leaves the variable between bands that its address was plainly computed from. After WatchLocals
+// and InlineForLocals.
+struct CheckLocalBounds : llvm::PassInfoMixin<CheckLocalBounds> {
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&);
   static bool isRequired() { return true; }
 };

@@ -6,6 +6,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Passes/PassPlugin.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/Utils/ModuleUtils.h>
 
 namespace lathe_passes {
@@ -62,6 +63,11 @@ extern "C" LLVM_ATTRIBUTE_WEAK llvm::PassPluginLibraryInfo llvmGetPassPluginInfo
                   functions.addPass(lathe_passes::AllowConversions());
                   functions.addPass(lathe_passes::WatchLocals());
                   passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(functions)));
+                  passes.addPass(llvm::AlwaysInlinerPass());
+                  llvm::FunctionPassManager inlined;
+                  inlined.addPass(lathe_passes::InlineForLocals());
+                  inlined.addPass(lathe_passes::CheckLocalBounds());
+                  passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(inlined)));
                 });
           }};
 }
