@@ -3,6 +3,7 @@
 
 #include "refactor/app/build_macros.h"
 #include "refactor/app/build_numbers.h"
+#include "refactor/app/declared_kernel.h"
 #include "refactor/app/device_definitions.h"
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/preceding_headers.h"
@@ -361,6 +362,24 @@ std::unique_ptr<ParsedSource> as_part_of_another(SubjectRequest& request) {
   return nullptr;
 }
 
+// A kernel that `source` only declares, whole in the file that defines it. Nothing where there is no such
+// file, or another kernel of that name is defined there.
+std::optional<std::pair<SubjectRequest, std::unique_ptr<ParsedSource>>>
+where_it_is_defined(const SubjectRequest& request, ParsedSource& source) {
+  if (!request.declared_in.empty())
+    return std::nullopt;
+  auto where = request_where_defined(request, source);
+  if (!where)
+    return std::nullopt;
+  auto opened = open_source(*where);
+  if (!opened.ok())
+    return std::nullopt;
+  const auto declared = find_kernel(source, request.kernel), defined = find_kernel(**opened, where->kernel);
+  if (!declared.ok() || !defined.ok() || !defined->is_whole() || !is_same_kernel(*declared, *defined))
+    return std::nullopt;
+  return std::pair{std::move(*where), std::move(*opened)};
+}
+
 } // namespace
 
 Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
@@ -370,6 +389,10 @@ Result<std::unique_ptr<ParsedSource>> open_source(SubjectRequest& request) {
   const SubjectRequest as_given = request;
   LATHE_TRY(auto source, ParsedSource::parse(request.source, request.parse));
   choose_among_namesakes(request, *source);
+  if (auto elsewhere = where_it_is_defined(as_given, *source)) {
+    request = std::move(elsewhere->first);
+    return std::move(elsewhere->second);
+  }
   const bool is_complete = complete_with_macros(request, source);
   if (auto whole = behind_device_definitions(request, *source))
     return whole;
@@ -410,6 +433,9 @@ Result<KernelInfo> launched_kernel(const SubjectRequest& request, ParsedSource& 
   if (!kernel.is_whole())
     return Error{"cannot templatize " + kernel.name, "its body is not whole: " + kernel.unresolved.front(),
                  what_is_missing(source)};
+  if (!request.declared_in.empty())
+    notes.push_back(fmt::format("read in {}, which defines it: {} only declares it",
+                                request.source.filename().string(), request.declared_in.filename().string()));
   if (fs::absolute(source.file()).lexically_normal() != fs::absolute(request.source).lexically_normal())
     notes.push_back(fmt::format("read as a part of {}, which includes it: {} alone is not whole",
                                 source.file().filename().string(), request.source.filename().string()));

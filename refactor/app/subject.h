@@ -30,7 +30,8 @@ struct SubjectRequest {
       headers_of; // whose headers open_source put before the source, in `parse` too; empty: none
   std::vector<std::string> definitions_of; // files put before the source likewise: they define what it calls
   std::vector<std::string> passed_over;    // other kernels of the name that was given, set by open_source
-  bool contiguous_tensors = false;         // strides that nobody gives follow from the other sizes
+  std::filesystem::path declared_in; // the source that was given, which open_source left; empty: it did not
+  bool contiguous_tensors = false;   // strides that nobody gives follow from the other sizes
 };
 
 struct Subject {
@@ -52,7 +53,8 @@ struct Subject {
   std::vector<std::string> notes; // what was assumed, a sentence each
 };
 
-// Parses the request's source; where the kernel is not whole in it by itself, with the macros under whose
+// Parses the request's source, or where that only declares the kernel, the file near it that defines it,
+// which becomes the request's; where the kernel is not whole in it by itself, with the macros under whose
 // conditions the source has it or CUDA's headers, or else a file near it that includes it, or else behind the
 // headers of a file near it that launches it. Of several kernels of the request's name, the first that the
 // source launches becomes the request's, or else the first.

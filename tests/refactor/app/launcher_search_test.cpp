@@ -72,7 +72,37 @@ TEST_F(LauncherSearch, ASubjectIsLaunchedAsInTheFileThatWasFound) {
   EXPECT_THAT(subject->notes, Contains(HasSubstr("launched as in launch.cu")));
 }
 
-TEST_F(LauncherSearch, AKernelThatIsOnlyDeclaredNamesTheFileThatDefinesIt) {
+TEST_F(LauncherSearch, AKernelThatIsOnlyDeclaredIsReadInTheFileThatDefinesIt) {
+  SubjectRequest request;
+  request.source = folder_->path() / "kernels/scale.cuh";
+  request.kernel = "scale";
+  const auto source = open_source(request);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_EQ(request.source, folder_->path() / "kernels/scale.cu");
+  std::vector<std::string> notes;
+  const auto kernel = launched_kernel(request, **source, notes);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().sentence();
+  EXPECT_EQ(kernel->parameters[1].name, "by"); // the definition's
+  EXPECT_EQ(kernel->launches.size(), 1u);
+  EXPECT_THAT(notes, Contains("read in scale.cu, which defines it: scale.cuh only declares it"));
+}
+
+TEST_F(LauncherSearch, ADeclaredKernelsWorkloadLiesBesideTheFileThatWasNamed) {
+  write("kernels/scale.workload.json", "{}");
+  write("device/scale.cuh",
+        "namespace lib { __global__ void scale(float* data, float factor, int count); }\n");
+  write("device/scale.workload.json", "{}");
+  SubjectRequest request;
+  request.source = folder_->path() / "device/scale.cuh";
+  request.kernel = "scale";
+  ASSERT_TRUE(open_source(request).ok());
+  EXPECT_EQ(request.source, folder_->path() / "kernels/scale.cu");
+  EXPECT_EQ(request.workload, folder_->path() / "device/scale.workload.json");
+}
+
+TEST_F(LauncherSearch, AnotherKernelOfTheNameIsNotTheDeclaredOne) {
+  write("kernels/scale.cuh",
+        "namespace lib { __global__ void scale(double* data, double factor, int count); }\n");
   SubjectRequest request;
   request.source = folder_->path() / "kernels/scale.cuh";
   request.kernel = "scale";
