@@ -200,10 +200,10 @@ extern "C" __global__ void lathe_compare(ErrorRule rule, const void* out, const 
   }
 }
 
-// Whether both hold the same elements, bit for bit, in any order: `failures` is the difference of the sums of a
-// number for each element, 0 where they do and by chance of 2^-64 where they do not.
-extern "C" __global__ void lathe_compare_sets(ErrorRule rule, const void* out, const void* reference, u64 count,
-                                              u64 salt, Finding* finding) {
+// Whether both hold the same elements, bit for bit, in any order: `failures` is the difference of the sums of
+// a number for each element, 0 where they do and by chance of 2^-64 where they do not.
+extern "C" __global__ void lathe_compare_sets(ErrorRule rule, const void* out, const void* reference,
+                                              u64 count, u64 salt, Finding* finding) {
   u64 difference = 0;
   for (u64 i = thread_index(); i < count; i += thread_count())
     difference += mix(load(rule.dtype, out, i) ^ salt) - mix(load(rule.dtype, reference, i) ^ salt);
