@@ -77,7 +77,7 @@ std::optional<std::int64_t> usual_size(const std::string& name) {
       Usual{{" kernel size ", " kernel h ", " kernel w ", " filter size ", " filter h ", " filter w "}, 3},
       Usual{{" pooled "}, 7},
       Usual{{" padding ", " pad ", " dilation", " mode ", " style ", " border", " halo", " radius ",
-             " iteration", " iter ", " iters ", " step ", " rank "},
+             " iteration", " iter ", " iters ", " step ", " rank ", " axis ", " axes ", " order "},
             1},
       Usual{{" ratio ", " scale factor "}, 2},
       Usual{{" bits ", " nbits ", " nbit ", " bit width ", " bitwidth "}, 8},

@@ -44,6 +44,7 @@ TEST(UsualSize, IsThatOfMostPrograms) {
   EXPECT_EQ(usual_size("page_size"), 16);
   EXPECT_EQ(usual_size("something"), std::nullopt);
   EXPECT_EQ(usual_size("topk"), 8);
+  EXPECT_EQ(usual_size("info_order_2"), 1) << "a number of one axis, of two at least";
   EXPECT_EQ(usual_size("topk_ids_numel"), std::nullopt)
       << "a tensor's elements, not what is taken of each row";
 }
