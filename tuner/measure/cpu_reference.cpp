@@ -70,6 +70,29 @@ Status run_in_child(Function function, const std::int64_t* dimensions, const dou
   return Done{};
 }
 
+// The results whose contents were not handed over, as the order of their elements changes from run to run.
+struct LeftOut {
+  std::string names;        // quoted, with commas between
+  std::size_t compared = 0; // how many results are left to compare
+};
+
+LeftOut results_without_contents(const Workload& workload,
+                                 const std::vector<std::vector<std::byte>>& outputs) {
+  LeftOut left_out;
+  for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
+    const Workload::Buffer& buffer = workload.buffers[i];
+    if (buffer.direction == Direction::in)
+      continue;
+    if (outputs[i].empty())
+      left_out.names += (left_out.names.empty() ? "'" : ", '") + buffer.name + "'";
+    else
+      ++left_out.compared;
+  }
+  if (!left_out.names.empty())
+    left_out.names += " (in no fixed order)";
+  return left_out;
+}
+
 } // namespace
 
 // The compiled reference, or why there is none.
@@ -132,6 +155,9 @@ Result<std::string> CpuReferences::check(const Workload& workload, std::uint64_t
     return std::string("the specification names no CPU reference");
   if (!is_small_enough(workload))
     return std::string("the problem is too large for the CPU reference");
+  const LeftOut left_out = results_without_contents(workload, outputs);
+  if (left_out.compared == 0)
+    return "the CPU reference was not run: it has no say about " + left_out.names;
   const std::string source = (spec.path.parent_path() / spec.cpu_reference).lexically_normal().string();
   std::unique_ptr<Library>& library = libraries_[source];
   if (!library)
@@ -202,7 +228,8 @@ Result<std::string> CpuReferences::check(const Workload& workload, std::uint64_t
                      " elements)",
                  "mend the kernel, its reference, or the tolerance"};
   }
-  return std::string("the raw kernel agrees with its CPU reference");
+  return "the raw kernel agrees with its CPU reference" +
+         (left_out.names.empty() ? "" : ", which has no say about " + left_out.names);
 }
 
 } // namespace lathe

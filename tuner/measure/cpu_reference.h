@@ -33,10 +33,11 @@ public:
   static constexpr std::uint64_t MOST_ELEMENTS = 1 << 22;
   static bool is_small_enough(const Workload& workload);
 
-  // Whether what the raw kernel wrote to the buffers (empty for inputs; filled by plan_fill with `seed`, its
+  // Whether what the raw kernel wrote to the buffers (empty for inputs, and for results whose elements are in
+  // another order in each run, which are not compared; filled by plan_fill with `seed`, its
   // outputs poisoned with POISONS[0] before the run) is what the specification's reference computes, by its
-  // tolerances. A sentence: that it agrees, or why nothing was checked. An error: it differs, or the
-  // reference itself fails.
+  // tolerances. A sentence: that it agrees, what was left out of that, or why nothing was checked. An error:
+  // it differs, or the reference itself fails.
   Result<std::string> check(const Workload& workload, std::uint64_t seed,
                             const std::vector<std::vector<std::byte>>& outputs);
 

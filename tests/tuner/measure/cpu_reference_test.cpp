@@ -103,6 +103,24 @@ TEST_F(CpuReferenceTest, WhatTheKernelLeavesUnwrittenIsNotCompared) {
   EXPECT_TRUE(references_.check(workload_, SEED, outputs).ok());
 }
 
+TEST_F(CpuReferenceTest, ResultsInNoFixedOrderAreNamedAndNotCompared) {
+  write_reference(RIGHT);
+  auto outputs = raw_outputs();
+  outputs[0].clear();
+  const auto nothing = references_.check(workload_, SEED, outputs);
+  ASSERT_TRUE(nothing.ok());
+  EXPECT_EQ(*nothing, "the CPU reference was not run: it has no say about 'out' (in no fixed order)");
+  outputs = raw_outputs();
+  workload_.buffers.push_back(workload_.buffers[0]);
+  workload_.buffers.back().name = "bins";
+  outputs.emplace_back();
+  const auto some = references_.check(workload_, SEED, outputs);
+  ASSERT_TRUE(some.ok()) << some.error().sentence();
+  EXPECT_EQ(
+      *some,
+      "the raw kernel agrees with its CPU reference, which has no say about 'bins' (in no fixed order)");
+}
+
 TEST_F(CpuReferenceTest, AFaultInTheReferenceIsASentence) {
   write_reference("std::abort();");
   const auto crashed = references_.check(workload_, SEED, raw_outputs());
