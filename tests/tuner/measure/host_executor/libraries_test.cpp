@@ -33,6 +33,17 @@ __global__ void k(int* out, const int* in, int n) {
   EXPECT_EQ(out, (std::vector<int>{96 * 97 / 2, 50, 96 * 97 / 2 + 96000}));
 }
 
+// libstdc++ 12 has an attribute of the name in <memory>, libstdc++ 13 in <string>.
+TEST(Libraries, StandardHeadersKeepTheirNoinlineAttribute) {
+  const auto out = run<int>(R"(
+#include <memory>
+#include <string>
+__device__ __noinline__ int twice(int x) { return 2 * x; }
+__global__ void k(int* out, const int* in, int n) { out[threadIdx.x] = twice(in[threadIdx.x]); })",
+                            shape(1, 4), 4, counted(4));
+  EXPECT_EQ(out, (std::vector<int>{2, 4, 6, 8}));
+}
+
 TEST(Libraries, CubScansABlock) {
   const auto out = run<int>(R"(
 #include <cub/cub.cuh>
