@@ -70,24 +70,25 @@ Status run_in_child(Function function, const std::int64_t* dimensions, const dou
   return Done{};
 }
 
-// The results whose contents were not handed over, as the order of their elements changes from run to run.
+bool is_result(const Workload::Buffer& buffer) {
+  return buffer.direction != Direction::in && buffer.count > 0;
+}
+
+// The results whose contents were not handed over, as the order of their elements changes from run to run,
+// and whether there are others.
 struct LeftOut {
-  std::string names;        // quoted, with commas between
-  std::size_t compared = 0; // how many results are left to compare
+  std::string names; // quoted, with commas between
+  bool all = true;
 };
 
 LeftOut results_without_contents(const Workload& workload,
                                  const std::vector<std::vector<std::byte>>& outputs) {
   LeftOut left_out;
-  for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
-    const Workload::Buffer& buffer = workload.buffers[i];
-    if (buffer.direction == Direction::in)
-      continue;
-    if (outputs[i].empty())
-      left_out.names += (left_out.names.empty() ? "'" : ", '") + buffer.name + "'";
-    else
-      ++left_out.compared;
-  }
+  for (std::size_t i = 0; i < workload.buffers.size(); ++i)
+    if (is_result(workload.buffers[i]) && outputs[i].empty())
+      left_out.names += (left_out.names.empty() ? "'" : ", '") + workload.buffers[i].name + "'";
+    else if (is_result(workload.buffers[i]))
+      left_out.all = false;
   if (!left_out.names.empty())
     left_out.names += " (in no fixed order)";
   return left_out;
@@ -156,7 +157,7 @@ Result<std::string> CpuReferences::check(const Workload& workload, std::uint64_t
   if (!is_small_enough(workload))
     return std::string("the problem is too large for the CPU reference");
   const LeftOut left_out = results_without_contents(workload, outputs);
-  if (left_out.compared == 0)
+  if (left_out.all && !left_out.names.empty())
     return "the CPU reference was not run: it has no say about " + left_out.names;
   const std::string source = (spec.path.parent_path() / spec.cpu_reference).lexically_normal().string();
   std::unique_ptr<Library>& library = libraries_[source];
