@@ -5,8 +5,10 @@
 #include "tuner/measure/fill.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
-#include <utility>
+#include <set>
+#include <variant>
 
 namespace lathe::refactor {
 namespace {
@@ -40,14 +42,51 @@ bool is_named(const TuningSpec& spec, std::int64_t number) {
                              [&](const Condition& condition) { return names(condition.expression); });
 }
 
-std::vector<std::int64_t> others(const TuningSpec& spec, std::int64_t number) {
+// What lies beside the values of knobs that are numbers: where a tile, a halo or a vector begins to hold what an
+// argument says, and where it no longer does. The smallest of each knob and its largest.
+std::set<std::int64_t> sizes_of_knobs(const TuningSpec& spec) {
+  std::set<std::int64_t> sizes;
+  for (const Knob& knob : spec.knobs) {
+    std::set<std::int64_t> values;
+    for (const Value& value : knob.values)
+      if (const auto* number = std::get_if<std::int64_t>(&value); number && *number > 1)
+        values.insert(*number);
+    if (!values.empty())
+      for (const std::int64_t value : {*values.begin(), *values.rbegin()})
+        sizes.insert({value - 1, value + 1});
+  }
+  return sizes;
+}
+
+// The numbers to ask about in place of `number`; what several kinds have is of the first.
+std::map<std::int64_t, AcceptedScalar::Kind> others(const TuningSpec& spec, std::int64_t number,
+                                                    element::DType dtype) {
+  using Kind = AcceptedScalar::Kind;
+  std::map<std::int64_t, Kind> values;
   constexpr std::int64_t TIMES = 3; // what divides the number still does, and it is no power of two
-  std::vector<std::int64_t> values{0, -1, 1, TIMES * number};
-  if (!is_named(spec, number))
-    values.push_back(number + 1);
-  std::erase(values, number);
-  std::ranges::sort(values);
-  values.erase(std::unique(values.begin(), values.end()), values.end());
+  for (const std::int64_t value : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1}, TIMES * number})
+    values.emplace(value, Kind::usual);
+  if (!is_named(spec, number)) {
+    values.emplace(number + 1, Kind::usual);
+    // Odd ones, as few tiles and vectors go into them; one beyond most sizes of a trial.
+    constexpr std::int64_t SIZES[] = {2, 5, 7, 17, 1001};
+    const auto add_near = [&](std::int64_t size) {
+      values.emplace(size, Kind::near);
+      values.emplace(-size, Kind::near);
+    };
+    std::ranges::for_each(SIZES, add_near);
+    for (const std::int64_t value : {-number, number - 1})
+      values.emplace(value, Kind::near);
+    for (const std::int64_t size : sizes_of_knobs(spec))
+      add_near(size);
+  }
+  if (element::size_of(dtype) == sizeof(std::int64_t)) {
+    // The lower half is the number's own, without its sign, or drawn.
+    constexpr std::int64_t HALF = std::int64_t{1} << 32, DRAWN = 0x2b992ddfa23249d6;
+    for (const std::int64_t value : {HALF + number, HALF / 2 + number, -2 * HALF + number, DRAWN})
+      values.emplace(value, Kind::wide);
+  }
+  values.erase(number);
   return values;
 }
 
@@ -63,8 +102,9 @@ std::vector<AcceptedScalar> accepted_scalars(const HostKernels& raw, const Tunin
   std::vector<AcceptedScalar> asked;
   for (std::size_t p = 0; p < question.workload().parameters.size(); ++p)
     if (const auto number = fixed_number(question.workload(), p); number && !unused.contains(p))
-      for (const std::int64_t value : others(spec, *number))
-        asked.push_back({p, value});
+      for (const auto& [value, kind] :
+           others(spec, *number, *element_type(question.workload().parameters[p].dtype)))
+        asked.push_back({p, value, kind});
   std::vector<char> answers(asked.size(), 0);
   parallel(asked.size(), jobs, deadline, [&](std::size_t i) {
     answers[i] = question.accepts([&](const Workload&, TrialSettings& settings) {
@@ -80,13 +120,18 @@ std::vector<AcceptedScalar> accepted_scalars(const HostKernels& raw, const Tunin
 }
 
 std::string describe(const TuningSpec& spec, const std::vector<AcceptedScalar>& accepted) {
+  constexpr std::size_t MOST = 6;
+  std::map<std::size_t, std::vector<std::int64_t>> values;
+  for (const AcceptedScalar& one : accepted)
+    values[one.parameter].push_back(one.value);
   std::string sentence;
-  std::optional<std::size_t> last;
-  for (const AcceptedScalar& one : accepted) {
-    const bool is_next = std::exchange(last, one.parameter) != one.parameter;
-    sentence += sentence.empty() ? "the raw kernel also takes " : is_next ? "; " : ", ";
-    sentence +=
-        (is_next ? "'" + spec.arguments[one.parameter].name + "' of " : "") + std::to_string(one.value);
+  for (const auto& [parameter, numbers] : values) {
+    sentence += sentence.empty() ? "the raw kernel also takes " : "; ";
+    sentence += "'" + spec.arguments[parameter].name + "' of ";
+    for (std::size_t i = 0; i < std::min(MOST, numbers.size()); ++i)
+      sentence += (i == 0 ? "" : ", ") + std::to_string(numbers[i]);
+    if (numbers.size() > MOST)
+      sentence += " and " + std::to_string(numbers.size() - MOST) + " others";
   }
   return sentence.empty() ? "" : sentence + ", and runs do so too";
 }

@@ -13,8 +13,14 @@ namespace lathe::refactor {
 
 // One parameter with another number.
 struct AcceptedScalar {
+  enum class Kind {
+    usual, // zero, one on either side of it, and what the specification's number makes of itself
+    near,  // small ones of both signs, odd ones, and what lies beside the knobs' values
+    wide,  // those that a number of 32 bits does not hold
+  };
   std::size_t parameter = 0;
   std::int64_t value = 0;
+  Kind kind = Kind::usual;
 };
 
 // Of parameters that are the same number in all problems, so that nothing else of the specification hangs on
@@ -24,7 +30,7 @@ std::vector<AcceptedScalar> accepted_scalars(const HostKernels& raw, const Tunin
                                              const std::vector<const ReferenceRuns*>& sizes,
                                              const std::set<std::size_t>& unused, std::uint64_t seed,
                                              int jobs, std::chrono::steady_clock::time_point deadline);
-// One sentence for the certificate, or "".
+// One sentence for the certificate, or "": the first few numbers of each parameter, and how many there are.
 std::string describe(const TuningSpec& spec, const std::vector<AcceptedScalar>& accepted);
 
 } // namespace lathe::refactor

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
+#include <variant>
 
 namespace lathe::refactor {
 namespace {
@@ -85,17 +88,84 @@ bool has_single(const Workload& workload) {
                              [](const auto& dimension) { return dimension.second == 1; });
 }
 
-// Integer inputs whose elements any number of a range may be, so that neighbours may be equal: in stretches.
-std::map<std::size_t, IntegerFill> in_stretches(const Workload& workload) {
-  std::map<std::size_t, IntegerFill> fills;
+// Integer inputs whose elements any number of a range may be, so that neighbours may be equal.
+std::vector<std::size_t> free_integers(const Workload& workload) {
+  std::vector<std::size_t> buffers;
   for (std::size_t i = 0; i < workload.buffers.size(); ++i) {
     const Workload::Buffer& buffer = workload.buffers[i];
     const auto dtype = element_type(buffer.dtype);
     if (buffer.direction == Direction::in && buffer.fill.kind == Fill::Kind::integer && dtype &&
         !element::is_real(*dtype))
-      fills[i] = {IntegerFill::Kind::stretches};
+      buffers.push_back(i);
+  }
+  return buffers;
+}
+
+std::map<std::size_t, IntegerFill> in_stretches(const Workload& workload) {
+  std::map<std::size_t, IntegerFill> fills;
+  for (const std::size_t i : free_integers(workload))
+    fills[i] = {IntegerFill::Kind::stretches};
+  return fills;
+}
+
+// Such inputs in few numbers for many elements: all of them, or one beside others as usual, as what one input
+// ends another may begin. One base for all of a kind, so that they agree where they have it.
+template <class Draw>
+std::map<std::size_t, IntegerFill> in_long_stretches(const Workload& workload, Draw draw) {
+  std::map<std::size_t, IntegerFill> fills;
+  const std::vector<std::size_t> buffers = free_integers(workload);
+  if (buffers.empty())
+    return fills;
+  // Few in many more often than few: both inputs have to agree over a whole tile.
+  constexpr int ONE_KEPT_IN[] = {24, 96, 384, 384, 1024};
+  const auto is_like_first = [&](std::size_t buffer) {
+    const Workload::Buffer &first = workload.buffers[buffers.front()], &other = workload.buffers[buffer];
+    return first.dtype == other.dtype && first.count == other.count;
+  };
+  const bool are_alike = buffers.size() > 1 && std::ranges::all_of(buffers, is_like_first);
+  const bool is_sparse = draw(3) > 0, all = draw(3) < (are_alike ? 2 : 1);
+  const std::uint64_t one = draw(buffers.size()), side = draw(3);
+  const int one_in = ONE_KEPT_IN[draw(std::size(ONE_KEPT_IN))];
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    const Workload::Buffer& buffer = workload.buffers[buffers[b]];
+    if (!all && b != one)
+      continue;
+    const std::int64_t base = side == 0 ? buffer.integer_high : buffer.integer_low;
+    fills[buffers[b]] =
+        is_sparse ? IntegerFill{IntegerFill::Kind::sparse, one_in, static_cast<std::uint64_t>(base)}
+                  : IntegerFill{IntegerFill::Kind::plateaus, one_in};
   }
   return fills;
+}
+
+// Whether zeros may stand in one of the inputs that hold real numbers.
+bool has_real_inputs(const Workload& workload) {
+  return std::ranges::any_of(workload.buffers, [](const Workload::Buffer& buffer) {
+    const auto dtype = element_type(buffer.dtype);
+    return buffer.direction != Direction::out && dtype && element::is_real(*dtype);
+  });
+}
+
+// Of the accepted numbers of one kind one, drawn: every other time one beside the configuration's own knobs.
+template <class Draw>
+std::optional<AcceptedScalar> one_scalar(const Configuration& configuration, const AcceptedInputs& accepted,
+                                         AcceptedScalar::Kind kind, Draw draw) {
+  std::vector<AcceptedScalar> all, own;
+  for (const AcceptedScalar& one : accepted.scalars) {
+    if (one.kind != kind)
+      continue;
+    all.push_back(one);
+    const auto is_beside = [&](const Value& value) {
+      const auto* number = std::get_if<std::int64_t>(&value);
+      return number && std::abs(std::abs(one.value) - *number) == 1;
+    };
+    if (kind == AcceptedScalar::Kind::near && std::ranges::any_of(configuration.knobs, is_beside))
+      own.push_back(one);
+  }
+  if (all.empty())
+    return std::nullopt;
+  const std::vector<AcceptedScalar>& from = !own.empty() && draw(2) == 0 ? own : all;
+  return from[draw(from.size())];
 }
 
 } // namespace
@@ -137,6 +207,12 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   }
   if (shape.accepts_warps_in_turn)
     demand(&shape.raw[0], " with one warp after the other").schedule = HostSchedule::warps;
+  if (shape.accepts_interruptions) {
+    TrialSettings& interrupted =
+        demand(&shape.raw[0], " with threads and blocks that are interrupted between accesses to memory");
+    interrupted.schedule = HostSchedule::interrupted;
+    interrupted.order = own_seed;
+  }
   if (shape.infinities)
     demand(&*shape.infinities, " on data with infinities and zeros").data = Data::infinities;
   if (shape.nans)
@@ -260,13 +336,14 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   }
   if (!others.empty())
     own(" on other integers, which the raw kernel takes").integers = std::move(others);
-  if (!accepted.scalars.empty()) {
-    const AcceptedScalar& one = accepted.scalars[draw(accepted.scalars.size())];
-    const std::string& name = shape.workload->spec->arguments[one.parameter].name;
-    own(" with other integers as arguments, which the raw kernel takes").integer_scalars[one.parameter] =
-        one.value;
-    demands.back().suffix += " ('" + name + "' of " + std::to_string(one.value) + ")";
-  }
+  for (const auto scalars :
+       {AcceptedScalar::Kind::usual, AcceptedScalar::Kind::near, AcceptedScalar::Kind::wide})
+    if (const auto one = one_scalar(configuration, accepted, scalars, draw)) {
+      const std::string& name = shape.workload->spec->arguments[one->parameter].name;
+      own(" with other integers as arguments, which the raw kernel takes").integer_scalars[one->parameter] =
+          one->value;
+      demands.back().suffix += " ('" + name + "' of " + std::to_string(one->value) + ")";
+    }
   for (const std::size_t parameter : accepted.nullable)
     demand(nullptr, shape.workload->parameters[parameter].is_null
                         ? " where a pointer that the raw kernel compares with null is not null"
@@ -300,6 +377,17 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     TrialSettings& settings = own(" on integers of which neighbours are equal");
     settings.integers = std::move(stretches);
     settings.data = shape.nans && (own_seed >> 7 & 1) != 0 ? Data::nans : Data::usual;
+  }
+  // What a template does once for a tile: where there is nothing in it, or the same everywhere.
+  if (auto fills = in_long_stretches(*shape.workload, draw);
+      !fills.empty() || has_real_inputs(*shape.workload)) {
+    TrialSettings& settings = own(fills.empty() ? " on zeros with few other numbers among them"
+                                                : " on integers that are equal over long stretches");
+    if (fills.empty() || (draw(3) == 0 && has_real_inputs(*shape.workload)))
+      settings.data = Data::sparse;
+    settings.integers = std::move(fills);
+    if (configuration.flag_is_set())
+      demands.back().otherwise = Otherwise::told;
   }
   // On the data by which they were found.
   if (!accepted.deciding.empty()) {

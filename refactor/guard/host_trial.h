@@ -37,6 +37,7 @@ enum class Data {
            // signs, all of one sign or not: what rounding and comparing decide
   opposed, // whole numbers in one input, zeros among them, beside infinities in the others
   ties,    // single precision half way between two numbers of 16 bits
+  sparse,  // zeros, with few of the specification's numbers among them
   masked,  // the specification's, with long stretches of -infinity: whole rows, or a buffer
 };
 

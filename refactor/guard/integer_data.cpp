@@ -39,6 +39,7 @@ void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t 
   const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
   const int bits = 8 * element::size_of(dtype);
   const bool is_signed = element::is_signed_integer(dtype);
+  const auto one_in = static_cast<std::uint64_t>(std::max(1, fill.bits));
   const std::uint64_t sign = seed % 3; // above zero, below, both
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t hash = element::mix(seed ^ element::mix(i + 0x71b3));
@@ -70,6 +71,14 @@ void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t 
     case IntegerFill::Kind::sorted_ends:
       if (count - i <= largest_of_sorted(count, seed))
         put(most_of(bits - (is_signed ? 1 : 0)));
+      break;
+    case IntegerFill::Kind::sparse:
+      if (hash % one_in != 0)
+        put(fill.bound);
+      break;
+    case IntegerFill::Kind::plateaus: // what stands in front is that of the plateau already
+      if (i > 0 && hash % one_in != 0)
+        put(element::load(dtype, bytes.data(), i - 1));
       break;
     case IntegerFill::Kind::below:
       put(hash % fill.bound);

@@ -31,8 +31,13 @@ struct IntegerFill {
     // The specification's, which never fall, some of the last as the largest number of the type: sorted keys,
     // not places.
     sorted_ends,
+    // The specification's in one of `one_in` places, `bound` (its bits) in all others: whole tiles hold nothing
+    // else, and two inputs agree almost everywhere.
+    sparse,
+    // The specification's, one of `one_in` in place of all behind it up to the next such.
+    plateaus,
   } kind = Kind::usual;
-  int bits = 0;
+  int bits = 0; // or `one_in`
   std::uint64_t bound = 0;
 
   auto operator<=>(const IntegerFill&) const = default;

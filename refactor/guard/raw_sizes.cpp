@@ -58,6 +58,10 @@ RawSizes::RawSizes(const JudgedPair& subject, const HostKernels& raw, int jobs, 
   }
   parameters_.strides = strides_of(subject.raw, subject.spec);
   std::vector<bool>& is_restrict = parameters_.is_restrict;
+  for (const auto* all : {&subject.raw.code_facts, &subject.raw.code_facts_at_size})
+    for (const auto& [instance, facts] : *all)
+      parameters_.has_atomics |=
+          std::ranges::any_of(facts.memory, [](const auto& use) { return use.second.atomic; });
   for (const auto& [instance, facts] : subject.raw.source_facts) {
     parameters_.has_globals |= !facts.globals.empty();
     for (std::size_t p = 0; p < facts.function->getNumParams(); ++p) {

@@ -74,6 +74,11 @@ std::vector<TrialSettings> settings_at(const ReferenceRuns& runs, std::uint64_t 
     add_both_orders(&TrialSettings::strides_odd);
   if (runs.other_divisors)
     add_both_orders(&TrialSettings::other_divisors);
+  if (parameters.has_atomics) {
+    all.emplace_back().seed = seed;
+    all.back().schedule = HostSchedule::interrupted;
+    all.back().time_limit_s = 5; // threads may wait for each other
+  }
   if (parameters.has_globals) {
     all.emplace_back().seed = seed;
     all.back().again = true;
@@ -146,6 +151,12 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
     if (settings[i].misalignment > 0) {
       if (results[i].clean)
         runs->misaligned_outputs = settings[i].misaligned_buffers;
+      continue;
+    }
+    if (settings[i].schedule == HostSchedule::interrupted) {
+      runs->accepts_interruptions =
+          results[i].clean &&
+          compare_trials(workload, results[i], results[0], settings[i], runs->unordered).problem.empty();
       continue;
     }
     if (settings[i].again) {

@@ -28,6 +28,9 @@ struct ReferenceRuns {
   // In all orders of threads and blocks that were tried; nothing where these were too few to tell.
   std::optional<ExchangedPlaces> exchanged;
   bool meets_by_count = false; // its threads wait for each other at barriers in different lines
+  // It gives the same where threads and blocks are interrupted (HostSchedule::interrupted): asked of kernels
+  // with atomic operations.
+  bool accepts_interruptions = false;
   bool accepts_warps_in_turn =
       false; // gives the same with one warp after the other: has no race of its own there
   bool misalignment_tried = false, accepts_misalignment = false;
@@ -73,6 +76,7 @@ struct ReferenceTrial {
 struct RawParameters {
   std::vector<bool> is_restrict; // of each
   Strides strides;
+  bool has_atomics = false; // operations
   bool has_globals = false; // variables that outlive a launch
   // Its barriers are counted by arrivals (HostRunOptions::barriers_by_count): it runs clean no other way.
   bool meets_by_count = false;

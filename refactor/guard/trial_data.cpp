@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <span>
@@ -52,6 +53,16 @@ void mask(element::DType dtype, std::uint64_t seed, std::span<std::byte> bytes) 
       element::store(dtype, bytes.data(), i, bits);
 }
 
+// Zeros but for few elements, which stay as they are: whole tiles hold nothing else.
+void thin_out(element::DType dtype, std::uint64_t seed, std::span<std::byte> bytes) {
+  constexpr std::uint64_t ONE_KEPT_IN[] = {24, 96, 384, 1024};
+  const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
+  const std::uint64_t of = ONE_KEPT_IN[element::mix(seed ^ 0x5a1e) % std::size(ONE_KEPT_IN)];
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (element::mix(seed ^ element::mix(i + 0x41d7)) % of != 0)
+      element::store(dtype, bytes.data(), i, element::encode(dtype, 0));
+}
+
 // Whether numbers below zero are no worse in the buffer than others: the specification has some, or none on
 // either side.
 bool may_be_negative(const Workload::Buffer& buffer) {
@@ -81,6 +92,7 @@ bool may_hold(const Workload::Buffer& description, element::DType dtype, Data da
     return false;
   switch (data) {
   case Data::zeros:
+  case Data::sparse:
     return may_be_negative(description);
   case Data::wide:
     return kind == Fill::Kind::normal;
@@ -192,6 +204,10 @@ void change(const Workload::Buffer& description, element::DType dtype, Data data
   case Data::ties:
     if (description.direction != Direction::out && may_hold(description, dtype, data))
       replace_all(description, dtype, data, seed, scalars, numbers, bytes);
+    break;
+  case Data::sparse:
+    if (description.direction != Direction::out && may_hold(description, dtype, data))
+      thin_out(dtype, seed, bytes);
     break;
   case Data::masked:
     if (description.direction != Direction::out && may_hold(description, dtype, data) &&

@@ -40,6 +40,7 @@ void access(const void* pointer, std::size_t bytes, bool write, const void* retu
     else
       runner->fences()->write(thread, address);
   }
+  runner->may_interrupt(atomic);
 }
 
 void issue_copy(void* to, const void* from, unsigned bytes, unsigned read) {

@@ -3,9 +3,18 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 
 namespace lathe::host {
+namespace {
+
+// Whether which thread comes next is left to chance.
+bool is_drawn(HostSchedule schedule) {
+  return schedule == HostSchedule::random || schedule == HostSchedule::interrupted;
+}
+
+} // namespace
 
 BlockRunner::BlockRunner(Arena arena, BlockTask task)
     : arena_(std::move(arena)), task_(std::move(task)), contexts_(MAX_THREADS + 1), copies_(MAX_THREADS),
@@ -28,6 +37,12 @@ BlockRunner::BlockRunner(Arena arena, BlockTask task)
   block.shared_bytes = task_.launch.shared_bytes;
   block.runner = this;
   block.own_accesses = 0;
+  if (task_.schedule == HostSchedule::interrupted && task_.log != nullptr) {
+    // Short runs interrupt what two accesses are to do together, long ones leave loops time to go round.
+    constexpr unsigned LONGEST_RUNS[] = {4, 16, 64};
+    is_interrupted_ = true;
+    longest_run_ = LONGEST_RUNS[random_() % std::size(LONGEST_RUNS)];
+  }
 }
 
 void BlockRunner::rank_warps() {
@@ -39,7 +54,7 @@ void BlockRunner::rank_warps() {
 
 void BlockRunner::start_block(Index3 index) {
   arena_.block().block = index;
-  if (task_.schedule == HostSchedule::random)
+  if (is_drawn(task_.schedule))
     std::shuffle(order_.begin(), order_.end(), random_);
   if (task_.schedule == HostSchedule::warps) {
     rank_warps();
@@ -68,11 +83,27 @@ void BlockRunner::start_block(Index3 index) {
 }
 
 bool BlockRunner::run(Index3 index) {
+  begin(index);
+  while (!advance()) {
+  }
+  return failure_.what.empty();
+}
+
+void BlockRunner::begin(Index3 index) {
   running_ = this;
   start_block(index);
+}
+
+bool BlockRunner::advance() {
+  running_ = this;
+  is_suspended_ = false;
   unsigned carrier = MAIN, thread = 0;
-  while (failure_.what.empty() && choose(carrier, thread))
+  while (failure_.what.empty() && !is_suspended_ && choose(carrier, thread))
     switch_to(carrier);
+  if (failure_.what.empty() && is_suspended_) {
+    running_ = nullptr;
+    return false;
+  }
   if (failure_.what.empty() && live_ > 0)
     failure_.what = deadlock();
   if (failure_.what.empty() && !shared_intact())
@@ -81,7 +112,7 @@ bool BlockRunner::run(Index3 index) {
   if (task_.races)
     task_.races->end_block();
   running_ = nullptr;
-  return failure_.what.empty();
+  return true;
 }
 
 // Which thread goes on: one that was woken, or one that has not started. A thread that starts needs a free
@@ -93,10 +124,10 @@ bool BlockRunner::choose(unsigned& carrier, unsigned& thread) {
   bool start = ready_.empty();
   if (task_.schedule == HostSchedule::interleaved)
     start = can_start;
-  else if (task_.schedule == HostSchedule::random && can_start && !ready_.empty())
+  else if (is_drawn(task_.schedule) && can_start && !ready_.empty())
     start = random_() % (ready_.size() + (order_.size() - started_)) >= ready_.size();
   if (!start) {
-    if (task_.schedule == HostSchedule::random && ready_.size() > 1)
+    if (is_drawn(task_.schedule) && ready_.size() > 1)
       std::swap(ready_.front(), ready_[random_() % ready_.size()]);
     carrier = ready_.front();
     ready_.pop_front();
@@ -214,6 +245,17 @@ void BlockRunner::yield() {
     next = MAIN;
   if (next != current_)
     switch_to(next);
+}
+
+void BlockRunner::interrupt(bool is_atomic) {
+  until_interruption_ = 1 + static_cast<unsigned>(random_() % longest_run_);
+  // A block's turn is over more often at what blocks tell each other by.
+  constexpr unsigned ONE_IN = 64, ONE_ATOMIC_IN = 4;
+  if (!task_.takes_turns || random_() % (is_atomic ? ONE_ATOMIC_IN : ONE_IN) != 0)
+    return yield();
+  is_suspended_ = true;
+  ready_.push_back(current_);
+  switch_to(MAIN);
 }
 
 unsigned BlockRunner::barrier(unsigned id, unsigned threads, bool waits, Vote vote, int predicate, int line) {

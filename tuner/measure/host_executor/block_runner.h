@@ -72,6 +72,7 @@ struct BlockTask {
   AccessLog* log = nullptr;
   RaceLog* races = nullptr;
   FenceLog* fences = nullptr;
+  bool takes_turns = false;              // two runners of one OS thread have a block each
   bool reverse_blocks = false;           // the last block first
   std::span<const std::uint64_t> blocks; // the only ones that run, by number; none: all
   void (*shared_memory)(SharedMemory*) = nullptr;
@@ -90,6 +91,12 @@ public:
   void bind_to_thread();
   // False when a thread of the block failed: failure() says why, and the runner is of no more use.
   bool run(Index3 block);
+  // The same in parts, of a task whose blocks take turns: begin(), and advance() until it is true. Before
+  // another runner of the OS thread begins or goes on, this one leaves(), and enters() before it does so again.
+  void begin(Index3 block);
+  bool advance();
+  void leave();
+  void enter();
   const Failed& failure() const { return failure_; }
   std::uint64_t barriers() const { return barriers_done_; }
   // Calls of barriers and warp primitives, by all threads.
@@ -115,6 +122,11 @@ public:
   // What copies() announces to: what arrives is a write of its thread.
   void announce(unsigned thread, const AsyncCopies::Copy& copy);
   const Arena& arena() const { return arena_; }
+  // What each access to memory comes to, before it is made: the running fiber may have to wait for others.
+  void may_interrupt(bool is_atomic) {
+    if (is_interrupted_ && --until_interruption_ == 0)
+      interrupt(is_atomic);
+  }
 
 private:
   static constexpr unsigned MAIN = 0;
@@ -171,6 +183,10 @@ private:
   std::vector<unsigned> order_; // in which threads start
   std::vector<unsigned> rank_;  // of each warp, for HostSchedule::warps
   void rank_warps();
+  void interrupt(bool is_atomic);
+  bool is_interrupted_ = false, is_suspended_ = false;
+  unsigned until_interruption_ = 1, longest_run_ = 1; // accesses
+  std::vector<unsigned char> left_;                   // shared memory, of a runner that has left
   std::size_t started_ = 0;
   unsigned live_ = 0;
   unsigned current_ = MAIN;

@@ -1,7 +1,7 @@
 // The host executor: CUDA kernel text compiled as C++ by clang and run with CUDA's semantics on the CPU.
 //
 // Blocks run on OS threads; the threads of a block are fibers that switch only where they wait (barriers,
-// warp primitives), so a kernel without either runs as a plain loop. docs/host_executor.md lists what is
+// warp primitives), so a kernel without either runs as a plain loop; one schedule interrupts them elsewhere. docs/host_executor.md lists what is
 // modelled. Times are times of this machine's CPU and say nothing about a GPU.
 #pragma once
 
@@ -108,6 +108,9 @@ enum class HostSchedule {
   random,      // any runnable thread, by the seed
   interleaved, // one thread of each warp in turn
   warps,       // one warp after the other, each as far as it goes, in an order by the seed
+  // As random, and threads are interrupted at accesses to memory, by the seed; so are two blocks of the grid, of
+  // which the other then goes on. Kernels that were compiled to sanitize or trace only.
+  interrupted,
 };
 
 // Begins the reason of a run in which threads of a block wait at barriers in different lines.

@@ -54,8 +54,9 @@ std::string buffer_name(const HostArgument& argument, std::size_t index) {
                                : fmt::format("buffer '{}'", argument.name);
 }
 
-// The regions that a checked kernel may touch. Shared memory lies inside the image, fibers inside the arena.
-std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, const Arena& arena, const Launch& geometry,
+// The regions that a checked kernel may touch. Shared memory lies inside the image, fibers inside the arenas.
+std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, std::span<const Arena> arenas,
+                                          const Launch& geometry,
                                           std::span<const HostArgument> arguments) {
   using Region = AccessLog::Region;
   std::vector<Region> regions;
@@ -102,14 +103,16 @@ std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, const Arena& a
     at = hole.end;
   }
   regions.push_back({Region::ignored, at, unit.end_address(), 0, ""});
-  regions.push_back({Region::ignored, arena.base(), arena.base() + ARENA_BYTES, 0, ""});
+  for (const Arena& arena : arenas)
+    regions.push_back({Region::ignored, arena.base(), arena.base() + ARENA_BYTES, 0, ""});
   // The table that barriers and warp primitives are called through.
   const auto table = reinterpret_cast<std::uintptr_t>(&BlockRunner::api());
   regions.push_back({Region::ignored, table, table + sizeof(Api), 0, ""});
   return regions;
 }
 
-// Blocks are handed out one by one; the launch is over when all workers are done.
+// Blocks are handed out one by one; the launch is over when all workers are done. Where blocks take turns, two
+// of them are there at a time, on one OS thread.
 class Workers {
 public:
   // `work_limit`: HostRunOptions::work_limit, where the task has a log.
@@ -122,6 +125,10 @@ public:
                             : only_.size();
     grid_ = task.launch.grid;
     runners_[0]->bind_to_thread();
+    if (task.takes_turns) {
+      runners_[1]->bind_to_thread();
+      return;
+    }
     for (std::size_t i = 1; i < runners_.size(); ++i)
       threads_.emplace_back([this, i, in_child] {
         std::optional<SignalStack> stack;
@@ -152,7 +159,10 @@ public:
       ++generation_;
     }
     start_.notify_all();
-    work(*runners_[0]);
+    if (runners_[0]->task().takes_turns)
+      work_in_turn();
+    else
+      work(*runners_[0]);
     if (!threads_.empty()) {
       std::unique_lock lock(mutex_);
       done_.wait(lock, [&] { return busy_ == 0; });
@@ -207,21 +217,56 @@ private:
         done_.notify_one();
     }
   }
+  // The next block, or nothing where all have been handed out.
+  std::optional<Index3> take_block() {
+    std::uint64_t linear = next_.fetch_add(1, std::memory_order_relaxed);
+    if (linear >= blocks_)
+      return std::nullopt;
+    if (runners_[0]->task().reverse_blocks)
+      linear = blocks_ - 1 - linear;
+    if (!only_.empty())
+      linear = only_[linear];
+    const std::uint64_t row = linear / grid_[0];
+    return Index3{static_cast<unsigned>(linear % grid_[0]), static_cast<unsigned>(row % grid_[1]),
+                  static_cast<unsigned>(row / grid_[1])};
+  }
+  void end_block(const BlockRunner& runner) {
+    if (!runner.failure().what.empty())
+      failed_ = true;
+    if (work_limit_ > 0 && executed() > work_limit_ && next_ < blocks_)
+      is_cut_short_ = true;
+  }
   void work(BlockRunner& runner) {
     while (!failed_ && !is_cut_short_) {
-      std::uint64_t linear = next_.fetch_add(1, std::memory_order_relaxed);
-      if (linear >= blocks_)
+      const auto block = take_block();
+      if (!block)
         return;
-      if (runner.task().reverse_blocks)
-        linear = blocks_ - 1 - linear;
-      if (!only_.empty())
-        linear = only_[linear];
-      const std::uint64_t row = linear / grid_[0];
-      if (!runner.run({static_cast<unsigned>(linear % grid_[0]), static_cast<unsigned>(row % grid_[1]),
-                       static_cast<unsigned>(row / grid_[1])}))
-        failed_ = true;
-      if (work_limit_ > 0 && executed() > work_limit_ && next_ < blocks_)
-        is_cut_short_ = true;
+      runner.run(*block);
+      end_block(runner);
+    }
+  }
+  void work_in_turn() {
+    std::array<bool, 2> has_block{};
+    std::size_t last = 0; // whose shared memory is there
+    for (std::size_t turn = 0; !failed_ && !is_cut_short_; turn = 1 - turn) {
+      const std::size_t other = 1 - turn;
+      const auto block = has_block[turn] ? std::nullopt : take_block();
+      if (!has_block[turn] && !block) {
+        if (!has_block[other])
+          return;
+        continue;
+      }
+      BlockRunner& runner = *runners_[turn];
+      if (last == other && has_block[other])
+        runners_[other]->leave();
+      if (last == other && has_block[turn])
+        runner.enter();
+      last = turn;
+      if (block)
+        runner.begin(*block);
+      has_block[turn] = !runner.advance();
+      if (!has_block[turn])
+        end_block(runner);
     }
   }
 
@@ -343,6 +388,9 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
                                                 : std::max(1u, std::thread::hardware_concurrency());
   // Each worker's fibers take two mappings each of the 65530 that a process may have.
   workers = std::min<std::uint64_t>({workers, blocks, 24});
+  const bool takes_turns = checked && options.schedule == HostSchedule::interrupted && blocks > 1;
+  if (takes_turns)
+    workers = 2;
   std::vector<Arena> arenas;
   for (std::uint64_t i = 0; i < workers; ++i) {
     auto arena = Arena::create();
@@ -373,7 +421,7 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   std::optional<FenceLog> fences;
   unit.begin_places();
   if (checked) {
-    auto regions = regions_of(unit, arenas[0], geometry, arguments);
+    auto regions = regions_of(unit, arenas, geometry, arguments);
     if (options.find_races && checks.sanitize) {
       races.emplace(regions, RaceLog::Options{options.equal_writes_race, unit.begin_loops()});
       fences.emplace(regions);
@@ -398,6 +446,7 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   task.log = log ? &*log : nullptr;
   task.races = races ? &*races : nullptr;
   task.fences = fences ? &*fences : nullptr;
+  task.takes_turns = takes_turns;
   task.reverse_blocks = options.reverse_blocks;
   task.blocks = options.blocks;
   task.shared_memory = unit.shared_memory();

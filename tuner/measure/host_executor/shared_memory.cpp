@@ -33,6 +33,25 @@ void BlockRunner::poison_shared() {
   kept_values_.clear();
 }
 
+void BlockRunner::leave() {
+  left_.clear();
+  for (const auto& [begin, end] : static_)
+    left_.insert(left_.end(), begin, end);
+  left_.insert(left_.end(), dynamic_, dynamic_ + task_.launch.shared_bytes + DYNAMIC_SHARED_SLACK);
+}
+
+void BlockRunner::enter() {
+  const unsigned char* from = left_.data();
+  const auto restore = [&from](unsigned char* begin, std::size_t bytes) {
+    if (bytes > 0)
+      std::memcpy(begin, from, bytes);
+    from += bytes;
+  };
+  for (const auto& [begin, end] : static_)
+    restore(begin, static_cast<std::size_t>(end - begin));
+  restore(dynamic_, task_.launch.shared_bytes + DYNAMIC_SHARED_SLACK);
+}
+
 bool BlockRunner::shared_intact() {
   const unsigned char* slack = dynamic_ + task_.launch.shared_bytes;
   return slack[0] == static_cast<unsigned char>(task_.poison) &&

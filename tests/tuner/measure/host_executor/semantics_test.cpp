@@ -41,7 +41,8 @@ __global__ void k(int* out, const int* in, int n) {
 
 TEST(Barriers, TreeReductionUnderEverySchedule) {
   for (const HostSchedule schedule : {HostSchedule::forward, HostSchedule::reverse, HostSchedule::random,
-                                      HostSchedule::interleaved, HostSchedule::warps}) {
+                                      HostSchedule::interleaved, HostSchedule::warps,
+                                      HostSchedule::interrupted}) {
     HostRunOptions options;
     options.schedule = schedule;
     const auto out = run<int>(block_sum, shape(2, 256), 2, counted(512), options);
@@ -220,6 +221,81 @@ __global__ void k(int* out, const int* in, int n) {
   warps.schedule = HostSchedule::warps;
   EXPECT_EQ(run<int>(racy, shape(1, 64), 64, {1, 2}, forward), std::vector<int>(64, 3));
   EXPECT_NE(run<int>(racy, shape(1, 64), 64, {1, 2}, warps), std::vector<int>(64, 3));
+}
+
+// What eight runs under drawn interruptions give.
+std::vector<std::vector<int>> interrupted(const std::string& text, const Launch& launch, std::size_t size,
+                                          const std::vector<int>& in) {
+  std::vector<std::vector<int>> results;
+  HostRunOptions options;
+  options.schedule = HostSchedule::interrupted;
+  for (options.seed = 1; options.seed <= 8; ++options.seed)
+    results.push_back(run<int>(text, launch, size, in, options, checked()));
+  return results;
+}
+
+TEST(Interruptions, ShowWhatAnotherThreadDoesBetweenALookAndAnUpdate) {
+  const auto counts = [](const char* claim) {
+    return std::string("__global__ void k(int* out, const int* in, int n) {\n"
+                       "  const int key = in[threadIdx.x];\n"
+                       "  if (*static_cast<volatile int*>(&out[1 + key]) == 0)\n"
+                       "    if (") +
+           claim + ") atomicAdd(&out[0], 1);\n}";
+  };
+  std::vector<int> keys(128);
+  for (int i = 0; i < 128; ++i)
+    keys[static_cast<std::size_t>(i)] = i % 5;
+  for (const auto& out : interrupted(counts("atomicCAS(&out[1 + key], 0, 1) == 0"), shape(1, 128), 6, keys))
+    EXPECT_EQ(out, (std::vector<int>{5, 1, 1, 1, 1, 1}));
+  const std::string wrong = counts("(out[1 + key] = 1)");
+  EXPECT_EQ(run<int>(wrong, shape(1, 128), 6, keys, {}, checked())[0], 5);
+  std::size_t told = 0;
+  for (const auto& out : interrupted(wrong, shape(1, 128), 6, keys))
+    told += out[0] > 5;
+  EXPECT_GE(told, 2u); // those with short runs
+}
+
+TEST(Interruptions, LetBlocksTakeTurns) {
+  // The second ticket of a block follows its first where no other block has taken one.
+  const auto taken = [](const char* ticket) {
+    return std::string("__global__ void k(int* out, const int* in, int n) {\n"
+                       "  __shared__ int mine[2];\n"
+                       "  extern __shared__ int copies[];\n"
+                       "  if (threadIdx.x == 0) mine[0] = atomicAdd(&out[0], 1);\n"
+                       "  __syncthreads();\n"
+                       "  if (threadIdx.x == 0) mine[1] = ") +
+           ticket +
+           ";\n"
+           "  __syncthreads();\n"
+           "  copies[threadIdx.x] = mine[threadIdx.x % 2];\n"
+           "  __syncthreads();\n"
+           "  if (threadIdx.x < 2) out[1 + copies[threadIdx.x + 2]] += 1;\n"
+           "}";
+  };
+  const std::string right = taken("atomicAdd(&out[0], 1)"), wrong = taken("(atomicAdd(&out[0], 1), mine[0] + 1)");
+  for (const auto& out : interrupted(right, shape(4, 64, 256), 9, {0}))
+    EXPECT_EQ(out, (std::vector<int>{8, 1, 1, 1, 1, 1, 1, 1, 1}));
+  const std::vector<int> usual = run<int>(wrong, shape(4, 64, 256), 9, {0}, {}, checked());
+  EXPECT_EQ(usual, (std::vector<int>{8, 1, 1, 1, 1, 1, 1, 1, 1}));
+  std::size_t told = 0;
+  for (const auto& out : interrupted(wrong, shape(4, 64, 256), 9, {0}))
+    told += out != usual;
+  EXPECT_GE(told, 3u);
+}
+
+TEST(Interruptions, LeaveShuffledSumsAlone) {
+  const char* text = "__global__ void k(int* out, const int* in, int n) {\n"
+                     "  __shared__ int part[4];\n"
+                     "  int sum = in[blockIdx.x * blockDim.x + threadIdx.x];\n"
+                     "  for (int offset = 16; offset > 0; offset /= 2)\n"
+                     "    sum += __shfl_xor_sync(0xffffffffu, sum, offset);\n"
+                     "  part[threadIdx.x / 32] = sum;\n"
+                     "  __syncthreads();\n"
+                     "  if (threadIdx.x == 0) out[blockIdx.x] = part[0] + part[1] + part[2] + part[3];\n"
+                     "}";
+  const auto usual = run<int>(text, shape(3, 128), 3, counted(384), {}, checked());
+  for (const auto& out : interrupted(text, shape(3, 128), 3, counted(384)))
+    EXPECT_EQ(out, usual);
 }
 
 TEST(Output, OfPrintf) {
