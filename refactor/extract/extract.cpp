@@ -66,6 +66,7 @@ private:
   void index();
   void index(const DeclContext* context);
   void index_macro(const Decl* declaration);
+  bool says_again(const Decl* declaration) const;
   void need(const Decl* user, const NamedDecl* used);
   void follow(const Decl* user, const Decl* unit);
   bool need_what_awaits(const std::set<const Decl*>& done);
@@ -89,6 +90,16 @@ private:
   std::set<std::string> thrust_names_; // of algorithms that a thread calls
   ComposedText text_;
 };
+
+// A function that is declared once more behind its definition, in the text of a macro: what else the macro
+// says, such as which instances of other templates to make, would come along.
+bool Extractor::says_again(const Decl* declaration) const {
+  const FunctionDecl* function = declaration->getAsFunction();
+  const FunctionDecl* defined = nullptr;
+  return function && declaration->getBeginLoc().isMacroID() && function->isDefined(defined) &&
+         defined != function &&
+         sources_.isBeforeInTranslationUnit(defined->getLocation(), function->getLocation());
+}
 
 // Everything at namespace level that belongs to something else: explicit specialisations, members defined
 // outside their class, and further declarations.
@@ -144,7 +155,7 @@ void Extractor::index(const DeclContext* context) {
     } else if (const auto* variable = dyn_cast<VarTemplateSpecializationDecl>(plain);
                variable && variable->getSpecializationKind() == TSK_ExplicitSpecialization) {
       belongs_to(variable->getSpecializedTemplate());
-    } else if (declaration->getCanonicalDecl() != declaration) {
+    } else if (declaration->getCanonicalDecl() != declaration && !says_again(declaration)) {
       companions_[declaration->getCanonicalDecl()].push_back(declaration);
     }
   }

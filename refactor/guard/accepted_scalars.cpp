@@ -42,8 +42,8 @@ bool is_named(const TuningSpec& spec, std::int64_t number) {
                              [&](const Condition& condition) { return names(condition.expression); });
 }
 
-// What lies beside the values of knobs that are numbers: where a tile, a halo or a vector begins to hold what an
-// argument says, and where it no longer does. The smallest of each knob and its largest.
+// What lies beside the values of knobs that are numbers: where a tile, a halo or a vector begins to hold what
+// an argument says, and where it no longer does. The smallest of each knob and its largest.
 std::set<std::int64_t> sizes_of_knobs(const TuningSpec& spec) {
   std::set<std::int64_t> sizes;
   for (const Knob& knob : spec.knobs) {

@@ -131,9 +131,9 @@ std::map<std::size_t, IntegerFill> in_long_stretches(const Workload& workload, D
     if (!all && b != one)
       continue;
     const std::int64_t base = side == 0 ? buffer.integer_high : buffer.integer_low;
-    fills[buffers[b]] =
-        is_sparse ? IntegerFill{IntegerFill::Kind::sparse, one_in, static_cast<std::uint64_t>(base)}
-                  : IntegerFill{IntegerFill::Kind::plateaus, one_in};
+    fills[buffers[b]] = is_sparse
+                            ? IntegerFill{IntegerFill::Kind::sparse, one_in, static_cast<std::uint64_t>(base)}
+                            : IntegerFill{IntegerFill::Kind::plateaus, one_in};
   }
   return fills;
 }

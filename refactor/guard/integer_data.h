@@ -31,8 +31,8 @@ struct IntegerFill {
     // The specification's, which never fall, some of the last as the largest number of the type: sorted keys,
     // not places.
     sorted_ends,
-    // The specification's in one of `one_in` places, `bound` (its bits) in all others: whole tiles hold nothing
-    // else, and two inputs agree almost everywhere.
+    // The specification's in one of `one_in` places, `bound` (its bits) in all others: whole tiles hold
+    // nothing else, and two inputs agree almost everywhere.
     sparse,
     // The specification's, one of `one_in` in place of all behind it up to the next such.
     plateaus,

@@ -92,7 +92,8 @@ public:
   // False when a thread of the block failed: failure() says why, and the runner is of no more use.
   bool run(Index3 block);
   // The same in parts, of a task whose blocks take turns: begin(), and advance() until it is true. Before
-  // another runner of the OS thread begins or goes on, this one leaves(), and enters() before it does so again.
+  // another runner of the OS thread begins or goes on, this one leaves(), and enters() before it does so
+  // again.
   void begin(Index3 block);
   bool advance();
   void leave();

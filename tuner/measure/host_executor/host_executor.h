@@ -1,8 +1,9 @@
 // The host executor: CUDA kernel text compiled as C++ by clang and run with CUDA's semantics on the CPU.
 //
 // Blocks run on OS threads; the threads of a block are fibers that switch only where they wait (barriers,
-// warp primitives), so a kernel without either runs as a plain loop; one schedule interrupts them elsewhere. docs/host_executor.md lists what is
-// modelled. Times are times of this machine's CPU and say nothing about a GPU.
+// warp primitives), so a kernel without either runs as a plain loop; one schedule interrupts them elsewhere.
+// docs/host_executor.md lists what is modelled. Times are times of this machine's CPU and say nothing about a
+// GPU.
 #pragma once
 
 #include "tuner/base/result.h"
@@ -108,8 +109,8 @@ enum class HostSchedule {
   random,      // any runnable thread, by the seed
   interleaved, // one thread of each warp in turn
   warps,       // one warp after the other, each as far as it goes, in an order by the seed
-  // As random, and threads are interrupted at accesses to memory, by the seed; so are two blocks of the grid, of
-  // which the other then goes on. Kernels that were compiled to sanitize or trace only.
+  // As random, and threads are interrupted at accesses to memory, by the seed; so are two blocks of the grid,
+  // of which the other then goes on. Kernels that were compiled to sanitize or trace only.
   interrupted,
 };
 

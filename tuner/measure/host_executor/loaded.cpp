@@ -56,8 +56,7 @@ std::string buffer_name(const HostArgument& argument, std::size_t index) {
 
 // The regions that a checked kernel may touch. Shared memory lies inside the image, fibers inside the arenas.
 std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, std::span<const Arena> arenas,
-                                          const Launch& geometry,
-                                          std::span<const HostArgument> arguments) {
+                                          const Launch& geometry, std::span<const HostArgument> arguments) {
   using Region = AccessLog::Region;
   std::vector<Region> regions;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -111,8 +110,8 @@ std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, std::span<cons
   return regions;
 }
 
-// Blocks are handed out one by one; the launch is over when all workers are done. Where blocks take turns, two
-// of them are there at a time, on one OS thread.
+// Blocks are handed out one by one; the launch is over when all workers are done. Where blocks take turns,
+// two of them are there at a time, on one OS thread.
 class Workers {
 public:
   // `work_limit`: HostRunOptions::work_limit, where the task has a log.

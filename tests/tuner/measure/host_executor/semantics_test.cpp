@@ -40,9 +40,9 @@ __global__ void k(int* out, const int* in, int n) {
 })";
 
 TEST(Barriers, TreeReductionUnderEverySchedule) {
-  for (const HostSchedule schedule : {HostSchedule::forward, HostSchedule::reverse, HostSchedule::random,
-                                      HostSchedule::interleaved, HostSchedule::warps,
-                                      HostSchedule::interrupted}) {
+  for (const HostSchedule schedule :
+       {HostSchedule::forward, HostSchedule::reverse, HostSchedule::random, HostSchedule::interleaved,
+        HostSchedule::warps, HostSchedule::interrupted}) {
     HostRunOptions options;
     options.schedule = schedule;
     const auto out = run<int>(block_sum, shape(2, 256), 2, counted(512), options);
@@ -272,7 +272,8 @@ TEST(Interruptions, LetBlocksTakeTurns) {
            "  if (threadIdx.x < 2) out[1 + copies[threadIdx.x + 2]] += 1;\n"
            "}";
   };
-  const std::string right = taken("atomicAdd(&out[0], 1)"), wrong = taken("(atomicAdd(&out[0], 1), mine[0] + 1)");
+  const std::string right = taken("atomicAdd(&out[0], 1)"),
+                    wrong = taken("(atomicAdd(&out[0], 1), mine[0] + 1)");
   for (const auto& out : interrupted(right, shape(4, 64, 256), 9, {0}))
     EXPECT_EQ(out, (std::vector<int>{8, 1, 1, 1, 1, 1, 1, 1, 1}));
   const std::vector<int> usual = run<int>(wrong, shape(4, 64, 256), 9, {0}, {}, checked());
