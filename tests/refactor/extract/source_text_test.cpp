@@ -163,6 +163,23 @@ __global__ void k(float2* x, double2* y) { y[threadIdx.x] = x[threadIdx.x] + x[0
   expect_compiles(text, "pairs::k");
 }
 
+// Behind the definition, beside the instances of another kernel, which is not there.
+TEST(SourceText, WhatAMacroDeclaresOnceMoreStaysBehind) {
+  auto source = parse_text(R"(
+__global__ void backward(float* x);
+template <bool training> __global__ void forward(float* x) { x[threadIdx.x] = training; }
+__global__ void backward(float* x) { x[threadIdx.x] *= 2; }
+#define INSTANCES                                                                                            \
+  template __global__ void forward<true>(float*);                                                            \
+  template __global__ void forward<false>(float*);                                                           \
+  __global__ void backward(float* x);
+INSTANCES
+)");
+  const std::string text = extract(source.get(), "backward");
+  EXPECT_THAT(text, Not(HasSubstr("forward")));
+  expect_compiles(text, "backward");
+}
+
 TEST(SourceText, WhatAMacroDeclaresEndsWhereItsCallDoes) {
   auto source = parse_text(R"(
 template <class T> struct Limits;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace lathe::refactor {
@@ -46,6 +47,44 @@ TEST(IntegerData, StretchesAreOfTheUsualNumbers) {
   EXPECT_LT(equal, 800u); // and some stand alone
   EXPECT_EQ(filled, in_stretches(usual, 3));
   EXPECT_NE(filled, in_stretches(usual, 4));
+}
+
+std::vector<std::int32_t> filled_with(const IntegerFill& fill, const std::vector<std::int32_t>& usual,
+                                      std::uint64_t seed) {
+  std::vector<std::int32_t> filled = usual;
+  fill_integers(fill, element::s32, seed, std::as_writable_bytes(std::span(filled)));
+  return filled;
+}
+
+TEST(IntegerData, SparseOnesAreOneNumberButForFew) {
+  std::vector<std::int32_t> usual;
+  for (std::int32_t i = 0; i < 20000; ++i)
+    usual.push_back(1000 + i);
+  const IntegerFill fill{IntegerFill::Kind::sparse, 100, 7};
+  const std::vector<std::int32_t> filled = filled_with(fill, usual, 3);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < usual.size(); ++i) {
+    EXPECT_TRUE(filled[i] == 7 || filled[i] == usual[i]) << i;
+    kept += filled[i] == usual[i];
+  }
+  EXPECT_GT(kept, 140u);
+  EXPECT_LT(kept, 270u);
+  EXPECT_EQ(filled, filled_with(fill, usual, 3));
+  EXPECT_NE(filled, filled_with(fill, usual, 4));
+}
+
+TEST(IntegerData, PlateausAreOfTheUsualNumbers) {
+  std::vector<std::int32_t> usual;
+  for (std::int32_t i = 0; i < 20000; ++i)
+    usual.push_back(i);
+  const std::vector<std::int32_t> filled = filled_with({IntegerFill::Kind::plateaus, 100}, usual, 3);
+  std::size_t plateaus = 1;
+  for (std::size_t i = 1; i < usual.size(); ++i) {
+    EXPECT_TRUE(filled[i] == filled[i - 1] || filled[i] == usual[i]) << i;
+    plateaus += filled[i] != filled[i - 1];
+  }
+  EXPECT_GT(plateaus, 140u);
+  EXPECT_LT(plateaus, 270u);
 }
 
 TEST(IntegerData, SortedEndsReachTheLargestOfTheType) {
