@@ -5,6 +5,8 @@
 #include "tuner/measure/fill.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -58,9 +60,10 @@ std::set<std::int64_t> sizes_of_knobs(const TuningSpec& spec) {
   return sizes;
 }
 
-// The numbers to ask about in place of `number`; what several kinds have is of the first.
+// The numbers to ask about in place of `number`; what several kinds have is of the first. Of those near by at
+// most `most_near`.
 std::map<std::int64_t, AcceptedScalar::Kind> others(const TuningSpec& spec, std::int64_t number,
-                                                    element::DType dtype) {
+                                                    element::DType dtype, std::size_t most_near) {
   using Kind = AcceptedScalar::Kind;
   std::map<std::int64_t, Kind> values;
   constexpr std::int64_t TIMES = 3; // what divides the number still does, and it is no power of two
@@ -68,17 +71,17 @@ std::map<std::int64_t, AcceptedScalar::Kind> others(const TuningSpec& spec, std:
     values.emplace(value, Kind::usual);
   if (!is_named(spec, number)) {
     values.emplace(number + 1, Kind::usual);
-    // Odd ones, as few tiles and vectors go into them; one beyond most sizes of a trial.
-    constexpr std::int64_t SIZES[] = {2, 5, 7, 17, 1001};
-    const auto add_near = [&](std::int64_t size) {
-      values.emplace(size, Kind::near);
-      values.emplace(-size, Kind::near);
-    };
-    std::ranges::for_each(SIZES, add_near);
-    for (const std::int64_t value : {-number, number - 1})
+    // What tells most comes first. Odd ones, as few tiles and vectors go into them; one beyond most sizes of
+    // a trial.
+    constexpr std::int64_t BEYOND = 1001;
+    const std::set<std::int64_t> of_knobs = sizes_of_knobs(spec);
+    std::vector<std::int64_t> near{-2, 7};
+    near.insert(near.end(), of_knobs.begin(), of_knobs.end());
+    near.insert(near.end(), {17, -7, number - 1, -number, BEYOND, -BEYOND, 2, 5, -5, -17});
+    std::ranges::transform(of_knobs, std::back_inserter(near), std::negate());
+    near.resize(std::min(near.size(), most_near));
+    for (const std::int64_t value : near)
       values.emplace(value, Kind::near);
-    for (const std::int64_t size : sizes_of_knobs(spec))
-      add_near(size);
   }
   if (element::size_of(dtype) == sizeof(std::int64_t)) {
     // The lower half is the number's own, without its sign, or drawn.
@@ -99,12 +102,18 @@ std::vector<AcceptedScalar> accepted_scalars(const HostKernels& raw, const Tunin
   if (sizes.empty())
     return {};
   const RawQuestion question(raw, sizes, seed, 1);
-  std::vector<AcceptedScalar> asked;
+  // Each question costs runs of the raw kernel: where there are many parameters, fewer are asked of each.
+  constexpr std::size_t MOST_NEAR = 96, FEWEST_NEAR = 6;
+  std::map<std::size_t, std::int64_t> numbers; // by parameter
   for (std::size_t p = 0; p < question.workload().parameters.size(); ++p)
     if (const auto number = fixed_number(question.workload(), p); number && !unused.contains(p))
-      for (const auto& [value, kind] :
-           others(spec, *number, *element_type(question.workload().parameters[p].dtype)))
-        asked.push_back({p, value, kind});
+      numbers.emplace(p, *number);
+  std::vector<AcceptedScalar> asked;
+  for (const auto& [p, number] : numbers)
+    for (const auto& [value, kind] :
+         others(spec, number, *element_type(question.workload().parameters[p].dtype),
+                std::max(FEWEST_NEAR, MOST_NEAR / numbers.size())))
+      asked.push_back({p, value, kind});
   std::vector<char> answers(asked.size(), 0);
   parallel(asked.size(), jobs, deadline, [&](std::size_t i) {
     answers[i] = question.accepts([&](const Workload&, TrialSettings& settings) {

@@ -60,6 +60,8 @@ Result<std::string> changed(std::string text, const CorpusCase& one, bool in_spe
 
 Result<std::vector<CorpusCase>> read_corpus(const fs::path& folder) {
   std::vector<fs::path> files;
+  if (!fs::is_directory(folder))
+    return Error{"cannot read the cases", "there is no folder " + folder.string(), ""};
   for (const auto& entry : fs::directory_iterator(folder))
     if (entry.path().extension() == ".txt")
       files.push_back(entry.path());
