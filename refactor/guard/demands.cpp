@@ -138,6 +138,19 @@ std::map<std::size_t, IntegerFill> in_long_stretches(const Workload& workload, D
   return fills;
 }
 
+// By what a template may multiply a number to put another one beside it: integers of its text alone, and what
+// a shift by them comes to.
+std::vector<std::uint64_t> factors_of(const std::vector<std::int64_t>& of_template) {
+  constexpr std::int64_t FEWEST_BITS = 4, MOST_BITS = 40;
+  std::vector<std::uint64_t> factors;
+  for (const std::int64_t number : of_template) {
+    factors.push_back(static_cast<std::uint64_t>(number));
+    if (number >= FEWEST_BITS && number <= MOST_BITS && number % FEWEST_BITS == 0)
+      factors.push_back(std::uint64_t{1} << number);
+  }
+  return factors;
+}
+
 // Whether zeros may stand in one of the inputs that hold real numbers.
 bool has_real_inputs(const Workload& workload) {
   return std::ranges::any_of(workload.buffers, [](const Workload::Buffer& buffer) {
@@ -388,6 +401,20 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     settings.integers = std::move(fills);
     if (configuration.flag_is_set())
       demands.back().otherwise = Otherwise::told;
+  }
+  // Numbers that stand for several in one of the template's own.
+  if (const auto factors = factors_of(accepted.of_template); !factors.empty()) {
+    std::map<std::size_t, IntegerFill> fills;
+    const std::uint64_t factor = factors[draw(factors.size())];
+    const std::vector<std::size_t> buffers = free_integers(*shape.workload);
+    for (const std::size_t i : buffers)
+      fills[i] = {IntegerFill::Kind::multiples, 0, factor};
+    if (buffers.size() > 1 && draw(2) == 0)
+      fills = {*std::next(fills.begin(), static_cast<std::ptrdiff_t>(draw(fills.size())))};
+    if (!fills.empty()) {
+      own(" on integers of which a number of the template's own makes others").integers = std::move(fills);
+      demands.back().is_told_apart = true;
+    }
   }
   // On the data by which they were found.
   if (!accepted.deciding.empty()) {

@@ -26,7 +26,8 @@ struct Demand {
   const TrialResult* reference = nullptr; // nothing: a run of the raw kernel of its own
   std::string suffix;
   Otherwise otherwise = Otherwise::refused;
-  bool follows = false; // asked only where the demand before it was met
+  bool follows = false;       // asked only where the demand before it was met
+  bool is_told_apart = false; // its data is there for what the template alone makes of numbers
   // Launched before, with its variables that outlive a launch; asked only where the raw kernel gives the
   // reference behind such a launch of its own.
   std::shared_ptr<const Configuration> forerun;
@@ -38,7 +39,8 @@ struct AcceptedInputs {
   std::vector<AcceptedIntegers> integers; // by buffer
   std::vector<AcceptedScalar> scalars;
   std::vector<DecidingScalar> deciding;
-  std::vector<double> numbers; // at which its text may decide
+  std::vector<std::int64_t> of_template; // integers of its text alone
+  std::vector<double> numbers;           // at which its text may decide
   bool masks = false; // infinities mean something to it: it compares with them, or takes exponentials
 };
 

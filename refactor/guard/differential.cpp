@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t TASKS_PER_CHILD = 4;
 constexpr double WORK_PER_SECOND = 1e7; // of a core, in checked runs
 constexpr double PATIENCE = 10;         // times the limit, by the clock
-constexpr double RUNS_PER_TASK = 12;
+constexpr double RUNS_PER_TASK = 12, RUNS_ON_OWN_DATA = 9;
 constexpr double OTHER_ARCHITECTURES_SHARE = 0.25; // of the budget, again for each
 constexpr double FIRST_ROUNDS_SHARE = 4;           // of the budget, for the first size of every configuration
 
@@ -275,7 +275,10 @@ private:
     std::vector<std::vector<std::size_t>> batches;
     for (std::size_t place = 0; place < order.size(); ++place) {
       const Task& task = tasks[order[place].second];
-      work_ += (task.is_brief ? 1 : RUNS_PER_TASK) * static_cast<double>(task.shape->raw[1].work);
+      work_ += (task.has_own_data ? RUNS_ON_OWN_DATA
+                : task.is_brief   ? 1
+                                  : RUNS_PER_TASK) *
+               static_cast<double>(task.shape->raw[1].work);
       // The rest is left out. A configuration without a run cannot be accepted: its first is worth more.
       if (work_ > budget_ * (order[place].first == 0 ? FIRST_ROUNDS_SHARE : 1))
         break;

@@ -80,6 +80,10 @@ void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t 
       if (i > 0 && hash % one_in != 0)
         put(element::load(dtype, bytes.data(), i - 1));
       break;
+    case IntegerFill::Kind::multiples:
+      if ((hash >> 2 & 3) != 0)
+        put((hash & 1) + ((hash & 2) != 0 ? fill.bound : 0));
+      break;
     case IntegerFill::Kind::below:
       put(hash % fill.bound);
       break;

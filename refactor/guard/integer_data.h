@@ -36,6 +36,9 @@ struct IntegerFill {
     sparse,
     // The specification's, one of `one_in` in place of all behind it up to the next such.
     plateaus,
+    // 0, 1, `bound` and one more in three places of four: what is put together by multiplying with that comes
+    // out alike for several. The specification's between them, so that what follows tells them apart.
+    multiples,
   } kind = Kind::usual;
   int bits = 0; // or `one_in`
   std::uint64_t bound = 0;

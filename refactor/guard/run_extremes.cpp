@@ -138,7 +138,7 @@ void RunPlan::add_problems(const std::vector<Configuration>& configurations) {
           return task.configuration.template_instance == tasks_.back().configuration.template_instance;
         });
     if (is_compiled)
-      tasks_.back().is_brief = true;
+      tasks_.back().is_brief = tasks_.back().has_own_data = true;
     else
       tasks_.pop_back();
   }

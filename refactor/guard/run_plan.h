@@ -16,7 +16,8 @@ namespace lathe::refactor {
 struct Task {
   Configuration configuration;
   const ReferenceRuns* shape = nullptr;
-  bool is_brief = false; // one run
+  bool is_brief = false;     // one run
+  bool has_own_data = false; // and a few on data of its own: at a size of the specification's
 };
 
 class RunPlan {

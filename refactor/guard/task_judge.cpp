@@ -33,6 +33,22 @@ bool decides_ties(Data data) {
   return data == Data::coarse || data == Data::ties || data == Data::opposed;
 }
 
+// Of the demands on data that no other task has a few, drawn, and those for the template's own numbers.
+std::vector<Demand> some_on_own_data(const std::vector<Demand>& demands, std::uint64_t seed) {
+  constexpr std::size_t MOST = 3;
+  std::vector<Demand> found, others;
+  for (const Demand& demand : demands)
+    if (!demand.reference && !demand.forerun && !demand.follows)
+      (demand.is_told_apart ? found : others).push_back(demand);
+  for (std::size_t taken = 0; taken < MOST && !others.empty(); ++taken) {
+    seed = element::mix(seed);
+    const auto one = others.begin() + static_cast<std::ptrdiff_t>(seed % others.size());
+    found.push_back(*one);
+    others.erase(one);
+  }
+  return found;
+}
+
 } // namespace
 
 void TaskJudge::judge(const std::vector<Task>& tasks, const std::vector<std::size_t>& indices,
@@ -81,10 +97,14 @@ std::vector<Demand> TaskJudge::demands_of_task(const Task& task, std::size_t ind
       serves_odd_strides(task.configuration), trial_seed(subject_, 0), trial_seed(subject_, 1 + index));
   if (task.is_brief) {
     // In order with everything watched, or in reverse under the other poison.
+    const std::vector<Demand> own = task.has_own_data && has_raw
+                                        ? some_on_own_data(demands, trial_seed(subject_, 1 + index))
+                                        : std::vector<Demand>{};
     demands.erase(demands.begin(), demands.begin() + static_cast<std::ptrdiff_t>(index % 2));
     demands.resize(1);
     demands.front().settings.find_races |= asks_for_barriers_;
     demands.front().settings.equal_writes_race |= asks_for_barriers_;
+    demands.insert(demands.end(), own.begin(), own.end());
     return demands;
   }
   if (auto forerun = launch_before(task); has_raw && forerun) {
