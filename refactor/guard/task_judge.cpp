@@ -285,13 +285,24 @@ bool TaskJudge::raw_depends_on_order(const Task& task, const Demand& demand,
                                      const TrialResult& reference) const {
   const HostKernel* raw = raw_.kernels().find(task.configuration.raw_instance, task.configuration.macros());
   const bool is_asked = demand.settings.data == Data::nans || demand.settings.data == Data::infinities;
-  if ((demand.reference && !is_asked) || demand.forerun || !raw)
+  const bool is_interrupted = demand.settings.schedule == HostSchedule::interrupted;
+  if ((demand.reference && !is_asked && !is_interrupted) || demand.forerun || !raw)
     return false;
   const Workload& workload = task.shape->workload_of(demand.settings);
   const auto is_another = [&](const TrialResult& other) {
     return other.clean && !compare_trials(workload, other, reference, demand.settings, task.shape->unordered)
                                .problem.empty();
   };
+  if (is_interrupted) {
+    // It gave the same under one drawing of the interruptions; others may tell.
+    std::vector<Trial> others;
+    for (std::size_t order = 1; order <= DRAWN_ORDERS; ++order) {
+      TrialSettings settings = demand.settings;
+      settings.order += order;
+      others.push_back({raw, &task.configuration.raw_launch, &workload, settings});
+    }
+    return std::ranges::any_of(run_trials(others), is_another);
+  }
   if (task.shape->depends_on_order &&
       std::ranges::any_of(raw_in_drawn_orders(task, demand.settings), is_another))
     return true;
