@@ -202,7 +202,8 @@ TEST(RunnerProcess, AHangEndsAtItsLimitAndAnotherStartsAtOnce) {
   const RunnerProcess::Answer answer = process.ask(encode(request(32)), 5);
   ASSERT_EQ(answer.kind, RunnerProcess::Answer::Kind::reply);
   EXPECT_EQ(decode_evaluate_reply(answer.reply)->timing.median_us, 5);
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 1.3);
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+            4); // not the second's limit
 }
 
 TEST(RunnerProcess, SaysHowItsProcessEnded) {
