@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <iterator>
 #include <map>
@@ -149,6 +150,14 @@ std::vector<std::uint64_t> factors_of(const std::vector<std::int64_t>& of_templa
       factors.push_back(std::uint64_t{1} << number);
   }
   return factors;
+}
+
+// Whether zero to `most` may stand in the buffer: by its specification, or as the raw kernel takes any number
+// of so many bits there. Of an index it may take more by chance, where it reads nothing at it.
+bool holds(const Workload::Buffer& buffer, const AcceptedIntegers& accepted, std::uint64_t most) {
+  return accepted.bits >= static_cast<int>(std::bit_width(most)) ||
+         (buffer.integer_low <= 0 && buffer.integer_high >= 0 &&
+          static_cast<std::uint64_t>(buffer.integer_high) >= most);
 }
 
 // Whether zeros may stand in one of the inputs that hold real numbers.
@@ -406,10 +415,10 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   if (const auto factors = factors_of(accepted.of_template); !factors.empty()) {
     std::map<std::size_t, IntegerFill> fills;
     const std::uint64_t factor = factors[draw(factors.size())];
-    const std::vector<std::size_t> buffers = free_integers(*shape.workload);
-    for (const std::size_t i : buffers)
-      fills[i] = {IntegerFill::Kind::multiples, 0, factor};
-    if (buffers.size() > 1 && draw(2) == 0)
+    for (const std::size_t i : free_integers(*shape.workload))
+      if (i < accepted.integers.size() && holds(shape.workload->buffers[i], accepted.integers[i], factor + 1))
+        fills[i] = {IntegerFill::Kind::multiples, 0, factor};
+    if (fills.size() > 1 && draw(2) == 0)
       fills = {*std::next(fills.begin(), static_cast<std::ptrdiff_t>(draw(fills.size())))};
     if (!fills.empty()) {
       own(" on integers of which a number of the template's own makes others").integers = std::move(fills);
