@@ -72,7 +72,7 @@ function(lathe_add_test_part name executable)
     add_test(NAME ${name} COMMAND ${executable})
   endif()
   if(NOT ARG_TIMEOUT)
-    # Against a test that hangs, not against a slow machine: ten times what the longest of them takes on a quiet one.
+    # Against a test that hangs, not against a slow machine: many times what they take on a quiet one.
     set(ARG_TIMEOUT 1200)
   endif()
   if(NOT ARG_COST)

@@ -160,7 +160,7 @@ bool holds(const Workload::Buffer& buffer, const AcceptedIntegers& accepted, std
           static_cast<std::uint64_t>(buffer.integer_high) >= most);
 }
 
-// Whether zeros may stand in one of the inputs that hold real numbers.
+// Whether an input holds real numbers.
 bool has_real_inputs(const Workload& workload) {
   return std::ranges::any_of(workload.buffers, [](const Workload::Buffer& buffer) {
     const auto dtype = element_type(buffer.dtype);

@@ -38,7 +38,7 @@ std::vector<Demand> some_on_own_data(const std::vector<Demand>& demands, std::ui
   constexpr std::size_t MOST = 3;
   std::vector<Demand> found, others;
   for (const Demand& demand : demands)
-    if (!demand.reference && !demand.forerun && !demand.follows)
+    if (!demand.reference && !demand.follows)
       (demand.is_told_apart ? found : others).push_back(demand);
   for (std::size_t taken = 0; taken < MOST && !others.empty(); ++taken) {
     seed = element::mix(seed);
