@@ -70,8 +70,8 @@ private:
       for (const auto& [from, bits] : index_bits(kernel_, pointer))
         use.index_bits[from].widen(bits);
       use.before_wait |= !waits_.before(instruction);
-      const Guards& guards = kernel_.guards(instruction);
-      const auto note = [&](Guards& common, std::size_t& count) {
+      const Guards& by_branches = kernel_.guards(instruction);
+      const auto note = [&](Guards& common, std::size_t& count, const Guards& guards) {
         if (count++ == 0)
           common = guards;
         else
@@ -85,11 +85,14 @@ private:
           use.idle_read_guards = idle;
         else
           std::erase_if(use.idle_read_guards, [&](int parameter) { return !idle.contains(parameter); });
-        note(use.common_read_guards, use.loads);
+        // A read that goes round at a size, or stops there, needs no branch.
+        Guards guards = by_branches;
+        guards.with_choices.merge(kernel_.bounds_in_address(pointer));
+        note(use.common_read_guards, use.loads, guards);
       }
       if (writes) {
         use.written = true;
-        note(use.common_write_guards, use.stores);
+        note(use.common_write_guards, use.stores, by_branches);
       }
     }
     facts_.narrow_indices.merge(narrow_indices(pointer));

@@ -7,6 +7,8 @@
 #include <llvm/IR/GlobalVariable.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/PatternMatch.h>
 
 #include <algorithm>
 #include <string>
@@ -70,6 +72,14 @@ template <class Add> void add_changes(const LoadInst& load, const Controllers& d
       add_conditions(instruction.getParent(), direct, add);
 }
 
+// The conditions that decide whether a value arrives from a block where paths meet.
+template <class Add> void add_deciding(const BasicBlock* from, const Controllers& direct, const Add& add) {
+  add(condition_of(*from));
+  if (const auto found = direct.find(from); found != direct.end())
+    for (const BasicBlock* controller : found->second)
+      add(condition_of(*controller));
+}
+
 // `direct`: the branches that decide which value arrives where paths meet are asked, too, and those that
 // decide what is left in shared memory; none: they are not.
 std::set<int> parameters_in(std::vector<Value*> work, const Controllers* direct) {
@@ -101,12 +111,8 @@ std::set<int> parameters_in(std::vector<Value*> work, const Controllers* direct)
     const auto* meeting = dyn_cast<PHINode>(instruction);
     if (!meeting || !direct)
       continue;
-    for (const BasicBlock* from : meeting->blocks()) {
-      add(condition_of(*from));
-      if (const auto found = direct->find(from); found != direct->end())
-        for (const BasicBlock* controller : found->second)
-          add(condition_of(*controller));
-    }
+    for (const BasicBlock* from : meeting->blocks())
+      add_deciding(from, *direct, add);
   }
   return parameters;
 }
@@ -151,6 +157,18 @@ Origins origins_of(Value* value, bool through_memory) {
   return origins;
 }
 
+// By what a number is divided, whose remainder the operation computes: `x % n`, or `x - x / n * n`, which is
+// what an optimiser makes of it beside a quotient; null for other operations.
+Value* divisor_of_remainder(Value* operation) {
+  using namespace PatternMatch;
+  Value *number = nullptr, *divisor = nullptr;
+  if (match(operation, m_IRem(m_Value(), m_Value(divisor))))
+    return divisor;
+  const auto quotient = m_IDiv(m_Deferred(number), m_Value(divisor));
+  const bool is_rest = match(operation, m_Sub(m_Value(number), m_c_Mul(quotient, m_Deferred(divisor))));
+  return is_rest ? divisor : nullptr;
+}
+
 // The comparisons that a condition joins by "and", "or" and "not".
 std::vector<Value*> comparisons_of(Value* condition) {
   std::vector<Value*> found;
@@ -192,6 +210,37 @@ std::set<int> idle_guards(const std::vector<BasicBlock*>& controllers, Value* ad
   }
   std::erase_if(idle, [&](int parameter) { return bounding.contains(parameter); });
   return idle;
+}
+
+std::set<int> bounds_in_address(Value* address, const Controllers& direct) {
+  std::set<int> bounds;
+  const auto add = [&](Value* value) {
+    if (value)
+      bounds.merge(origins_of(value, false).parameters);
+  };
+  SmallPtrSet<Value*, 32> seen;
+  std::vector<Value*> work{address};
+  while (!work.empty()) {
+    auto* current = dyn_cast<Instruction>(work.back());
+    work.pop_back();
+    // What is loaded is no longer under the bound of the place that it was loaded from.
+    if (!current || !seen.insert(current).second || isa<LoadInst>(current))
+      continue;
+    add(divisor_of_remainder(current));
+    if (auto* limit = dyn_cast<MinMaxIntrinsic>(current)) {
+      add(limit->getLHS());
+      add(limit->getRHS());
+    } else if (auto* choice = dyn_cast<SelectInst>(current)) {
+      add(choice->getCondition());
+    } else if (const auto* meeting = dyn_cast<PHINode>(current)) {
+      for (const BasicBlock* from : meeting->blocks())
+        add_deciding(from, direct, add);
+    }
+    for (Value* operand : current->operands())
+      if (!isa<BasicBlock>(operand))
+        work.push_back(operand);
+  }
+  return bounds;
 }
 
 Guards guards_of(const std::vector<BasicBlock*>& controllers, const Controllers& direct) {

@@ -277,6 +277,10 @@ std::set<int> KernelIr::idle_guards(const Instruction& instruction, llvm::Value*
   return refactor::idle_guards(state_->all_controllers(instruction.getParent()), address);
 }
 
+std::set<int> KernelIr::bounds_in_address(llvm::Value* address) {
+  return refactor::bounds_in_address(address, state_->controllers);
+}
+
 const std::array<std::uint32_t, 3>& KernelIr::threads() const {
   return state_->threads;
 }

@@ -45,6 +45,8 @@ public:
   const Guards& guards(const llvm::Instruction& instruction);
   // And those of them that bound nothing of an address that it accesses.
   std::set<int> idle_guards(const llvm::Instruction& instruction, llvm::Value* address);
+  // Parameters that the address is kept under by how it is computed.
+  std::set<int> bounds_in_address(llvm::Value* address);
   // Threads of a block.
   const std::array<std::uint32_t, 3>& threads() const;
   // Whether a branch that may go different ways for threads of one block, of one warp, or of one tile
