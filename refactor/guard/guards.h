@@ -31,8 +31,8 @@ Guards guards_of(const std::vector<llvm::BasicBlock*>& controllers, const Contro
 // What is read there is read by other threads at the same places, which the parameter does not turn away.
 std::set<int> idle_guards(const std::vector<llvm::BasicBlock*>& controllers, llvm::Value* address);
 
-// Parameters that an address is kept under by how it is computed, as behind a comparison: by which a number is
-// taken as a remainder or a minimum, or that decide between two values or how often a loop changes one.
+// Parameters that an address is kept under by how it is computed, as behind a comparison: by which a number
+// is taken as a remainder or a minimum, or that decide between two values or how often a loop changes one.
 std::set<int> bounds_in_address(llvm::Value* address, const Controllers& direct);
 
 } // namespace lathe::refactor

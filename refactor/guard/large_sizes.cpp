@@ -117,7 +117,7 @@ public:
   const std::string& dimension() const { return dimension_; }
   std::size_t turn() const { return turn_; }
 
-  bool takes_long = false; // the raw kernel's blocks do, so that nothing was asked
+  bool takes_long = false; // the raw kernel's blocks do, at the largest size or before
   std::string problem, evidence;
   std::size_t runs = 0;
 
@@ -200,7 +200,7 @@ private:
     }
     if (small_.empty())
       return;
-    std::vector<Size> sizes = small_; // ascending: what does not end at one is not waited for at the others
+    std::vector<Size> sizes = small_; // ascending
     const std::size_t small = small_.size();
     for (const std::uint64_t elements : scale_.elements)
       if (auto size = sized(elements))
@@ -208,24 +208,62 @@ private:
     if (scale_.of_bytes > 0)
       if (auto size = sized(scale_.of_bytes); size && is_of_bytes(*size->workload))
         sizes.push_back(std::move(*size));
-    std::vector<SparseTrial> trials;
+    // At each size the marked blocks, and the last ones.
+    std::vector<std::array<SparseResult, 2>> results;
+    results.reserve(sizes.size());
+    const SparseResult* before = nullptr; // at the size before, with how many elements a block has there
+    double elements_before = 0;
     for (const Size& size : sizes) {
       const std::uint64_t blocks = blocks_of(size.usual.raw_launch);
-      trials.push_back(raw_trial(size.usual, blocks_at(marked_shares(*size.workload), blocks)));
+      const std::vector<std::uint64_t> marked = blocks_at(marked_shares(*size.workload), blocks);
+      const double elements = elements_of_block(*size.workload, size.usual.raw_launch);
+      if (before && expected_seconds(*before, elements_before, elements, marked.size()) > scale_.seconds) {
+        takes_long = true;
+        break;
+      }
       // The last one may have a single element, which need not be written to.
-      trials.push_back(
-          raw_trial(size.usual, blocks > 1 ? std::vector{blocks - 2, blocks - 1} : std::vector{blocks - 1}));
+      std::vector<std::uint64_t> last{blocks - 1};
+      if (blocks > 1)
+        last.insert(last.begin(), blocks - 2);
+      std::vector<SparseResult> both =
+          run_sparsely(std::vector{raw_trial(size.usual, marked), raw_trial(size.usual, std::move(last))});
+      results.push_back({std::move(both[0]), std::move(both[1])});
+      if (results.back()[0].out_of_time) { // nor does it end at the larger ones
+        takes_long = true;
+        break;
+      }
+      before = &results.back()[0];
+      elements_before = elements;
     }
-    const std::vector<SparseResult> results = run_sparsely(trials);
-    for (std::size_t i = sizes.size(); i-- > small;) {
-      const SparseResult& all = results[2 * i];
-      takes_long |= all.out_of_time;
+    for (std::size_t i = results.size(); i-- > small;)
       for (std::size_t like = 0; like < small; ++like)
-        if (all.clean && all.written > 0 && are_alike(results[2 * i + 1], results[2 * like + 1])) {
+        if (results[i][0].clean && results[i][0].written > 0 && are_alike(results[i][1], results[like][1])) {
           large_ = std::move(sizes[i]);
           return;
         }
-    }
+  }
+
+  static double elements_of_block(const Workload& workload, const Launch& launch) {
+    return static_cast<double>(most_elements(workload)) / static_cast<double>(blocks_of(launch));
+  }
+
+  // What so many blocks take at a size, from a run at a smaller one and from the base's: at the least, as
+  // what a block does need not grow with the elements that there are for it.
+  double expected_seconds(const SparseResult& run, double elements_then, double elements,
+                          std::size_t blocks) const {
+    const auto each = static_cast<double>(std::max<std::uint64_t>(1, run.blocks));
+    const double work = static_cast<double>(run.work) / each;
+    const Configuration& usual = base_->usual;
+    const double base_elements = elements_of_block(*base_->workload, usual.raw_launch),
+                 base_work = static_cast<double>(base_->raw[1].work) /
+                             static_cast<double>(blocks_of(usual.raw_launch));
+    // What a block executed more than at the base, for each element that it had more.
+    constexpr double MORE = 1.5;
+    const double growth = elements_then > MORE * base_elements
+                              ? std::max(0.0, (work - base_work) / (elements_then - base_elements))
+                              : 0;
+    const double expected = work + growth * std::max(0.0, elements - elements_then);
+    return work == 0 ? 0 : run.seconds * expected / work * static_cast<double>(blocks) / each;
   }
 
   // Whether two sizes' last blocks write in the same parts of the buffers, or both nowhere.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -216,6 +217,7 @@ void run_in_turn(std::span<const SparseTrial> trials, std::span<SparseResult> re
       }
       result.work = ends[i]->work;
       result.blocks = trials[t].blocks.size();
+      result.seconds = std::accumulate(ends[i]->seconds.begin(), ends[i]->seconds.end(), 0.0);
       const auto is_more = note_touched(progress[t]);
       if (!is_more) {
         end_with(is_more.error().sentence());

@@ -36,6 +36,7 @@ struct SparseResult {
   std::uint64_t written = 0;           // elements of outputs that hold something else than before
   std::uint64_t work = 0;              // HostRunResult::work
   std::uint64_t blocks = 0;            // that ran
+  double seconds = 0;                  // of the kernel alone
   std::vector<SparseContents> buffers; // of the workload, when clean
   // Of each buffer: where the written elements lie on average, and the last of them, from 0 to 1.
   std::vector<std::pair<double, double>> places;
