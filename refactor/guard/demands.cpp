@@ -272,7 +272,7 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
         buffers;
   // Vectors may want more alignment than the raw kernel's scalars; the default may not.
   const Otherwise of_misaligned =
-      configuration.is_default ? Otherwise::refused : Otherwise::refused_if_it_ran;
+      configuration.is_default ? Otherwise::refused : Otherwise::refused_but_for_alignment;
   if (shape.accepts_misalignment)
     demand(&shape.raw[0], " on buffers that start one element off, which the raw kernel accepts",
            of_misaligned)

@@ -16,7 +16,7 @@ namespace lathe::refactor {
 // What comes of a run that is not what was asked for.
 enum class Otherwise {
   refused,
-  refused_if_it_ran, // a fault, such as a vector at an address that is none of its multiples, is told
+  refused_but_for_alignment, // that an address is no multiple of a vector's size is told
   told
 };
 

@@ -33,6 +33,13 @@ bool decides_ties(Data data) {
   return data == Data::coarse || data == Data::ties || data == Data::opposed;
 }
 
+// Whether a run ended at an address that is no multiple of what is accessed there, by the words of the host
+// executor and of its checks.
+bool is_fault_of_alignment(const TrialResult& result) {
+  return !result.clean && (result.problem.find("misaligned") != std::string::npos ||
+                           result.problem.find("wrong alignment") != std::string::npos);
+}
+
 // Of the demands on data that no other task has a few, drawn, and those for the template's own numbers.
 std::vector<Demand> some_on_own_data(const std::vector<Demand>& demands, std::uint64_t seed) {
   constexpr std::size_t MOST = 3;
@@ -193,7 +200,7 @@ std::string TaskJudge::judge_results(const Task& task, const std::vector<Demand>
       continue;
     was_met = false;
     if (demand.otherwise == Otherwise::refused ||
-        (demand.otherwise == Otherwise::refused_if_it_ran && result.clean))
+        (demand.otherwise == Otherwise::refused_but_for_alignment && !is_fault_of_alignment(result)))
       refusal = problem + demand.suffix;
     else
       note(problem + demand.suffix + ", at " + task.configuration.text());

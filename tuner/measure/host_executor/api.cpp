@@ -48,10 +48,7 @@ void issue_copy(void* to, const void* from, unsigned bytes, unsigned read) {
   const auto target = reinterpret_cast<std::uintptr_t>(to), source = reinterpret_cast<std::uintptr_t>(from);
   if (bytes == 0 || read > bytes || target % bytes != 0 || (read > 0 && source % bytes != 0))
     runner->fail(
-        {fmt::format("an asynchronous copy of {} bytes, {} of them read, at an address that is not their "
-                     "multiple",
-                     bytes, read),
-         0, 0});
+        {fmt::format("a misaligned asynchronous copy, of {} bytes, {} of them read", bytes, read), 0, 0});
   // Out of bounds where it is issued; what it writes is there when it arrives.
   if (read > 0)
     access(from, read, false, nullptr);
