@@ -67,7 +67,8 @@ void drop_half_of_condition(const TokenText& text, const TuningSpec&, Found& fou
 }
 void drop_loop(const TokenText& text, const TuningSpec&, Found& found) {
   for (const Loop& loop : loops(text))
-    mutate(found, text, loop.keyword, loop.body_last, ";", "a loop is gone");
+    mutate(found, text, loop.keyword, loop.body_last, "for (; false;);",
+           "a loop is gone"); // behind a pragma, too
 }
 void loop_once(const TokenText& text, const TuningSpec&, Found& found) {
   for (const Loop& loop : loops(text))

@@ -65,15 +65,29 @@ void retype(const TokenText& text, const std::vector<std::pair<std::string, std:
             Found& found) {
   for (std::size_t i = 1; i + 2 < text.size(); ++i)
     for (const auto& [from, to] : types)
-      if (in_body(text, i) && text.is(i, from) && text[i + 1].kind == Token::Kind::word &&
+      if (in_body(text, i) && text.is(i, from) && !text.is(i - 1, "constexpr") &&
+          text[i + 1].kind == Token::Kind::word &&
           (text.is(i + 2, "=") || text.is(i + 2, ";") || text.is(i + 2, "[")) && !text.is(i - 1, "<"))
         mutate(found, text, i, i, to, "'" + text[i + 1].text + "' is " + to + " instead of " + from);
 }
+// Half precision that stands wherever a float does: operations of __half and float are ambiguous.
+constexpr const char* NARROW_FLOAT = R"(#include <cuda_fp16.h>
+struct lathe_narrow_float {
+  __half held;
+  lathe_narrow_float() = default;
+  __device__ lathe_narrow_float(float value) : held(__float2half_rn(value)) {}
+  __device__ operator float() const { return __half2float(held); }
+  __device__ lathe_narrow_float& operator+=(float value) { return *this = float(*this) + value; }
+  __device__ lathe_narrow_float& operator-=(float value) { return *this = float(*this) - value; }
+  __device__ lathe_narrow_float& operator*=(float value) { return *this = float(*this) * value; }
+  __device__ lathe_narrow_float& operator/=(float value) { return *this = float(*this) / value; }
+};
+)";
 void narrow_accumulator(const TokenText& text, const TuningSpec&, Found& found) {
   const std::size_t before = found.size();
-  retype(text, {{"float", "__half"}, {"double", "float"}}, found);
+  retype(text, {{"float", "lathe_narrow_float"}, {"double", "float"}}, found);
   for (std::size_t i = before; i < found.size(); ++i)
-    found[i].edits.push_back({0, 0, "#include <cuda_fp16.h>\n"});
+    found[i].edits.push_back({0, 0, NARROW_FLOAT});
 }
 void narrow_index(const TokenText& text, const TuningSpec&, Found& found) {
   retype(text,

@@ -111,6 +111,18 @@ TEST_F(Mutants, RoundToATypeThatLosesSomething) {
   EXPECT_THAT(rounded(), testing::HasSubstr("__nv_fp8_e5m2("));
 }
 
+// Beside a float, and behind a pragma.
+TEST_F(Mutants, OfNarrowVariablesAndLostLoopsCompile) {
+  std::set<std::string> seen;
+  for (const Mutant& mutant : make_mutants(spec_, text_, 1, 1000))
+    if ((mutant.kind == "narrow-accumulator" || mutant.kind == "drop-loop") &&
+        seen.insert(mutant.kind).second) {
+      const MutantVerdict verdict = judged(mutant);
+      EXPECT_EQ(verdict.fate, Fate::refused) << verdict.detail;
+    }
+  EXPECT_EQ(seen.size(), 2u);
+}
+
 TEST_F(Mutants, ThatAreWrongAreRefusedOrBroken) {
   EXPECT_EQ(judged(with("factor * value", "factor + value")).fate, Fate::refused);
   EXPECT_EQ(judged(with("factor * value", "factor value")).fate, Fate::broken);
