@@ -58,7 +58,7 @@ function(lathe_add_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT;COST;FILTER" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE lathe_flags ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
-  # Cases run once: optimising them takes as long again as the rest of their compilation.
+  # Cases run once, and optimising them takes up to two fifths of their compilation.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
   lathe_add_test_part(${name} ${name} TIMEOUT "${ARG_TIMEOUT}" COST "${ARG_COST}" FILTER "${ARG_FILTER}"
                       LABELS ${ARG_LABELS})
