@@ -190,11 +190,27 @@ std::optional<AcceptedScalar> one_scalar(const Configuration& configuration, con
   return from[draw(from.size())];
 }
 
+const char* suffix_of(Layout layout) {
+  switch (layout) {
+  case Layout::usual:
+    return "";
+  case Layout::strides_apart:
+    return " with strides that are not the widths of rows, which the raw kernel accepts";
+  case Layout::strides_odd:
+    return " with odd strides, which the raw kernel accepts";
+  case Layout::rows_repeated:
+    return " where one row of an input stands for all, which the raw kernel accepts";
+  case Layout::other_divisors:
+    return " with other numbers to divide by";
+  }
+  return "";
+}
+
 } // namespace
 
 std::vector<Demand> demands_of(const Configuration& configuration, const ReferenceRuns& shape,
-                               const AcceptedInputs& accepted, bool serves_odd_strides, std::uint64_t seed,
-                               std::uint64_t own_seed) {
+                               const AcceptedInputs& accepted, const std::set<Layout>& served,
+                               std::uint64_t seed, std::uint64_t own_seed) {
   TrialSettings usual;
   usual.seed = seed;
   usual.barriers_by_count = shape.meets_by_count;
@@ -259,14 +275,9 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     demand(&*shape.other_scalars, " with other real numbers as arguments").real_scalars = RealScalars::other;
   if (shape.other_switches)
     demand(&*shape.other_switches, " with the other truth values as arguments").other_switches = true;
-  if (shape.with_strides_apart)
-    demand(&*shape.with_strides_apart,
-           " with strides that are not the widths of rows, which the raw kernel accepts")
-        .strides_apart = true;
-  if (shape.with_strides_odd && serves_odd_strides)
-    demand(&*shape.with_strides_odd, " with odd strides, which the raw kernel accepts").strides_odd = true;
-  if (shape.with_other_divisors)
-    demand(&*shape.with_other_divisors, " with other numbers to divide by").other_divisors = true;
+  for (const auto& [layout, other] : shape.layouts)
+    if (other.result && served.contains(layout))
+      demand(&*other.result, suffix_of(layout)).layout = layout;
   for (const auto& [buffers, result] : shape.in_place)
     demand(&result, " with its result in place of an input, which the raw kernel accepts").shared_buffers =
         buffers;

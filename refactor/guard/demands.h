@@ -44,10 +44,10 @@ struct AcceptedInputs {
   bool masks = false; // infinities mean something to it: it compares with them, or takes exponentials
 };
 
-// `own_seed`: of the data that no other configuration sees. `serves_odd_strides`: the configuration is
-// admitted at sizes with odd strides, so that none may be taken for aligned.
+// `own_seed`: of the data that no other configuration sees. `served`: the layouts at which the configuration
+// is admitted.
 std::vector<Demand> demands_of(const Configuration& configuration, const ReferenceRuns& shape,
-                               const AcceptedInputs& accepted, bool serves_odd_strides, std::uint64_t seed,
-                               std::uint64_t own_seed);
+                               const AcceptedInputs& accepted, const std::set<Layout>& served,
+                               std::uint64_t seed, std::uint64_t own_seed);
 
 } // namespace lathe::refactor

@@ -51,6 +51,15 @@ enum class RealScalars {
   tiny, // squares vanish
 };
 
+// What strides and divisors among the arguments are; see strides.h.
+enum class Layout {
+  usual, // the specification's
+  strides_apart,
+  strides_odd,
+  rows_repeated,
+  other_divisors,
+};
+
 struct TrialSettings {
   std::uint64_t seed = 1;
   Data data = Data::usual;
@@ -73,9 +82,7 @@ struct TrialSettings {
   bool shuffle_blocks = false;        // blocks in an order by the seed and `order`
   bool barriers_by_count = false;     // HostRunOptions::barriers_by_count
   bool parts_of_active_lanes = false; // HostRunOptions::parts_of_active_lanes
-  bool strides_apart = false;         // on ReferenceRuns::strides_apart
-  bool strides_odd = false;           // on ReferenceRuns::strides_odd
-  bool other_divisors = false;        // on ReferenceRuns::other_divisors
+  Layout layout = Layout::usual;      // another one: on the workload of ReferenceRuns::layouts
   bool again = false;                 // behind another run, whose variables that outlive a launch are there
   bool other_switches = false;        // truth values among the arguments are the other one
   RealScalars real_scalars = RealScalars::usual;

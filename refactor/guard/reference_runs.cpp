@@ -48,6 +48,21 @@ std::set<std::size_t> outputs_of(const Workload& workload) {
   return outputs;
 }
 
+// Those that are not the usual one, in which something changes.
+std::map<Layout, ReferenceRuns::OtherLayout> layouts_of(const std::shared_ptr<const Workload>& workload,
+                                                        const Strides& strides) {
+  std::map<Layout, ReferenceRuns::OtherLayout> layouts;
+  const auto add = [&](Layout layout, std::shared_ptr<const Workload> other) {
+    if (other)
+      layouts[layout].workload = std::move(other);
+  };
+  add(Layout::strides_apart, with_strides_apart(workload, strides));
+  add(Layout::strides_odd, with_strides_apart(workload, strides, true));
+  add(Layout::rows_repeated, with_rows_repeated(workload, strides));
+  add(Layout::other_divisors, with_other_divisors(workload, strides));
+  return layouts;
+}
+
 // What depends on the size too: outputs alone that start one element off, other scalars; everything in one
 // range, and ranges that leave elements out; a result in place of an input, in three orders of threads;
 // strides apart and other divisors, in two.
@@ -55,25 +70,18 @@ std::vector<TrialSettings> settings_at(const ReferenceRuns& runs, std::uint64_t 
                                        const RawParameters& parameters) {
   const Workload& workload = *runs.workload;
   std::vector<TrialSettings> all = settings_of(seed);
-  const auto add_both_orders = [&](bool TrialSettings::* changed) {
-    for (std::size_t order = 0; order < 2; ++order) {
-      all.emplace_back().seed = seed;
-      all.back().*changed = true;
-      all.back().schedule = order == 0 ? HostSchedule::forward : HostSchedule::reverse;
-      all.back().reverse_blocks = order == 1;
-    }
-  };
   if (auto outputs = outputs_of(workload); !outputs.empty() && outputs.size() < workload.buffers.size()) {
     all.emplace_back().seed = seed;
     all.back().misalignment = 1;
     all.back().misaligned_buffers = std::move(outputs);
   }
-  if (runs.strides_apart)
-    add_both_orders(&TrialSettings::strides_apart);
-  if (runs.strides_odd)
-    add_both_orders(&TrialSettings::strides_odd);
-  if (runs.other_divisors)
-    add_both_orders(&TrialSettings::other_divisors);
+  for (const auto& [layout, other] : runs.layouts)
+    for (const HostSchedule schedule : {HostSchedule::forward, HostSchedule::reverse}) {
+      all.emplace_back().seed = seed;
+      all.back().layout = layout;
+      all.back().schedule = schedule;
+      all.back().reverse_blocks = schedule == HostSchedule::reverse;
+    }
   if (parameters.has_atomics) {
     all.emplace_back().seed = seed;
     all.back().schedule = HostSchedule::interrupted;
@@ -179,12 +187,10 @@ ReferenceTrial conclude(std::unique_ptr<ReferenceRuns> runs, TrialResult* result
         *alone = std::move(results[i]);
       continue;
     }
-    if (settings[i].strides_apart || settings[i].strides_odd || settings[i].other_divisors) {
+    if (settings[i].layout != Layout::usual) {
       // Rows that lie over each other would be written in an order that nothing fixes.
       if (results[i].clean && results[i + 1].clean && results[i].contents == results[i + 1].contents)
-        (settings[i].strides_apart ? runs->with_strides_apart
-         : settings[i].strides_odd ? runs->with_strides_odd
-                                   : runs->with_other_divisors) = std::move(results[i]);
+        runs->layouts.at(settings[i].layout).result = std::move(results[i]);
       ++i;
       continue;
     }
@@ -434,9 +440,7 @@ std::vector<ReferenceTrial> run_reference(const HostKernels& raw, const RawParam
     candidate.runs = std::make_unique<ReferenceRuns>();
     candidate.runs->workload = workloads[i];
     candidate.runs->usual = std::move(*bound);
-    candidate.runs->strides_apart = with_strides_apart(workloads[i], parameters.strides);
-    candidate.runs->strides_odd = with_strides_apart(workloads[i], parameters.strides, true);
-    candidate.runs->other_divisors = with_other_divisors(workloads[i], parameters.strides);
+    candidate.runs->layouts = layouts_of(workloads[i], parameters.strides);
     candidate.settings = settings_at(*candidate.runs, seed, parameters);
     candidate.runs->meets_by_count = parameters.meets_by_count;
     for (TrialSettings& settings : candidate.settings)

@@ -7,6 +7,7 @@
 #include "refactor/guard/unordered_results.h"
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -39,21 +40,16 @@ struct ReferenceRuns {
   bool gives_the_same_again = false;    // though it has variables that outlive a launch
   bool accepts_any_block_first = false; // gives the same with the last block first
   std::optional<TrialResult> other_scalars, other_switches;
-  // With strides that are not what they usually are, and what comes of that; see strides.h.
-  std::shared_ptr<const Workload> strides_apart;
-  std::optional<TrialResult> with_strides_apart;
-  // The same with odd ones.
-  std::shared_ptr<const Workload> strides_odd;
-  std::optional<TrialResult> with_strides_odd;
-  // The same with other divisors.
-  std::shared_ptr<const Workload> other_divisors;
-  std::optional<TrialResult> with_other_divisors;
+  // With strides or divisors that are not what they usually are, and what comes of that: nothing where the
+  // raw kernel does not accept it.
+  struct OtherLayout {
+    std::shared_ptr<const Workload> workload;
+    std::optional<TrialResult> result;
+  };
+  std::map<Layout, OtherLayout> layouts;
   // What a run is made on.
   const Workload& workload_of(const TrialSettings& settings) const {
-    return settings.strides_apart    ? *strides_apart
-           : settings.strides_odd    ? *strides_odd
-           : settings.other_divisors ? *other_divisors
-                                     : *workload;
+    return settings.layout == Layout::usual ? *workload : *layouts.at(settings.layout).workload;
   }
   // With a result in place of an input, where that is defined: which buffers, and what comes of it.
   std::vector<std::pair<std::pair<std::size_t, std::size_t>, TrialResult>> in_place;

@@ -98,6 +98,32 @@ std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const W
   return apart;
 }
 
+std::shared_ptr<const Workload> with_rows_repeated(const std::shared_ptr<const Workload>& workload,
+                                                   const Strides& strides) {
+  const auto is_written = [&](int pointer) {
+    const auto index = static_cast<std::size_t>(pointer);
+    return index >= workload->parameters.size() || !workload->parameters[index].is_buffer ||
+           workload->buffers[workload->parameters[index].buffer].direction != Direction::in;
+  };
+  std::set<int> of_inputs, of_others;
+  for (const auto& [pointer, parameters] : strides.of_pointers)
+    (is_written(pointer) ? of_others : of_inputs).insert(parameters.begin(), parameters.end());
+  std::shared_ptr<Workload> repeated;
+  for (const int parameter : strides.parameters) {
+    const auto* value = integer_at(*workload, parameter);
+    if (!value || *value <= 1 || !of_inputs.contains(parameter) || of_others.contains(parameter))
+      continue;
+    if (!repeated)
+      repeated = std::make_shared<Workload>(*workload);
+    const auto index = static_cast<std::size_t>(parameter);
+    repeated->parameters[index].value = std::int64_t{0};
+    if (const Expression& size = workload->spec->arguments[index].value;
+        size.names() == std::vector{size.text()})
+      repeated->environment[size.text()] = std::int64_t{0}; // for conditions
+  }
+  return repeated;
+}
+
 std::shared_ptr<const Workload> with_other_divisors(const std::shared_ptr<const Workload>& workload,
                                                     const Strides& strides) {
   constexpr std::int64_t FACTOR = 3; // what divides the number still does, and it is no power of two

@@ -31,6 +31,12 @@ std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const W
 // Which strides are odd at the workload: what serves that may not take alignment for granted.
 std::set<int> odd_strides(const Workload& workload, const Strides& strides);
 
+// The workload with every stride 0 that serves inputs alone, as `expand` makes of a row that stands for many:
+// what rows hold is still theirs, and how far apart they lie says nothing of their width. Null where no input
+// has such a stride.
+std::shared_ptr<const Workload> with_rows_repeated(const std::shared_ptr<const Workload>& workload,
+                                                   const Strides& strides);
+
 // The workload with every divisor that is the same for all problems three times as large, and its strides and
 // buffers too: pages of more places lie further from each other. Null where there is none.
 std::shared_ptr<const Workload> with_other_divisors(const std::shared_ptr<const Workload>& workload,

@@ -99,9 +99,9 @@ void TaskJudge::judge(const std::vector<Task>& tasks, const std::vector<std::siz
 }
 
 std::vector<Demand> TaskJudge::demands_of_task(const Task& task, std::size_t index, bool has_raw) const {
-  std::vector<Demand> demands = demands_of(
-      task.configuration, *task.shape, raw_.accepted(task.configuration.workload->types),
-      serves_odd_strides(task.configuration), trial_seed(subject_, 0), trial_seed(subject_, 1 + index));
+  std::vector<Demand> demands =
+      demands_of(task.configuration, *task.shape, raw_.accepted(task.configuration.workload->types),
+                 served_layouts(task), trial_seed(subject_, 0), trial_seed(subject_, 1 + index));
   if (task.is_brief) {
     // In order with everything watched, or in reverse under the other poison.
     const std::vector<Demand> own = task.has_own_data && has_raw
@@ -140,6 +140,16 @@ bool TaskJudge::serves_odd_strides(const Configuration& configuration) const {
       for (const int parameter : odd_strides(*size->workload, strides))
         left.erase(parameter);
   return left.empty();
+}
+
+// The layouts at which the task's configuration is admitted.
+std::set<Layout> TaskJudge::served_layouts(const Task& task) const {
+  std::set<Layout> served;
+  for (const auto& [layout, other] : task.shape->layouts)
+    if (layout == Layout::strides_odd ? serves_odd_strides(task.configuration)
+                                      : admitted(*other.workload, task.configuration.knobs))
+      served.insert(layout);
+  return served;
 }
 
 // The task's configuration at another size with another grid, where the raw kernel has variables that

@@ -38,6 +38,7 @@ public:
 private:
   std::vector<Demand> demands_of_task(const Task& task, std::size_t index, bool has_raw) const;
   bool serves_odd_strides(const Configuration& configuration) const;
+  std::set<Layout> served_layouts(const Task& task) const;
   std::shared_ptr<const Configuration> launch_before(const Task& task) const;
   std::string judge_results(const Task& task, const std::vector<Demand>& demands, const TrialResult*& next);
   std::string differs(const Task& task, const Workload& workload, const TrialResult& result,

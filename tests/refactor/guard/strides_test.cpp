@@ -1,4 +1,4 @@
-// Which strides are made odd: those that may be, and no others.
+// Which strides are made odd, or 0: those that may be, and no others.
 #include "refactor/guard/strides.h"
 #include "tuner/device/device.h"
 #include "tuner/spec/spec.h"
@@ -56,6 +56,20 @@ TEST_F(StridesOfHeads, ThatAreAlwaysEvenStayEven) {
 TEST_F(StridesOfHeads, NoneIsMadeOddWhereNoneMayBe) {
   EXPECT_EQ(with_strides_apart(workload_, strides_, true), nullptr);
   EXPECT_NE(with_strides_apart(workload_, strides_, false), nullptr);
+}
+
+TEST_F(StridesOfHeads, OfResultsAreNotMadeZero) {
+  EXPECT_EQ(with_rows_repeated(workload_, strides_), nullptr) << "x is written";
+}
+
+TEST_F(StridesOfHeads, OfInputsAloneAreMadeZero) {
+  strides_.of_pointers = {{0, {DIM}}, {1, {HEADS, DIM}}};
+  const auto repeated = with_rows_repeated(workload_, strides_);
+  ASSERT_NE(repeated, nullptr);
+  EXPECT_EQ(value(*repeated, HEADS), 0);
+  EXPECT_EQ(repeated->lookup("heads"), std::optional<Value>(std::int64_t{0}));
+  EXPECT_EQ(value(*repeated, DIM), 64) << "x has it too";
+  EXPECT_EQ(repeated->buffers, workload_->buffers);
 }
 
 } // namespace
