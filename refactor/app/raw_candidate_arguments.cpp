@@ -222,15 +222,25 @@ Result<Argument> RawCandidateBuilder::buffer(const KernelParameter& parameter) {
   // Memory without a type, and structures of several kinds of numbers, are bytes.
   if (argument.dtype.empty() && (element == "void" || parameter.is_plain_structure))
     argument.dtype = "u8";
+  // Of what no memory is there, what it would hold is of no interest.
+  const auto given = facts_.arguments.find(parameter.name);
+  const bool is_null = given != facts_.arguments.end() && given->second.is_null
+                           ? *given->second.is_null
+                           : site_.null_pointers.contains(parameter.name);
+  const bool is_unused = argument.dtype.empty() && !parameter.is_named_in_body;
+  if (argument.dtype.empty() && (is_null || is_unused))
+    argument.dtype = "u8";
   if (argument.dtype.empty() && element.find('*') != std::string::npos)
     return Error{"cannot tune " + kernel_.name,
                  "parameter '" + parameter.name + "' is a table of pointers (" + parameter.element +
                      ") that the kernel does not only read entries of",
                  "read its entries in the kernel's own body, as " + parameter.name + "[i]"};
   if (argument.dtype.empty())
-    return Error{"cannot tune " + kernel_.name,
-                 "parameter '" + parameter.name + "' points to " + parameter.element + ", which has no dtype",
-                 "see docs/specification.md for the element types"};
+    return Error{
+        "cannot tune " + kernel_.name,
+        "parameter '" + parameter.name + "' points to " + parameter.element + ", which has no dtype",
+        "see docs/specification.md for the element types, or say that it is a null pointer with --argument " +
+            parameter.name + "=null"};
   const auto bound = std::ranges::find(result_.candidate.types, argument.dtype, &TypeParameter::name);
   const bool is_index =
       bound != result_.candidate.types.end() && std::ranges::none_of(bound->dtypes, holds_any_value);
@@ -238,7 +248,6 @@ Result<Argument> RawCandidateBuilder::buffer(const KernelParameter& parameter) {
   if (!is_real)
     argument.fill.kind = Fill::Kind::zero;             // indices: any other content could point outside
   argument.count = Expression(Value{std::int64_t{0}}); // inferred by a traced run unless given
-  const auto given = facts_.arguments.find(parameter.name);
   if (given != facts_.arguments.end()) {
     if (given->second.count) {
       LATHE_TRY(argument.count, Expression::parse(*given->second.count));
@@ -246,14 +255,16 @@ Result<Argument> RawCandidateBuilder::buffer(const KernelParameter& parameter) {
     argument.direction = given->second.direction.value_or(argument.direction);
     argument.fill = given->second.fill.value_or(argument.fill);
   }
-  if (given != facts_.arguments.end() && given->second.is_null) {
-    argument.is_null = *given->second.is_null;
-  } else if (site_.null_pointers.contains(parameter.name)) {
-    argument.is_null = true;
+  argument.is_null = is_null || is_unused;
+  if (is_unused && !is_null)
+    result_.assumptions.push_back(
+        fmt::format("{0} is a null pointer, as the kernel does not use it (say otherwise with --argument "
+                    "{0}=COUNT)",
+                    parameter.name));
+  else if (is_null && (given == facts_.arguments.end() || !given->second.is_null))
     result_.assumptions.push_back(fmt::format(
         "{0} is a null pointer, as the launcher passes it (say otherwise with --argument {0}=COUNT)",
         parameter.name));
-  }
   return argument;
 }
 

@@ -3,6 +3,7 @@
 #include "refactor/app/buffer_inference.h"
 #include "refactor/app/numbered_tables.h"
 #include "refactor/app/offset_fill.h"
+#include "refactor/app/traced_kernel.h"
 #include "refactor/app/written_buffers.h"
 
 #include <algorithm>
@@ -11,6 +12,16 @@
 
 namespace lathe::refactor {
 namespace {
+
+// What all attempts at the sizes together may take of the processor: behind that none is begun.
+class TimeForAttempts {
+public:
+  bool is_left() const { return seconds_of_children() - begin_ < MOST_S; }
+
+private:
+  static constexpr double MOST_S = 60;
+  double begin_ = seconds_of_children();
+};
 
 // The problem with the fewest elements: cheap to trace.
 std::map<std::string, std::int64_t> smallest(const std::vector<Problem>& problems) {
@@ -58,13 +69,13 @@ std::vector<std::string> given_directions(const Subject& subject) {
 
 // Reads the sizes of buffers off traced runs, with `without_offsets` for those of tables.
 Status infer_sizes(Subject& subject, const std::vector<Argument>& without_offsets,
-                   const ParseOptions& options) {
+                   const ParseOptions& options, const TimeForAttempts& time) {
   const std::vector<std::string> fixed_directions = given_directions(subject);
   const std::vector<Problem>& problems = subject.facts.problems;
   const auto few = smallest_with_few(problems), least = smallest(problems);
   Status sized = infer_buffers(subject.raw, few, fixed_directions, subject.architecture, subject.notes,
                                &subject.writes_nothing);
-  if (!sized.ok() && few != least)
+  if (!sized.ok() && few != least && time.is_left())
     sized = infer_buffers(subject.raw, least, fixed_directions, subject.architecture, subject.notes,
                           &subject.writes_nothing);
   LATHE_CHECK(std::move(sized));
@@ -74,7 +85,7 @@ Status infer_sizes(Subject& subject, const std::vector<Argument>& without_offset
 
 // Reads the sizes of buffers off traced runs where nobody gave them, with what looks like offsets of ranges
 // rising where the raw kernel runs so.
-Status size_buffers_as_given(Subject& subject, const ParseOptions& options) {
+Status size_buffers_as_given(Subject& subject, const ParseOptions& options, const TimeForAttempts& time) {
   const bool all_known = std::ranges::all_of(subject.raw.arguments, [&](const Argument& argument) {
     return !argument.is_buffer || (argument.count.text() != "0" && (argument.direction == Direction::in ||
                                                                     has_given_direction(subject, argument)));
@@ -83,7 +94,7 @@ Status size_buffers_as_given(Subject& subject, const ParseOptions& options) {
   const std::vector<std::string> offsets = mark_offsets(subject.raw, subject.facts.arguments, options);
   if (all_known && offsets.empty())
     return Done{};
-  Status inferred = infer_sizes(subject, without_offsets, options);
+  Status inferred = infer_sizes(subject, without_offsets, options, time);
   if (inferred.ok() || offsets.empty())
     return inferred.ok() ? bound_offsets(subject.raw, offsets, subject.notes) : inferred;
   subject.notes.push_back(
@@ -91,12 +102,15 @@ Status size_buffers_as_given(Subject& subject, const ParseOptions& options) {
                   "zeros instead",
                   fmt::join(offsets, ", "), inferred.error().why));
   subject.raw.arguments = without_offsets;
-  return all_known ? Status(Done{}) : infer_sizes(subject, without_offsets, options);
+  if (all_known)
+    return Done{};
+  return time.is_left() ? infer_sizes(subject, without_offsets, options, time) : inferred;
 }
 
 // Whether the raw kernel runs without the switches that were taken to be true: then that is what it is.
-bool size_buffers_without_switches(Subject& subject, const ParseOptions& options) {
-  if (subject.assumed_switches.empty())
+bool size_buffers_without_switches(Subject& subject, const ParseOptions& options,
+                                   const TimeForAttempts& time) {
+  if (subject.assumed_switches.empty() || !time.is_left())
     return false;
   Subject without = subject;
   for (Argument& argument : without.raw.arguments)
@@ -108,7 +122,7 @@ bool size_buffers_without_switches(Subject& subject, const ParseOptions& options
           "{0} = false, as the raw kernel does not run otherwise (say otherwise with --argument {0}=1)",
           argument.name));
     }
-  if (!size_buffers_as_given(without, options).ok())
+  if (!size_buffers_as_given(without, options, time).ok())
     return false;
   subject = std::move(without);
   return true;
@@ -116,9 +130,10 @@ bool size_buffers_without_switches(Subject& subject, const ParseOptions& options
 
 // Whether the raw kernel runs, and writes, with another of the first values of its enumerations than the one
 // that was taken (a mode that is not implemented, a default that the host resolves): then that is what it is.
-bool size_buffers_in_another_mode(Subject& subject, const ParseOptions& options) {
+bool size_buffers_in_another_mode(Subject& subject, const ParseOptions& options,
+                                  const TimeForAttempts& time) {
   constexpr std::size_t MOST_MODES = 6;
-  for (std::size_t i = 0; i < MOST_MODES; ++i) {
+  for (std::size_t i = 0; i < MOST_MODES && time.is_left(); ++i) {
     Subject other = subject;
     bool is_other = false;
     for (Argument& argument : other.raw.arguments) {
@@ -134,7 +149,7 @@ bool size_buffers_in_another_mode(Subject& subject, const ParseOptions& options)
                       "(say otherwise with --argument {0}=VALUE)",
                       argument.name, modes->second[i]));
     }
-    if (!is_other || !size_buffers_as_given(other, options).ok() || other.writes_nothing)
+    if (!is_other || !size_buffers_as_given(other, options, time).ok() || other.writes_nothing)
       continue;
     subject = std::move(other);
     return true;
@@ -144,7 +159,7 @@ bool size_buffers_in_another_mode(Subject& subject, const ParseOptions& options)
 
 // Whether the raw kernel, which writes nothing otherwise, writes with offsets of ranges in its integer
 // inputs, in all of them or in one: the text may reach them in ways that do not show what they are.
-bool size_buffers_with_offsets(Subject& subject, const ParseOptions& options) {
+bool size_buffers_with_offsets(Subject& subject, const ParseOptions& options, const TimeForAttempts& time) {
   constexpr std::size_t MOST_CHOICES = 4;
   const std::vector<std::string> possible = possible_offsets(subject.raw, subject.facts.arguments);
   std::vector<std::vector<std::string>> choices{possible};
@@ -154,8 +169,8 @@ bool size_buffers_with_offsets(Subject& subject, const ParseOptions& options) {
   for (const std::vector<std::string>& choice : choices) {
     Subject with = subject;
     mark_as_offsets(with.raw, choice);
-    if (choice.empty() || !infer_sizes(with, subject.raw.arguments, options).ok() || with.writes_nothing ||
-        !bound_offsets(with.raw, choice, with.notes).ok())
+    if (choice.empty() || !time.is_left() || !infer_sizes(with, subject.raw.arguments, options, time).ok() ||
+        with.writes_nothing || !bound_offsets(with.raw, choice, with.notes).ok())
       continue;
     subject = std::move(with);
     return true;
@@ -167,12 +182,13 @@ bool size_buffers_with_offsets(Subject& subject, const ParseOptions& options) {
 
 Status size_buffers(Subject& subject, const ParseOptions& options) {
   Subject before = subject;
-  Status sized = size_buffers_as_given(subject, options);
+  const TimeForAttempts time;
+  Status sized = size_buffers_as_given(subject, options, time);
   if (sized.ok() && !subject.writes_nothing)
     return sized;
-  if ((!sized.ok() && size_buffers_without_switches(before, options)) ||
-      size_buffers_in_another_mode(before, options) ||
-      (sized.ok() && size_buffers_with_offsets(before, options))) {
+  if ((!sized.ok() && size_buffers_without_switches(before, options, time)) ||
+      size_buffers_in_another_mode(before, options, time) ||
+      (sized.ok() && size_buffers_with_offsets(before, options, time))) {
     subject = std::move(before);
     return Done{};
   }

@@ -62,7 +62,8 @@ void merge(std::vector<Extent>& before, const std::vector<Extent>& extents) {
   }
 }
 
-// Of the processor, that children which have ended took: a busy machine changes nothing.
+} // namespace
+
 double seconds_of_children() {
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
@@ -71,8 +72,6 @@ double seconds_of_children() {
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
-
-} // namespace
 
 TracedKernel::TracedKernel(const Candidate& raw, const std::string& architecture, double processor_seconds)
     : raw_(raw), seconds_left_(processor_seconds) {

@@ -22,6 +22,9 @@ struct Extent {
   bool is_left = false; // bytes in front of the first element were touched, too
 };
 
+// Of the processor, that children which have ended took so far: a busy machine changes nothing.
+double seconds_of_children();
+
 // In the reason of a run that took longer than it may.
 inline constexpr const char* DID_NOT_END = "did not end within";
 

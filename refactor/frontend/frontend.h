@@ -113,6 +113,7 @@ struct KernelParameter {
   std::string number, element_number;
   bool is_enumeration = false;
   bool is_plain_structure = false; // the pointee is a structure without pointers or virtual functions
+  bool is_named_in_body = true;    // false: the kernel has it for its callers' sake alone
 };
 
 struct TemplateParameter {

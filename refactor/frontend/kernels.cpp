@@ -36,6 +36,7 @@ std::string number_text(QualType type, ASTContext& context) {
 KernelParameter describe(const ParmVarDecl& parameter, ASTContext& context) {
   KernelParameter result;
   result.name = parameter.getNameAsString();
+  result.is_named_in_body = parameter.isReferenced();
   const QualType type = parameter.getType();
   result.type = text_of(type, context);
   result.is_restrict = type.isRestrictQualified();

@@ -101,6 +101,8 @@ void RawSizes::look_for(const Types& types, const std::vector<const Configuratio
   Tally tally;
   run(types, shapes, tally);
   if (clean_[types].empty())
+    run_with_own_sizes(types, shapes, tally);
+  if (clean_[types].empty())
     run_near_problems(types, tally);
   if (clean_[types].empty() && tally.first_problem.find(DIVERGENT_BARRIER) != std::string::npos &&
       !parameters_.meets_by_count) {
@@ -232,6 +234,31 @@ void RawSizes::keep(std::unique_ptr<ReferenceRuns> runs, const Types& types) {
   for (const HostRace& race : runs->races)
     ++races_[{race.place, race.between_blocks}];
   clean_[types].push_back(std::move(runs));
+}
+
+// Where the raw kernel takes no small number for one of its sizes, such as a width that is no multiple of a
+// vector, and none of the others alone either, such as rows that are shared out among nodes: sizes at which
+// it could be launched, with one number of the problems' own.
+void RawSizes::run_with_own_sizes(const Types& types,
+                                  const std::vector<std::shared_ptr<const Workload>>& tried, Tally& tally) {
+  constexpr std::size_t BASES = 4;
+  std::vector<std::shared_ptr<const Workload>> shapes;
+  std::set<std::string> seen;
+  for (const auto& shape : tried)
+    seen.insert(shape->key());
+  for (const Configuration& usual : subject_.defaults) {
+    if (usual.workload->types != types)
+      continue;
+    for (const auto& base : tried | std::views::take(BASES))
+      for (const auto& [name, size] : usual.workload->problem.dimensions) {
+        Problem problem = base->problem;
+        problem.dimensions[name] = size;
+        if (auto shape = shape_of(subject_, usual, problem, limits_);
+            shape && seen.insert(shape->key()).second)
+          shapes.push_back(std::move(shape));
+      }
+  }
+  run(types, std::move(shapes), tally);
 }
 
 // Where sizes hang together (a stride and what it strides over), few are right but those of the problems

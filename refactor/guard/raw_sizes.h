@@ -64,6 +64,8 @@ private:
     std::string first_problem;
   };
   void run(const Types& types, std::vector<std::shared_ptr<const Workload>> shapes, Tally& tally);
+  void run_with_own_sizes(const Types& types, const std::vector<std::shared_ptr<const Workload>>& tried,
+                          Tally& tally);
   void run_near_problems(const Types& types, Tally& tally);
   void keep(std::unique_ptr<ReferenceRuns> runs, const Types& types);
   void note_unwritten(const ReferenceRuns& runs);

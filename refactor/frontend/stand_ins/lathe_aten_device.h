@@ -82,6 +82,17 @@ template <class T> __device__ __forceinline__ T gpuAtomicMul(T* address, T value
 #define CUDA_KERNEL_ASSERT(condition) assert(condition)
 #define CUDA_KERNEL_ASSERT_MSG(condition, message) assert(condition)
 #define CUDA_KERNEL_ASSERT_PRINTF(condition, ...) assert(condition)
+#define CUDA_KERNEL_ASSERT2(condition) assert(condition)
+
+// Where a kernel tells of assertions that do not hold: here they stop it.
+namespace c10::cuda {
+struct DeviceAssertionsData;
+}
+#define TORCH_DSA_KERNEL_ARGS                                                                                \
+  [[maybe_unused]] c10::cuda::DeviceAssertionsData *const assertions_data,                                   \
+      [[maybe_unused]] unsigned assertion_caller_id
+#define TORCH_DSA_KERNEL_LAUNCH(kernel, grid, block, shared, stream, ...)                                    \
+  kernel<<<grid, block, shared, stream>>>(__VA_ARGS__, nullptr, 0u)
 
 #define CUDA_KERNEL_LOOP_TYPE(i, n, index_type)                                                              \
   long long lathe_index = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;                     \

@@ -52,6 +52,47 @@ TEST(NullPointers, AreTheUsersToSay) {
   EXPECT_THAT(number.error().sentence(), HasSubstr("cannot pass null for n"));
 }
 
+// What would lie there is of no interest: neither of what is used where it is null, nor of what is not used.
+TEST(NullPointers, MayPointToAnything) {
+  const std::string text = R"(
+struct Nobody;
+__global__ void k(float* out, const Nobody* first, Nobody* const told, const float* in, int n) {
+  const int i = blockIdx.x * 128 + threadIdx.x;
+  if (i < n)
+    out[i] = in[i] + (first ? 1.f : 0.f);
+}
+void launch(float* out, const float* in, Nobody* told, int n) {
+  k<<<(n + 127) / 128, 128>>>(out, )";
+  const auto subject = subject_of(text + "nullptr, told, in, n);\n}\n");
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_TRUE(argument_of(*subject, "first").is_null);
+  EXPECT_TRUE(argument_of(*subject, "told").is_null);
+  EXPECT_THAT(subject->notes, Contains(HasSubstr("told is a null pointer, as the kernel does not use it")));
+  const auto used = subject_of(text + "told, told, in, n);\n}\n");
+  ASSERT_FALSE(used.ok());
+  EXPECT_THAT(used.error().sentence(), HasSubstr("--argument first=null"));
+}
+
+// PyTorch's device assertions.
+TEST(NullPointers, OfParametersThatAMacroAdds) {
+  const auto subject = subject_of(R"(
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDADeviceAssertion.h>
+__global__ void k(float* out, const float* in, int n, TORCH_DSA_KERNEL_ARGS) {
+  const int i = blockIdx.x * 128 + threadIdx.x;
+  CUDA_KERNEL_ASSERT2(n > 0);
+  if (i < n)
+    out[i] = in[i] * 2;
+}
+void launch(float* out, const float* in, int n) {
+  TORCH_DSA_KERNEL_LAUNCH(k, (n + 127) / 128, 128, 0, at::cuda::getCurrentCUDAStream(), out, in, n);
+}
+)");
+  ASSERT_TRUE(subject.ok()) << subject.error().sentence();
+  EXPECT_TRUE(argument_of(*subject, "assertions_data").is_null);
+  EXPECT_EQ(argument_of(*subject, "out").count.text(), "n");
+}
+
 // The ranges are read through a class, in which nothing shows what they are.
 TEST(Offsets, AreTriedWhereNothingIsWritten) {
   const auto subject = subject_of(R"(

@@ -97,6 +97,7 @@ extern "C" __global__ void k(float* x, double* y, int n, long long m) {
 // What NVRTC's own overloads leave open, and what they take as it is.
 constexpr const char* OF_SEVERAL_TYPES = R"(
 #include <cmath>
+#include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -106,6 +107,7 @@ extern "C" __global__ void k(float* x, double* y, __half* h, __nv_bfloat16* b, i
   y[0] = sqrt(n) + std::log2(m) + floor(l) * exp(q) + sin(m) + tanh(n) + ceil(n / 2) + acos(q) + round(l);
   y[1] = pow(x[0], y[0]) + fmax(x[1], 0.5) + std::fmin(0.5, x[2]) + atan2(x[0], y[1]) + hypot(y[0], x[1]);
   y[2] = fmod(x[2], 2.0) + pow(n, n) + fdim(x[0], y[2]) + std::pow(n, 2) + fmax(n, n) + pow(x[3], m) + fmin(x[1], n);
+  y[3] = min(size_t(n), int64_t(q)) + max(int64_t(l), size_t(m)) + min(int64_t(n), int64_t(l)) + max(uint64_t(m), size_t(q));
   x[4] = sqrt(float(h[0])) + expf(b[0]) + __half2float(hsqrt(h[1])) + fmaxf(h[0], b[1]);
 }
 )";

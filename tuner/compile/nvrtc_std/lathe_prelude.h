@@ -27,6 +27,25 @@ __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {
 #endif
 }
 
+// 64 bits are `long` in size_t and `long long` in int64_t under NVRTC, where nvcc has `long` for both: what
+// it finds one overload for must not be open here.
+#define LATHE_OF_LONG(name, first, second, result)                                                           \
+  __device__ inline result name(first a, second b) {                                                         \
+    return name(static_cast<result>(a), static_cast<result>(b));                                             \
+  }                                                                                                          \
+  __device__ inline result name(second a, first b) {                                                         \
+    return name(static_cast<result>(a), static_cast<result>(b));                                             \
+  }
+#define LATHE_OF_LONGS(name)                                                                                 \
+  LATHE_OF_LONG(name, long, long long, long long)                                                            \
+  LATHE_OF_LONG(name, unsigned long, long long, unsigned long long)                                          \
+  LATHE_OF_LONG(name, long, unsigned long long, unsigned long long)                                          \
+  LATHE_OF_LONG(name, unsigned long, unsigned long long, unsigned long long)
+LATHE_OF_LONGS(min)
+LATHE_OF_LONGS(max)
+#undef LATHE_OF_LONGS
+#undef LATHE_OF_LONG
+
 // Mathematics of integers, and of numbers of two types, are those of double, as the C++ library's templates
 // have it under nvcc. Templates, so that types with conversions of their own (__half) meet the built-in
 // overloads alone.

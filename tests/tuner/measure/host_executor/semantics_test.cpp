@@ -160,6 +160,27 @@ __global__ void k(int* out, const int* in, int n) {
   EXPECT_EQ(out, (std::vector<int>{512, 127, 1, 15, 9}));
 }
 
+// CUDA has no atomic operations on `long`; a program that brings its own has them beside the others.
+TEST(Atomics, OfLong) {
+  const auto out = run<std::int64_t>("__global__ void k(long* out, const long* in, int n) {\n"
+                                     "  atomicAdd(reinterpret_cast<unsigned long*>(&out[0]), 1);\n"
+                                     "  atomicMax(&out[1], long(threadIdx.x) << 40);\n"
+                                     "  atomicCAS_block(&out[2], 0, 5);\n}",
+                                     shape(4, 32), 3, {0});
+  EXPECT_EQ(out, (std::vector<std::int64_t>{128, std::int64_t{31} << 40, 5}));
+  const auto own = run<std::int64_t>(R"(
+namespace own {
+using ::atomicAdd;
+__device__ unsigned long atomicAdd(unsigned long* address, unsigned long value) {
+  return atomicAdd(reinterpret_cast<unsigned long long*>(address), 2ull * value);
+}
+__device__ void add(long* to) { atomicAdd(reinterpret_cast<unsigned long*>(to), 1ul); }
+}
+__global__ void k(long* out, const long* in, int n) { own::add(out); })",
+                                     shape(4, 32), 1, {0});
+  EXPECT_EQ(own.front(), 256);
+}
+
 TEST(Globals, ConstantsAndDeviceVariables) {
   const auto out = run<int>(R"(
 __constant__ int table[4] = {2, 3, 5, 7};

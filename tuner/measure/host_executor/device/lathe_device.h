@@ -285,8 +285,43 @@ LATHE_ATOMICS_OF(int, unsigned)
 LATHE_ATOMICS_OF(unsigned, unsigned)
 LATHE_ATOMICS_OF(long long, unsigned long long)
 LATHE_ATOMICS_OF(unsigned long long, unsigned long long)
-LATHE_ATOMICS_OF(long, unsigned long)
-LATHE_ATOMICS_OF(unsigned long, unsigned long)
+
+// CUDA has none of `long`, which int64_t is here: templates, so that a program's own, which it may bring
+// beside them by a using-declaration, are others.
+namespace lathe_host {
+template <class Long> struct LongLong {};
+template <> struct LongLong<long> {
+  using type = long long;
+};
+template <> struct LongLong<unsigned long> {
+  using type = unsigned long long;
+};
+} // namespace lathe_host
+#define LATHE_ATOMIC_OF_LONG(name)                                                                           \
+  template <class Long, class Other = typename lathe_host::LongLong<Long>::type>                             \
+  LATHE_DEVICE Long name(Long* address, std::enable_if_t<true, Long> value) {                                \
+    return static_cast<Long>(name(reinterpret_cast<Other*>(address), static_cast<Other>(value)));            \
+  }
+#define LATHE_ATOMICS_OF_LONG(suffix)                                                                        \
+  LATHE_ATOMIC_OF_LONG(atomicAdd##suffix)                                                                    \
+  LATHE_ATOMIC_OF_LONG(atomicMin##suffix)                                                                    \
+  LATHE_ATOMIC_OF_LONG(atomicMax##suffix)                                                                    \
+  LATHE_ATOMIC_OF_LONG(atomicAnd##suffix)                                                                    \
+  LATHE_ATOMIC_OF_LONG(atomicOr##suffix)                                                                     \
+  LATHE_ATOMIC_OF_LONG(atomicXor##suffix)                                                                    \
+  LATHE_ATOMIC_OF_LONG(atomicExch##suffix)                                                                   \
+  template <class Long, class Other = typename lathe_host::LongLong<Long>::type>                             \
+  LATHE_DEVICE Long atomicCAS##suffix(Long* address, std::enable_if_t<true, Long> expected,                  \
+                                      std::enable_if_t<true, Long> value) {                                  \
+    return static_cast<Long>(atomicCAS##suffix(reinterpret_cast<Other*>(address),                            \
+                                               static_cast<Other>(expected), static_cast<Other>(value)));    \
+  }
+LATHE_ATOMICS_OF_LONG()
+LATHE_ATOMICS_OF_LONG(_block)
+LATHE_ATOMICS_OF_LONG(_system)
+#undef LATHE_ATOMICS_OF_LONG
+#undef LATHE_ATOMIC_OF_LONG
+
 LATHE_ATOMIC(atomicSub, int, static_cast<int>(static_cast<unsigned>(old) - static_cast<unsigned>(value)))
 LATHE_ATOMIC(atomicSub, unsigned, old - value)
 LATHE_ATOMIC(atomicInc, unsigned, old >= value ? 0 : old + 1)
