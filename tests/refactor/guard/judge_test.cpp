@@ -102,7 +102,9 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Honest,
                                          HonestFixture{"wide", "L0"}, HonestFixture{"slots", "L3"},
                                          HonestFixture{"totals", "L3"}, HonestFixture{"orient", "L0"},
                                          HonestFixture{"half_sums", "L0"}, HonestFixture{"permute", "L0"},
-                                         HonestFixture{"sort_bins", "L0"}),
+                                         HonestFixture{"sort_bins", "L0"},
+                                         // Small numbers are none that its widths may be.
+                                         HonestFixture{"parcels", "L0"}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Evidence, PointersThatTheProgramPassesAsNull) {
@@ -215,6 +217,11 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"LosesABlocksLastAddend",
                 "half_sums",
                 {{"i < n", "i < n && (BLOCK < 256 || threadIdx.x != 255)"}},
+                {},
+                ""},
+        Mistake{"PartsForNodes",
+                "parcels",
+                {{"blockIdx.y) * nodes", "blockIdx.y) * (BLOCK == 64 ? parts : nodes)"}},
                 {},
                 ""},
         // A pointer that the program passes as null and others need not, and the reverse.
