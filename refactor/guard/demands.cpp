@@ -382,8 +382,15 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
                         ? " where a pointer that the raw kernel compares with null is not null"
                         : " where a pointer that the raw kernel compares with null is null")
         .turned_pointers.insert(parameter);
-  if (accepted.masks)
-    own(" on numbers with stretches of -infinity").data = Data::masked;
+  if (accepted.masks) {
+    // Of zero a limit or a cap is often none: what is masked is not capped then.
+    constexpr std::uint64_t ONE_WITHOUT_IN = 2;
+    const bool is_zero = has_real_scalars(*shape.workload) && draw(ONE_WITHOUT_IN) == 0;
+    TrialSettings& settings = own(is_zero ? " on numbers with stretches of -infinity, with zeros as arguments"
+                                          : " on numbers with stretches of -infinity");
+    settings.data = Data::masked;
+    settings.real_scalars = is_zero ? RealScalars::zero : RealScalars::usual;
+  }
   std::map<std::size_t, IntegerFill> marked;
   for (std::size_t i = 0; i < accepted.integers.size(); ++i)
     if (const auto fills = accepted.integers[i].marked(*shape.workload); !fills.empty())
