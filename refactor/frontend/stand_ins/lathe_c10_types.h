@@ -154,6 +154,31 @@ LATHE_C10_OPERATORS(Float8_e4m3fn)
 LATHE_C10_OPERATORS(Float8_e5m2)
 #undef LATHE_C10_OPERATORS
 
+// As floats: of two of a kind CUDA's own comparisons of 16-bit types, which PyTorch's flags take away, would
+// do as well. Templates, so that a comparison with another type is as it would be without these.
+template <class Type> struct Compared {};
+#define LATHE_C10_COMPARISONS(type)                                                                          \
+  template <> struct Compared<type> {                                                                        \
+    using result = bool;                                                                                     \
+  };
+LATHE_C10_COMPARISONS(Half)
+LATHE_C10_COMPARISONS(BFloat16)
+LATHE_C10_COMPARISONS(Float8_e4m3fn)
+LATHE_C10_COMPARISONS(Float8_e5m2)
+#undef LATHE_C10_COMPARISONS
+#define LATHE_C10_COMPARISON(op)                                                                             \
+  template <class Type>                                                                                      \
+  inline __host__ __device__ typename Compared<Type>::result operator op(const Type& a, const Type& b) {     \
+    return static_cast<float>(a) op static_cast<float>(b);                                                   \
+  }
+LATHE_C10_COMPARISON(==)
+LATHE_C10_COMPARISON(!=)
+LATHE_C10_COMPARISON(<)
+LATHE_C10_COMPARISON(<=)
+LATHE_C10_COMPARISON(>)
+LATHE_C10_COMPARISON(>=)
+#undef LATHE_C10_COMPARISON
+
 // With whole numbers the number is converted, as c10 does.
 #define LATHE_C10_INTEGER_OPERATORS(type, integer)                                                           \
   inline __host__ __device__ type operator+(const type& a, integer b) {                                      \

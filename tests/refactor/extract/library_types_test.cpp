@@ -47,6 +47,26 @@ __global__ void k(float* x, int n) {
   expect_compiles(text, "k");
 }
 
+// Under PyTorch's flags CUDA has none of its own for what they convert to.
+TEST(LibraryTypes, PyTorchsSmallTypesCompare) {
+  const auto source = parse_text(R"(
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
+template <class T> __device__ void merge(T* x, int i, int j) {
+  if (x[j] >= x[i] || x[i] == x[j + 1] || x[i] > 1.f || x[j] != x[i + 1])
+    x[i] = x[i] < x[j] ? x[j] : x[i] <= x[j + 1] ? x[j + 1] : x[i];
+}
+template <class T> __global__ void k(T* x, int n) { merge<T>(x, threadIdx.x, n); }
+void launch(c10::BFloat16* b, c10::Half* h, int n) {
+  k<c10::BFloat16><<<1, 32>>>(b, n);
+  k<c10::Half><<<1, 32>>>(h, n);
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  for (const char* type : {"c10::BFloat16", "c10::Half", "float"})
+    expect_compiles(text, fmt::format("k<{}>", type));
+}
+
 TEST(LibraryTypes, FunctionsOfComplexNumbers) {
   const auto source = parse_text(R"(
 #include <c10/util/complex.h>
