@@ -133,6 +133,7 @@ private:
                            {},
                            trial_seed(subject_, 0),
                            sizes_.parameters().meets_by_count,
+                           sizes_.parameters().has_atomics,
                            same_code_,
                            jobs_,
                            deadline_});

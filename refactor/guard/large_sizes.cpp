@@ -427,6 +427,9 @@ private:
                 subject.at[LARGE].text();
       return;
     }
+    problem = other_where_both_write(subject);
+    if (!problem.empty())
+      return;
     // Shares of two grids hold the same elements at the large size if they do at the one like it and both
     // grids have grown alike: neither has met a limit between.
     constexpr double ROUNDING = 0.01;
@@ -444,6 +447,19 @@ private:
     if (!found.empty() && (agreement == Agreement::same || is_beyond_all(subject)))
       problem =
           found + ", and no such thing at " + alike_->workload->key() + ", at " + subject.at[LARGE].text();
+  }
+
+  // An element that a block of either kernel writes has one value, whichever blocks these are: what is wrong
+  // with those that both have written, behind a grid that has met its limit too, or nothing. Where atomic
+  // operations are, others may have a share in it.
+  std::string other_where_both_write(const Subject& subject) const {
+    if (question_.has_atomics || !difference(subject, LEAST, Agreement::where_both).empty())
+      return {};
+    for (const std::size_t size : {ALIKE, LARGE})
+      if (const std::string found = difference(subject, size, Agreement::where_both); !found.empty())
+        return found + ", and no such thing at " + small_.front().workload->key() + ", at " +
+               subject.at[size].text();
+    return {};
   }
 
   // Whether the template differs at the large size from all raw blocks too that may hold the same elements,

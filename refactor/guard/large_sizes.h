@@ -19,7 +19,8 @@ struct LargeSizes {
   std::vector<const ReferenceRuns*> sizes; // at which the raw kernel runs clean; of one choice of types
   std::uint64_t seed = 1;
   bool barriers_by_count = false;
-  bool same_code = false; // at the default: nothing to be asked of it
+  bool has_atomics = false; // the raw kernel: other blocks may have a share in an element
+  bool same_code = false;   // at the default: nothing to be asked of it
   int jobs = 1;
   std::chrono::steady_clock::time_point deadline;
 };
@@ -33,8 +34,9 @@ struct LargeSizeFindings {
 // is the most that the raw kernel's first, last and some blocks between run clean at. The template's blocks
 // must do there what the raw kernel's do: the same where both launches are of one geometry, and otherwise
 // nothing but what the blocks do that hold the same share of the grid; each only as far as it is so at a
-// hundredth of the size, where everything fits. The findings of each question, which are asked beside each
-// other, with the first one's jobs and deadline.
+// hundredth of the size, where everything fits. Elements that blocks of both have written are the same at
+// every size. The findings of each question, which are asked beside each other, with the first one's jobs and
+// deadline.
 std::vector<LargeSizeFindings> compare_at_large_sizes(const std::vector<LargeSizes>& questions);
 
 } // namespace lathe::refactor

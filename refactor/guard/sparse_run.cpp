@@ -301,9 +301,12 @@ std::string compare_sparse(const Workload& workload, std::uint64_t seed, const S
         const auto slice = [&](const std::vector<std::byte>& bytes) {
           return std::span(bytes).subspan(at, size);
         };
-        const bool is_changed = !std::ranges::equal(slice(of_template), slice(before));
-        if (!is_changed &&
-            (agreement == Agreement::within || std::ranges::equal(slice(of_raw), slice(before))))
+        const bool is_changed = !std::ranges::equal(slice(of_template), slice(before)),
+                   is_changed_by_raw = !std::ranges::equal(slice(of_raw), slice(before));
+        const bool is_asked = agreement == Agreement::same     ? is_changed || is_changed_by_raw
+                              : agreement == Agreement::within ? is_changed
+                                                               : is_changed && is_changed_by_raw;
+        if (!is_asked)
           continue;
         out.insert(out.end(), slice(of_template).begin(), slice(of_template).end());
         reference.insert(reference.end(), slice(of_raw).begin(), slice(of_raw).end());
@@ -327,7 +330,7 @@ std::string compare_sparse(const Workload& workload, std::uint64_t seed, const S
     return describe_difference(description.name, dtype, difference, out_bits, raw_bits, places.size(),
                                POISON);
   }
-  if (raw.written > 0 && templated.written == 0)
+  if (raw.written > 0 && templated.written == 0 && agreement != Agreement::where_both)
     return "writes nothing";
   return {};
 }

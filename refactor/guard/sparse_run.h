@@ -48,8 +48,9 @@ struct SparseResult {
 std::vector<SparseResult> run_sparsely(std::span<const SparseTrial> trials, int jobs = 1);
 
 enum class Agreement {
-  same,   // both wrote the same elements
-  within, // the template wrote some of those that the raw kernel wrote
+  same,       // both wrote the same elements
+  within,     // the template wrote some of those that the raw kernel wrote
+  where_both, // of elements alone that both wrote
 };
 
 // What is wrong with the template's run, of the same workload and seed; empty: nothing. `ignored`: buffers,
