@@ -224,9 +224,8 @@ Result<Argument> RawCandidateBuilder::buffer(const KernelParameter& parameter) {
     argument.dtype = "u8";
   // Of what no memory is there, what it would hold is of no interest.
   const auto given = facts_.arguments.find(parameter.name);
-  const bool is_null = given != facts_.arguments.end() && given->second.is_null
-                           ? *given->second.is_null
-                           : site_.null_pointers.contains(parameter.name);
+  const bool is_said = given != facts_.arguments.end() && given->second.is_null.has_value();
+  const bool is_null = is_said ? *given->second.is_null : site_.null_pointers.contains(parameter.name);
   const bool is_unused = argument.dtype.empty() && !parameter.is_named_in_body;
   if (argument.dtype.empty() && (is_null || is_unused))
     argument.dtype = "u8";
@@ -255,13 +254,15 @@ Result<Argument> RawCandidateBuilder::buffer(const KernelParameter& parameter) {
     argument.direction = given->second.direction.value_or(argument.direction);
     argument.fill = given->second.fill.value_or(argument.fill);
   }
-  argument.is_null = is_null || is_unused;
+  argument.is_null = is_null || (is_unused && !is_said);
+  if (is_said)
+    return argument;
   if (is_unused && !is_null)
     result_.assumptions.push_back(
         fmt::format("{0} is a null pointer, as the kernel does not use it (say otherwise with --argument "
                     "{0}=COUNT)",
                     parameter.name));
-  else if (is_null && (given == facts_.arguments.end() || !given->second.is_null))
+  else if (is_null)
     result_.assumptions.push_back(fmt::format(
         "{0} is a null pointer, as the launcher passes it (say otherwise with --argument {0}=COUNT)",
         parameter.name));

@@ -68,6 +68,9 @@ void launch(float* out, const float* in, Nobody* told, int n) {
   EXPECT_TRUE(argument_of(*subject, "first").is_null);
   EXPECT_TRUE(argument_of(*subject, "told").is_null);
   EXPECT_THAT(subject->notes, Contains(HasSubstr("told is a null pointer, as the kernel does not use it")));
+  const auto said = subject_of(text + "nullptr, told, in, n);\n}\n", {"told=n"});
+  ASSERT_TRUE(said.ok()) << said.error().sentence();
+  EXPECT_FALSE(argument_of(*said, "told").is_null);
   const auto used = subject_of(text + "told, told, in, n);\n}\n");
   ASSERT_FALSE(used.ok());
   EXPECT_THAT(used.error().sentence(), HasSubstr("--argument first=null"));
