@@ -58,6 +58,7 @@ Result<Compiler> search_compiler() {
                  "install clang++-19 or set LATHE_HOST_CXX"};
   LATHE_TRY(const CudaToolkit toolkit, find_cuda_toolkit());
   compiler.cuda_include = toolkit.includes.front();
+  compiler.rewriter = LATHE_REWRITER_HASH;
   LATHE_TRY(const fs::path header, shipped_file("host_executor/lathe_cuda.h"));
   compiler.device_include = header.parent_path();
   // A folder of links in a build: asked for by a folder in it, which is none.
@@ -267,7 +268,7 @@ Result<CompiledUnit> compile_unit(const Compiler& compiler, std::string_view sou
             prelude_of(preprocess, checked, options.time_limit_s, file_name));
   LATHE_TRY(const std::string preprocessed,
             preprocess_behind(*prelude, preprocess, checked, unit, options.time_limit_s, file_name));
-  std::string key = compiler.path + compiler.version + device_hash(compiler);
+  std::string key = compiler.path + compiler.version + compiler.rewriter + device_hash(compiler);
   for (const std::string& flag : flags)
     key += '\n' + flag;
   const fs::path object = cache_folder(options) / (content_hash(key + prelude->text + preprocessed) + ".so");

@@ -12,6 +12,7 @@ namespace lathe::host {
 
 struct Compiler {
   std::string path, version; // version: first line of --version
+  std::string rewriter;      // a digest of what turns CUDA into C++
   bool is_clang = false;
   std::filesystem::path cuda_include;    // the toolkit's headers
   std::filesystem::path device_include;  // the executor's own headers

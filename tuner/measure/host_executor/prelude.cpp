@@ -104,7 +104,7 @@ fs::path precompiled(const Compiler& compiler, const Prelude& prelude,
   if (!compiler.is_clang)
     return {};
   static std::mutex mutex;
-  std::string key = compiler.version + (several_threads ? "\nseveral threads" : "");
+  std::string key = compiler.version + compiler.rewriter + (several_threads ? "\nseveral threads" : "");
   for (const std::string& flag : generate)
     key += '\n' + flag;
   const fs::path header = folder / ("prelude-" + content_hash(key + prelude.text) + ".pch");

@@ -127,6 +127,8 @@ Status PtxTranslator::instruction(const Words& opcode, const Words& operands, st
   static const std::set<std::string> WARP{"shfl", "vote", "redux", "match", "activemask", "bar", "barrier"};
   if (WARP.contains(base))
     return warp(opcode, operands, mods, body);
+  if (base == "ldmatrix" || base == "stmatrix" || base == "movmatrix" || base == "mma")
+    return matrix(opcode, operands, mods, body);
 
   const auto type = cxx_type(opcode.back());
   if (!type)

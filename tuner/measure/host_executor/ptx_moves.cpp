@@ -3,15 +3,12 @@
 #include <array>
 
 namespace lathe::host {
-namespace {
 
 Words vector_parts(const std::string& operand) {
   if (operand.size() > 2 && operand.front() == '{' && operand.back() == '}')
     return split(std::string_view(operand).substr(1, operand.size() - 2), ',');
   return {operand};
 }
-
-} // namespace
 
 Status PtxTranslator::move(const std::string& type, const Words& operands, std::string& body) {
   if (operands.size() != 2)

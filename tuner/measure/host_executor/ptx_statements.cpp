@@ -95,10 +95,11 @@ Status PtxTranslator::statement(std::string text, std::string& code) {
     condition = "if (" + std::string(negated ? "!" : "") + value + ") ";
     text = trimmed(std::string_view(text).substr(end));
   }
-  const auto space = text.find_first_of(" \t\n");
-  const std::string opcode = text.substr(0, space);
+  // Operands in brackets may follow without a space.
+  const auto end_of_opcode = text.find_first_of(" \t\n{[");
+  const std::string opcode = text.substr(0, end_of_opcode);
   const Words operands =
-      space == std::string::npos ? Words{} : split(std::string_view(text).substr(space), ',');
+      end_of_opcode == std::string::npos ? Words{} : split(std::string_view(text).substr(end_of_opcode), ',');
   std::string body;
   auto status = instruction(split(opcode, '.'), operands, body);
   if (!status.ok())

@@ -20,6 +20,8 @@ Words split(std::string_view text, char separator);
 // PTX type suffix -> type of device/lathe_ptx.h. None: not modelled.
 std::optional<std::string> cxx_type(const std::string& suffix);
 int type_bytes(const std::string& type);
+// The operands in "{%0, %1}", or the one that stands alone.
+Words vector_parts(const std::string& operand);
 // The type of the register that holds a value of `type`.
 std::string register_type(const std::string& type);
 
@@ -73,6 +75,12 @@ private:
                 std::string& body);
   Status warp(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
               std::string& body);
+  // ldmatrix, stmatrix, movmatrix, mma.
+  Status matrix(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
+                std::string& body);
+  // "const u32 a[2] = {...}; " of the registers that an operand lists.
+  Result<std::string> listed(const std::string& name, const std::string& type, const Words& registers) const;
+  Status multiply(const Words& opcode, const Words& operands, std::string& body);
 
   std::vector<AsmOperand> operands_;
   std::size_t output_count_;

@@ -53,6 +53,7 @@
 #include <cuda_fp8.h>
 
 #include "lathe_fp8.h"
+#include "lathe_matrix.h"
 #include "lathe_simd.h"
 
 #include "lathe_entry.h"

@@ -65,7 +65,7 @@ LATHE_DEVICE void broken_promise(const char* text) {
 
 // Warp primitives. `operation` tells apart what the lanes of one exchange do: they must all do the same.
 namespace lathe_host {
-enum : unsigned { OP_SYNC = OPERATION_SYNC, OP_SHUFFLE, OP_VOTE, OP_MATCH, OP_REDUCE };
+enum : unsigned { OP_SYNC = OPERATION_SYNC, OP_SHUFFLE, OP_VOTE, OP_MATCH, OP_REDUCE, OP_MATRIX };
 
 template <class T> LATHE_INLINE uint64_t to_wire(T value) {
   static_assert(sizeof(T) <= 8, "at most eight bytes");
