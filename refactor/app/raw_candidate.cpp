@@ -55,6 +55,7 @@ bool fails_at(const Expression& condition, const Problem& problem) {
 
 Result<RawCandidate> RawCandidateBuilder::build() {
   LATHE_CHECK(choose_site());
+  unite_equal_sizes();
   bind_launcher_arguments();
   LATHE_CHECK(override_template_arguments());
   take_instance();

@@ -57,6 +57,8 @@ private:
   bool serves_problems(const LaunchSite& site) const;
   // At how many of the usual sizes the program has the launch, as far as its conditions are over sizes.
   std::size_t usual_problems_of(const LaunchSite& site) const;
+  // Of two sizes that are equal wherever the launch is reached, and are not both given, one stands for both.
+  void unite_equal_sizes();
   // Template arguments of the launcher: given, or those of the first of its instances that gets to the
   // launch.
   void bind_launcher_arguments();

@@ -1,10 +1,12 @@
 // What a launcher leaves open: which instance of it the candidate is, and how many blocks it has where that
 // is written as a number.
 #include "refactor/app/raw_candidate_builder.h"
+#include "tuner/base/text.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <regex>
 #include <set>
 
 namespace lathe::refactor {
@@ -21,6 +23,45 @@ void RawCandidateBuilder::substitute_in_site(const std::map<std::string, std::st
       text = substitute(text, values);
   for (std::string& condition : site_.conditions)
     condition = substitute(condition, values);
+}
+
+void RawCandidateBuilder::unite_equal_sizes() {
+  const auto is_in_launch = [&](const std::string& name) {
+    const auto has = [&](const std::string& text) { return std::ranges::count(identifiers(text), name) > 0; };
+    return std::ranges::any_of(site_.grid, has) || std::ranges::any_of(site_.block, has) ||
+           std::ranges::any_of(site_.arguments, [&](const auto& passed) { return has(passed.second); });
+  };
+  const auto is_given = [&](const std::string& name) {
+    const auto names_it = [&](const std::optional<std::string>& text) {
+      return text && std::ranges::count(identifiers(*text), name) > 0;
+    };
+    return std::ranges::any_of(facts_.problems,
+                               [&](const Problem& problem) { return problem.dimensions.contains(name); }) ||
+           std::ranges::any_of(facts_.arguments, [&](const auto& argument) {
+             return names_it(argument.second.count) || names_it(argument.second.value);
+           });
+  };
+  static const std::regex equality(R"(\(?([A-Za-z_]\w*) == ([A-Za-z_]\w*)\)?)");
+  const std::vector<std::string> conditions = site_.conditions;
+  for (const std::string& whole : conditions)
+    for (const std::string& text : conjuncts(whole)) {
+      std::smatch sides;
+      if (!std::regex_match(text, sides, equality))
+        continue;
+      std::string kept = sides[1], other = sides[2];
+      const bool are_sizes = is_in_launch(kept) && is_in_launch(other) && kept != other &&
+                             !site_.launcher_arguments.contains(kept) &&
+                             !site_.launcher_arguments.contains(other);
+      if (!are_sizes || (is_given(kept) && is_given(other)))
+        continue;
+      if (is_given(other))
+        std::swap(kept, other);
+      substitute_in_site({{other, kept}});
+      std::erase(site_.conditions, fmt::format("{0} == {0}", kept));
+      std::erase(site_.dimensions, other);
+      result_.assumptions.push_back(
+          fmt::format("{} is {}, as the program asks before it launches the kernel", other, kept));
+    }
 }
 
 void RawCandidateBuilder::bind_launcher_arguments() {

@@ -81,6 +81,7 @@ std::string text_of(const Dimensions& sizes) {
 struct Overrun {
   std::string buffer;
   int doublings = 0;
+  bool is_near = false; // within an eighth behind the buffer's end
 };
 std::optional<Overrun> overrun_of(const std::string& obstacle) {
   static const std::regex complaint(R"((\d+) bytes at byte (\d+) of buffer '(\w+)', which has (\d+))");
@@ -92,7 +93,8 @@ std::optional<Overrun> overrun_of(const std::string& obstacle) {
   int doublings = 0;
   while (size > 0 && doublings <= FAR && (size << doublings) < end)
     ++doublings;
-  return size > 0 && doublings <= FAR ? std::optional(Overrun{match[3], doublings}) : std::nullopt;
+  return size > 0 && doublings <= FAR ? std::optional(Overrun{match[3], doublings, end - size <= size / 8})
+                                      : std::nullopt;
 }
 
 std::optional<HostKernel> checked_build(const Candidate& raw, const TracedKernel& traced) {
@@ -101,6 +103,31 @@ std::optional<HostKernel> checked_build(const Candidate& raw, const TracedKernel
   options.compile_options = {standard_option(raw.text)};
   auto kernel = HostKernel::compile(raw.text, traced.instance(), options);
   return kernel.ok() ? std::optional(std::move(*kernel)) : std::nullopt;
+}
+
+// Makes the buffer of an overrun that much larger. Nothing, and nothing changed, where its size was given.
+std::optional<std::string> make_larger(Candidate& raw, const std::set<std::string>& given,
+                                       const Overrun& overrun) {
+  const auto argument = std::ranges::find(raw.arguments, overrun.buffer, &Argument::name);
+  if (argument == raw.arguments.end() || given.contains(argument->name))
+    return std::nullopt;
+  auto count = Expression::parse(fmt::format("{} * ({})", 1 << overrun.doublings, argument->count.text()));
+  if (!count.ok())
+    return std::nullopt;
+  argument->count = std::move(*count);
+  return argument->name;
+}
+
+void tell_larger(const Candidate& raw, const std::set<std::string>& larger, std::vector<std::string>& notes) {
+  for (const Argument& argument : raw.arguments)
+    if (larger.contains(argument.name)) {
+      std::erase_if(notes,
+                    [&](const std::string& note) { return note.starts_with(argument.name + " has "); });
+      notes.push_back(fmt::format("{0} has {1} elements (the raw kernel reaches further at the problem's "
+                                  "sizes than at those of the traced runs; say otherwise with "
+                                  "--argument {0}=COUNT)",
+                                  argument.name, argument.count.text()));
+    }
 }
 
 // Enlarges buffers that the raw kernel reaches beyond until it runs at one of the problems; false, and
@@ -119,30 +146,42 @@ bool enlarge(Candidate& raw, const std::set<std::string>& given, const Probe& pr
         break;
     }
     if (obstacle.empty()) { // one that runs is enough: others may be sizes that do not go together
-      for (const Argument& argument : raw.arguments)
-        if (larger.contains(argument.name)) {
-          std::erase_if(notes,
-                        [&](const std::string& note) { return note.starts_with(argument.name + " has "); });
-          notes.push_back(fmt::format("{0} has {1} elements (the raw kernel reaches further at the problem's "
-                                      "sizes than at those of the traced runs; say otherwise with "
-                                      "--argument {0}=COUNT)",
-                                      argument.name, argument.count.text()));
-        }
+      tell_larger(raw, larger, notes);
       return true;
     }
     const auto overrun = overrun_of(obstacle);
-    const auto argument =
-        overrun ? std::ranges::find(raw.arguments, overrun->buffer, &Argument::name) : raw.arguments.end();
-    if (argument == raw.arguments.end() || given.contains(argument->name))
+    const auto changed = overrun ? make_larger(raw, given, *overrun) : std::nullopt;
+    if (!changed)
       break;
-    auto count = Expression::parse(fmt::format("{} * ({})", 1 << overrun->doublings, argument->count.text()));
-    if (!count.ok())
-      break;
-    argument->count = std::move(*count);
-    larger.insert(argument->name);
+    larger.insert(*changed);
   }
   raw.arguments = before;
   return false;
+}
+
+// Where the raw kernel reaches a little behind a buffer at one of the problems and with more room runs there:
+// the tiles of the traced runs were longer than their rows.
+void enlarge_a_little(Candidate& raw, const std::set<std::string>& given, const Probe& probe,
+                      const std::vector<Problem>& problems, Clock::time_point deadline,
+                      std::vector<std::string>& notes) {
+  std::set<std::string> larger;
+  for (const Problem& problem : problems) {
+    const std::vector<Argument> before = raw.arguments;
+    std::set<std::string> changes;
+    std::string obstacle = Clock::now() < deadline ? probe.obstacle(problem.dimensions) : "";
+    while (!obstacle.empty()) {
+      const auto overrun = overrun_of(obstacle);
+      const auto changed = overrun && overrun->is_near ? make_larger(raw, given, *overrun) : std::nullopt;
+      if (!changed || !changes.insert(*changed).second || Clock::now() > deadline)
+        break;
+      obstacle = probe.obstacle(problem.dimensions);
+    }
+    if (obstacle.empty())
+      larger.merge(changes);
+    else
+      raw.arguments = before;
+  }
+  tell_larger(raw, larger, notes);
 }
 
 // Inputs of real numbers (others have no normal fill): each alone, then all of them.
@@ -179,7 +218,8 @@ void make_room(Candidate& raw, const std::set<std::string>& given, const std::st
     });
   };
   const std::vector<Argument> before = raw.arguments;
-  enlarge(raw, given, probe, problems, deadline, notes);
+  if (enlarge(raw, given, probe, problems, deadline, notes))
+    enlarge_a_little(raw, given, probe, problems, deadline, notes);
   const auto choices = real_inputs(raw, given);
   if (choices.empty())
     return;

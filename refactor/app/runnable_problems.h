@@ -11,6 +11,7 @@ namespace lathe::refactor {
 
 // Where the raw kernel runs clean at none of the problems because it reaches behind buffers whose sizes were
 // read off traced runs of smaller ones: these become two, four or more times as large, until it does at one.
+// Where it runs at one and reaches a little behind a buffer at another, that becomes twice as large.
 // `given`: buffers whose sizes somebody gave. And real numbers become numbers from 0 to 1 in an input, or in
 // all of them, where it runs at more of the problems so: they are places in other buffers. Changes nothing
 // where neither helps; `notes` says what became of what.

@@ -54,6 +54,18 @@ std::map<std::string, std::int64_t> smallest_with_few(const std::vector<Problem>
 
 namespace {
 
+// Sizes below `least` become that, or the largest that any of the problems has.
+Dimensions enlarged(Dimensions sizes, std::int64_t least, const std::vector<Problem>& problems) {
+  for (auto& [name, size] : sizes) {
+    std::int64_t largest = size;
+    for (const Problem& problem : problems)
+      if (const auto found = problem.dimensions.find(name); found != problem.dimensions.end())
+        largest = std::max(largest, found->second);
+    size = std::max(size, std::min(least, largest));
+  }
+  return sizes;
+}
+
 bool has_given_direction(const Subject& subject, const Argument& argument) {
   const auto given = subject.facts.arguments.find(argument.name);
   return given != subject.facts.arguments.end() && given->second.direction.has_value();
@@ -72,12 +84,25 @@ Status infer_sizes(Subject& subject, const std::vector<Argument>& without_offset
                    const ParseOptions& options, const TimeForAttempts& time) {
   const std::vector<std::string> fixed_directions = given_directions(subject);
   const std::vector<Problem>& problems = subject.facts.problems;
-  const auto few = smallest_with_few(problems), least = smallest(problems);
-  Status sized = infer_buffers(subject.raw, few, fixed_directions, subject.architecture, subject.notes,
-                               &subject.writes_nothing);
-  if (!sized.ok() && few != least && time.is_left())
-    sized = infer_buffers(subject.raw, least, fixed_directions, subject.architecture, subject.notes,
-                          &subject.writes_nothing);
+  // Where a few of each are too few (rows of whole vectors and tiles), more; then as few as there may be.
+  constexpr std::int64_t WHOLE_VECTOR = 16; // bytes of the widest access, in elements of any type
+  const auto few = smallest_with_few(problems);
+  std::vector<Dimensions> tried;
+  for (const Dimensions& sizes : {few, enlarged(few, WHOLE_VECTOR, problems), smallest(problems)})
+    if (std::ranges::find(tried, sizes) == tried.end())
+      tried.push_back(sizes);
+  Status sized = Error{};
+  for (const Dimensions& sizes : tried) {
+    if (&sizes != &tried.front() && !time.is_left())
+      break;
+    auto attempt = infer_buffers(subject.raw, sizes, fixed_directions, subject.architecture, subject.notes,
+                                 &subject.writes_nothing);
+    const bool is_sized = attempt.ok();
+    if (is_sized || &sizes == &tried.front() || &sizes == &tried.back())
+      sized = std::move(attempt);
+    if (is_sized)
+      break;
+  }
   LATHE_CHECK(std::move(sized));
   mark_written(subject.raw, fixed_directions, options, subject.notes);
   return lay_out_tables(subject.tables, without_offsets, subject.raw, subject.notes);

@@ -250,6 +250,11 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
     for (const HostValue& met : *path)
       if (const HostValue condition = met.later ? read_later(met) : met; condition.is_number())
         conditions.push_back(condition.text);
+  // What a configuration that is computed step by step has to be, written out in sizes, tells nobody
+  // anything.
+  constexpr std::size_t LONGEST_CONDITION = 2000;
+  std::erase_if(conditions,
+                [](const std::string& condition) { return condition.size() > LONGEST_CONDITION; });
   for (const std::string& condition : conditions)
     if (const auto parsed = Expression::parse(condition);
         parsed.ok() && !contains(site.conditions, condition) &&

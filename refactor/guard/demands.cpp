@@ -450,6 +450,12 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
       demand(nullptr, " with a real number as argument by equality with which the raw kernel decides")
           .real_numbers[one.parameter] = number;
   }
+  if (!accepted.infinite.empty()) {
+    const InfiniteScalar& one = accepted.infinite[draw(accepted.infinite.size())];
+    own(one.value < 0 ? " with -infinity for a real number among the arguments, which the raw kernel takes"
+                      : " with infinity for a real number among the arguments, which the raw kernel takes")
+        .real_numbers[one.parameter] = one.value;
+  }
   TrialSettings& other_data = demand(nullptr, " on other data");
   other_data.seed = own_seed;
   other_data.poison = 1;

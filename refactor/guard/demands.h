@@ -4,6 +4,7 @@
 #include "refactor/guard/accepted_integers.h"
 #include "refactor/guard/accepted_scalars.h"
 #include "refactor/guard/deciding_scalars.h"
+#include "refactor/guard/infinite_scalars.h"
 #include "refactor/guard/reference_runs.h"
 
 #include <memory>
@@ -39,6 +40,7 @@ struct AcceptedInputs {
   std::vector<AcceptedIntegers> integers; // by buffer
   std::vector<AcceptedScalar> scalars;
   std::vector<DecidingScalar> deciding;
+  std::vector<InfiniteScalar> infinite;
   std::vector<std::int64_t> of_template; // integers of its text alone
   std::vector<double> numbers;           // at which its text may decide
   bool masks = false; // infinities mean something to it: it compares with them, or takes exponentials

@@ -189,11 +189,12 @@ void RawSizes::find_accepted(const Types& types, Findings& findings) {
   accepted.scalars =
       accepted_scalars(raw_, subject_.spec, sizes, unused_, trial_seed(subject_, 0), jobs_, deadline_);
   accepted.deciding = deciding_scalars(raw_, compared_, sizes, trial_seed(subject_, 0), jobs_, deadline_);
+  accepted.infinite = infinite_scalars(raw_, sizes, trial_seed(subject_, 0), jobs_, deadline_);
   if (sizes.empty())
     return;
   for (const std::string& sentence :
        {describe(*sizes.front()->workload, accepted.integers), describe(subject_.spec, accepted.scalars),
-        describe(subject_.spec, accepted.deciding)})
+        describe(subject_.spec, accepted.deciding), describe(subject_.spec, accepted.infinite)})
     if (!sentence.empty())
       findings.evidence(sentence);
 }

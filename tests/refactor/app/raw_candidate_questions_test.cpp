@@ -258,6 +258,32 @@ void run(torch::Tensor& result, torch::Tensor& input, int rows, int d) {
   EXPECT_THAT(raw->candidate.launched_where.front().text(), HasSubstr("sizeof_U"));
 }
 
+constexpr const char* EQUAL_ROWS = R"(
+#include <torch/all.h>
+__global__ void k(float* out, const float* in, int n, int d) {
+  for (int i = threadIdx.x; i < d && blockIdx.x < n; i += blockDim.x) out[blockIdx.x * d + i] = in[blockIdx.x * d + i];
+}
+void run(torch::Tensor& result, torch::Tensor& input) {
+  const int rows = input.size(0), d = input.size(1), result_rows = result.size(0);
+  TORCH_CHECK(rows == result_rows, "as many rows");
+  k<<<result_rows, 256>>>(result.data_ptr<float>(), input.data_ptr<float>(), rows, d);
+}
+)";
+
+TEST(RawCandidateQuestions, SizesThatTheProgramChecksToBeEqualAreOne) {
+  const auto raw = raw_of(EQUAL_ROWS, {});
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_THAT(raw->candidate.dimensions, testing::UnorderedElementsAre("rows", "d"));
+  EXPECT_EQ(raw->candidate.launch.grid[0].text(), "rows");
+  EXPECT_TRUE(raw->candidate.launched_where.empty());
+  EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("result_rows is rows")));
+  std::string other = EQUAL_ROWS;
+  other.replace(other.find("rows == result_rows"), 19, "rows <= result_rows");
+  const auto apart = raw_of(other, {});
+  ASSERT_TRUE(apart.ok()) << apart.error().sentence();
+  EXPECT_THAT(apart->candidate.dimensions, testing::UnorderedElementsAre("rows", "d", "result_rows"));
+}
+
 // A variable of the kernel's own that is called like the launcher's is no name of the namespace.
 TEST(RawCandidateQuestions, ASizeThatTheKernelHasAVariableOfTheNameOf) {
   const auto raw = raw_of(R"(

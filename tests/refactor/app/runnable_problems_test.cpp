@@ -119,6 +119,23 @@ TEST(RunnableProblems, BuffersThatAreTooSmallAtTheProblemsAreMadeLarger) {
   EXPECT_THAT(notes[0], testing::HasSubstr("--argument x=COUNT"));
 }
 
+// It runs at the first of the problems, and reaches a little further at the second; at the third far beyond.
+TEST(RunnableProblems, BuffersThatAreALittleTooSmallAtAnotherProblemAreMadeLarger) {
+  Candidate raw = grouped_sum();
+  raw.arguments[1].count = *Expression::parse("n * channels - n / 8");
+  const std::vector<Problem> wanted = problems({{{"n", 4}, {"channels", 4}, {"groups", 2}},
+                                                {{"n", 512}, {"channels", 4}, {"groups", 2}},
+                                                {{"n", 16}, {"channels", 64}, {"groups", 128}}});
+  std::vector<std::string> notes;
+  make_room(raw, {}, "sm_90", wanted, notes);
+  EXPECT_EQ(count_of(raw, "x"), "2 * (n * channels - n / 8)");
+  ASSERT_EQ(notes.size(), 1u);
+  Candidate given = grouped_sum();
+  given.arguments[1].count = raw.arguments[1].count = *Expression::parse("n * channels - n / 8");
+  make_room(given, {"x"}, "sm_90", wanted, notes);
+  EXPECT_EQ(count_of(given, "x"), "n * channels - n / 8");
+}
+
 TEST(RunnableProblems, BuffersThatSomebodySizedStay) {
   Candidate raw = grouped_sum();
   raw.arguments[1].count = *Expression::parse("n");

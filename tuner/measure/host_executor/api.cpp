@@ -29,6 +29,7 @@ void access(const void* pointer, std::size_t bytes, bool write, const void* retu
   if (runner == nullptr || runner->log() == nullptr)
     return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  runner->note_place(address);
   if (!runner->log()->note(address, bytes, write)) [[unlikely]]
     refuse_access(*runner, running_thread(*runner), address, bytes, write, return_address);
   if (runner->races())

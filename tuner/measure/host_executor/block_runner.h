@@ -123,6 +123,13 @@ public:
   // What copies() announces to: what arrives is a write of its thread.
   void announce(unsigned thread, const AsyncCopies::Copy& copy);
   const Arena& arena() const { return arena_; }
+  // Of each access to memory: one place over and over, and nothing else, is a wait for another block.
+  void note_place(std::uintptr_t address) {
+    repeats_ = address == last_place_ ? repeats_ + 1 : 0;
+    last_place_ = address;
+    if (repeats_ > MOST_REPEATS) [[unlikely]]
+      fail({WAITS_FOR_A_BLOCK, 0, 0});
+  }
   // What each access to memory comes to, before it is made: the running fiber may have to wait for others.
   void may_interrupt(bool is_atomic) {
     if (is_interrupted_ && --until_interruption_ == 0)
@@ -130,6 +137,7 @@ public:
   }
 
 private:
+  static constexpr std::uint64_t MOST_REPEATS = 1u << 23; // a second or so
   static constexpr unsigned MAIN = 0;
   static constexpr unsigned GROUPS = 64; // exchanges of one warp in flight: at most two a lane
   static constexpr unsigned NAMED_BARRIERS = 16;
@@ -197,6 +205,8 @@ private:
   unsigned carriers_ = 0; // created
   std::vector<boost::context::detail::fcontext_t> contexts_;
   std::vector<Warp> warps_;
+  std::uintptr_t last_place_ = 0;
+  std::uint64_t repeats_ = 0;
   AsyncCopies copies_;
   KeptValues kept_values_;
   std::array<Barrier, NAMED_BARRIERS> barrier_;

@@ -178,9 +178,9 @@ std::vector<std::string> code_flags(const Compiler& compiler, const HostCompileO
                                  "-fno-trapping-math",
                                  machine_level()};
   if (compiler.is_clang)
-    flags.insert(flags.end(), {"-fno-strict-float-cast-overflow", "-ferror-limit=5"});
+    flags.insert(flags.end(), {"-fno-strict-float-cast-overflow", "-ferror-limit=5", "-Wno-c++11-narrowing"});
   else
-    flags.push_back("-fmax-errors=5");
+    flags.insert(flags.end(), {"-fmax-errors=5", "-Wno-narrowing"}); // which nvcc warns of
   if (!options.sanitize && !options.trace) {
     flags.insert(flags.end(), {"-O2", "-fwrapv"});
     return flags;

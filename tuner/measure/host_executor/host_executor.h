@@ -116,6 +116,9 @@ enum class HostSchedule {
 
 // Begins the reason of a run in which threads of a block wait at barriers in different lines.
 inline constexpr const char* DIVERGENT_BARRIER = "divergent barrier";
+// That a thread looks at one place until another block changes it, which runs after this one has ended.
+inline constexpr const char* WAITS_FOR_A_BLOCK =
+    "a thread waits in a loop for what only a block changes that runs later here";
 // The reason of a run that ended because an integer was divided by zero.
 inline constexpr const char* DIVISION_BY_ZERO = "integer division by zero";
 
