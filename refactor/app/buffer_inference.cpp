@@ -314,6 +314,55 @@ Counts counts_beyond_parts(const Candidate& raw, const TracedKernel& kernel, con
   return changed;
 }
 
+// Rows shorter than a tile, or a share of them that is none, hide how buffers grow: at each of some larger
+// sizes, up to `base`, a run that reaches further than what is guessed has buffers traced anew from there, and
+// what is seen there is room for, too. Only of the buffers that this changes. A run that would take long, by
+// the one before, is not made.
+Counts counts_at_larger_sizes(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel,
+                              const Growth& traced, Counts guessed) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int MOST_TRACES = 2;
+  const auto elements_of = [](const Dimensions& sizes) {
+    double elements = 1;
+    for (const auto& [name, size] : sizes)
+      elements *= static_cast<double>(size);
+    return elements;
+  };
+  Counts changed;
+  Dimensions before = traced.sizes.front();
+  double seconds = 0;
+  int traces = 0;
+  for (const std::int64_t most : {64, 128, 256, 512, 1024}) {
+    Dimensions sizes = before;
+    for (auto& [name, size] : sizes)
+      for (std::int64_t wanted = base.at(name); wanted > size; wanted = (wanted + 1) / 2)
+        if (wanted <= most) {
+          size = wanted;
+          break;
+        }
+    if (sizes == before)
+      continue;
+    if (seconds * elements_of(sizes) / elements_of(before) > QUICK_RUN_S)
+      break;
+    const auto begin = Clock::now();
+    const auto extents = kernel.run(sizes, QUICK_RUN_S);
+    seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (!extents.ok())
+      break;
+    before = sizes;
+    const auto short_ones = outgrown(guessed, kernel, *extents, sizes);
+    if (short_ones.empty())
+      continue;
+    const auto further = ++traces > MOST_TRACES ? Result<Growth>(Error{})
+                                                : trace_growth_at(raw, sizes, kernel, QUICK_RUN_S);
+    if (!further.ok() || !is_telling(*further))
+      break;
+    for (const std::size_t i : short_ones)
+      guessed[i] = changed[i] = "max(" + guessed[i] + ", " + guess_of(*further, i).count + ")";
+  }
+  return changed;
+}
+
 // Where threads beyond the sizes work, too (a launch of whole blocks, which the kernel does not check), one
 // block's work hides how buffers grow: where a run of more blocks reaches further than what is guessed,
 // traces anew from sizes at which the grid grows with them. Nothing otherwise.
@@ -416,6 +465,8 @@ Status infer_buffers(Candidate& raw, const Dimensions& base, const std::vector<s
       traced = std::move(apart);
       beyond = counts_beyond_parts(raw, kernel, *traced);
     }
+  if (traced.ok() && beyond.empty())
+    beyond = counts_at_larger_sizes(raw, base, kernel, *traced, guesses_of(raw, *traced));
   if (!traced.ok())
     return Error{
         "cannot see the buffers of " + raw.kernel, traced.error().sentence(),

@@ -28,6 +28,11 @@ bool stays_inside(const Result<std::vector<Extent>>& extents) {
   return extents.ok() && std::ranges::none_of(*extents, &Extent::is_left);
 }
 
+bool has_no_end(const Result<std::vector<Extent>>& extents) {
+  return !extents.ok() && (extents.error().why.find(DID_NOT_END) != std::string::npos ||
+                           extents.error().why.find(WAITS_FOR_A_BLOCK) != std::string::npos);
+}
+
 bool writes(const std::vector<Extent>& extents) {
   return std::ranges::any_of(extents, &Extent::written);
 }
@@ -51,9 +56,7 @@ Fault fault_of(const Candidate& raw, const std::vector<Problem>& problems, Trace
     for (const Problem& problem : problems)
       for (const Dimensions& sizes : sizes_to_trace(raw, problem.dimensions, kernel)) {
         const auto extents = kernel.run(sizes, RUN_LIMIT_S);
-        if (stays_inside(extents)
-                ? writes(*extents)
-                : !extents.ok() && extents.error().why.find(DID_NOT_END) != std::string::npos)
+        if (stays_inside(extents) ? writes(*extents) : has_no_end(extents))
           return Fault::none;
         runs |= stays_inside(extents);
       }

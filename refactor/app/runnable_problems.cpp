@@ -249,6 +249,23 @@ void make_room(Candidate& raw, const std::set<std::string>& given, const std::st
   raw.arguments = enlarged;
 }
 
+void tell_unrunnable(const Candidate& raw, const std::string& architecture,
+                     const std::vector<Problem>& problems, std::vector<std::string>& notes) {
+  constexpr std::chrono::seconds LONGEST{8};
+  const auto deadline = Clock::now() + LONGEST;
+  const TracedKernel traced(raw, architecture);
+  auto kernel = checked_build(raw, traced);
+  if (!kernel)
+    return;
+  const Probe probe(traced, std::move(*kernel));
+  for (const Problem& problem : problems)
+    if (const std::string obstacle = Clock::now() < deadline ? probe.obstacle(problem.dimensions) : "";
+        !obstacle.empty())
+      notes.push_back(fmt::format("the raw kernel does not run at {} ({}): give what its buffers have with "
+                                  "--argument NAME=COUNT before this is tuned",
+                                  text_of(problem.dimensions), obstacle));
+}
+
 void keep_runnable(const Candidate& raw, const std::string& architecture, std::vector<Problem>& problems,
                    std::vector<std::string>& notes) {
   constexpr std::chrono::seconds LONGEST{8};

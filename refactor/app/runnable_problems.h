@@ -18,6 +18,11 @@ namespace lathe::refactor {
 void make_room(Candidate& raw, const std::set<std::string>& given, const std::string& architecture,
                const std::vector<Problem>& problems, std::vector<std::string>& notes);
 
+// Says in `notes` at which of the problems, which somebody gave, the raw kernel reaches out of its buffers, or
+// its grid is none.
+void tell_unrunnable(const Candidate& raw, const std::string& architecture,
+                     const std::vector<Problem>& problems, std::vector<std::string>& notes);
+
 // Of guessed problems only those at which the raw kernel's first and last blocks, and some between, run clean
 // on the host executor: sizes that do not go together (fewer channels than groups) read out of bounds or
 // divide by zero. Where there is none, the first of them with its sizes made smaller until there is. Says in

@@ -185,6 +185,8 @@ Status settle_sizes(Subject& subject, const SubjectRequest& request) {
     fit_to_memory(subject.raw, subject.facts.problems, subject.notes);
     keep_runnable(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
     keep_to_conditions(subject.raw, subject.facts.problems, subject.notes);
+  } else {
+    tell_unrunnable(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
   }
   std::set<std::string> given_types;
   for (const auto& [name, dtypes] : subject.facts.types)

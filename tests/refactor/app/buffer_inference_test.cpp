@@ -297,6 +297,27 @@ __global__ void k(unsigned char* x, int n, int d) {
             "d * n");
 }
 
+// A row shorter than a tile shows the tile's length alone.
+TEST(BufferInference, RowsThatAreShorterThanATile) {
+  const std::string text = size_of_x(candidate(R"(
+__global__ void k(unsigned char* x, int n, int d) {
+  for (int tile = 0; tile == 0 || tile < d; tile += 256)
+    for (int i = threadIdx.x; i < 256; i += blockDim.x) x[blockIdx.x * d + tile + i] = 1;
+}
+)",
+                                               "n", "64", {"n", "d"}),
+                                     {{"n", 512}, {"d", 4096}});
+  const auto count = Expression::parse(text);
+  ASSERT_TRUE(count.ok()) << text;
+  const auto at = [&](std::int64_t n, std::int64_t d) {
+    return *count->evaluate_integer(
+        [&](std::string_view name) -> std::optional<Value> { return Value{name == "n" ? n : d}; });
+  };
+  EXPECT_GE(at(4, 16), 3 * 16 + 256) << text;
+  EXPECT_GE(at(512, 4096), 512 * 4096) << text;
+  EXPECT_LE(at(512, 4096), 2 * 512 * 4096) << text;
+}
+
 // At one column nothing shows that columns are a stride apart.
 TEST(BufferInference, ColumnsThatAreAStrideApart) {
   const auto folder = TemporaryFolder::create("stride");
@@ -377,7 +398,7 @@ TEST_F(Modes, TheOnlyLaunchStays) {
 TEST(TracedKernel, RunsThatEndAtTheirLimitAreNotMadeWithoutEnd) {
   const Candidate raw = candidate(R"(
 __global__ void k(volatile unsigned char* x, int n) {
-  while (x[threadIdx.x] == 0) {}
+  while (x[threadIdx.x] == 0 && x[(threadIdx.x + 1) % 32] == 0) {}
 }
 )",
                                   "1", "32", {"n"});
