@@ -315,9 +315,9 @@ Counts counts_beyond_parts(const Candidate& raw, const TracedKernel& kernel, con
 }
 
 // Rows shorter than a tile, or a share of them that is none, hide how buffers grow: at each of some larger
-// sizes, up to `base`, a run that reaches further than what is guessed has buffers traced anew from there, and
-// what is seen there is room for, too. Only of the buffers that this changes. A run that would take long, by
-// the one before, is not made.
+// sizes, up to `base`, a run that reaches further than what is guessed has buffers traced anew from there,
+// and what is seen there is room for, too. Only of the buffers that this changes. A run that would take long,
+// by the one before, is not made.
 Counts counts_at_larger_sizes(const Candidate& raw, const Dimensions& base, const TracedKernel& kernel,
                               const Growth& traced, Counts guessed) {
   using Clock = std::chrono::steady_clock;
@@ -353,8 +353,8 @@ Counts counts_at_larger_sizes(const Candidate& raw, const Dimensions& base, cons
     const auto short_ones = outgrown(guessed, kernel, *extents, sizes);
     if (short_ones.empty())
       continue;
-    const auto further = ++traces > MOST_TRACES ? Result<Growth>(Error{})
-                                                : trace_growth_at(raw, sizes, kernel, QUICK_RUN_S);
+    const auto further =
+        ++traces > MOST_TRACES ? Result<Growth>(Error{}) : trace_growth_at(raw, sizes, kernel, QUICK_RUN_S);
     if (!further.ok() || !is_telling(*further))
       break;
     for (const std::size_t i : short_ones)

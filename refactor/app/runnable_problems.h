@@ -18,8 +18,8 @@ namespace lathe::refactor {
 void make_room(Candidate& raw, const std::set<std::string>& given, const std::string& architecture,
                const std::vector<Problem>& problems, std::vector<std::string>& notes);
 
-// Says in `notes` at which of the problems, which somebody gave, the raw kernel reaches out of its buffers, or
-// its grid is none.
+// Says in `notes` at which of the problems, which somebody gave, the raw kernel reaches out of its buffers,
+// or its grid is none.
 void tell_unrunnable(const Candidate& raw, const std::string& architecture,
                      const std::vector<Problem>& problems, std::vector<std::string>& notes);
 

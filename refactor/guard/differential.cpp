@@ -210,7 +210,7 @@ private:
       const std::size_t first = plan_.tasks().size();
       for (const auto& [configuration, shape] : pairs_by_news())
         if (plan_.tasks().size() < first + PAIRS)
-          plan_.add(*configuration, *shape);
+          plan_.add_to_reach(*configuration, *shape);
       if (plan_.tasks().size() == first)
         return;
       compile_from(first);

@@ -322,6 +322,31 @@ RawSizes::run_more(const std::vector<std::shared_ptr<const Workload>>& workloads
   return found;
 }
 
+// A loop over shares of a long dimension goes round near the problems' own sizes alone: those with one
+// dimension made as little smaller as the limits want, or with two.
+std::vector<std::shared_ptr<const Workload>> RawSizes::sizes_like_problems(const Types& types) const {
+  constexpr std::size_t CONSIDERED = 200, KEPT = 6;
+  const ShapeLimits wide = widened(limits_);
+  for (const Configuration& usual : subject_.defaults) {
+    if (usual.workload->types != types)
+      continue;
+    auto shapes = shapes_near_problem(subject_, types, usual, wide, CONSIDERED);
+    const auto nearness = [&](const std::shared_ptr<const Workload>& shape) {
+      std::size_t own = 0;
+      double elements = 1;
+      for (const auto& [name, size] : shape->problem.dimensions) {
+        own += size == usual.workload->problem.dimensions.at(name) ? 1 : 0;
+        elements *= static_cast<double>(size);
+      }
+      return std::pair(own, elements);
+    };
+    std::ranges::stable_sort(shapes, std::ranges::greater(), nearness);
+    shapes.resize(std::min(shapes.size(), KEPT));
+    return shapes;
+  }
+  return {};
+}
+
 void RawSizes::look_further(const std::vector<const Configuration*>& configurations) {
   constexpr std::size_t MORE = 3; // times as many
   for (const auto& entry : clean_) {
@@ -332,6 +357,7 @@ void RawSizes::look_further(const std::vector<const Configuration*>& configurati
       return std::ranges::any_of(known,
                                  [&](const auto& other) { return other->workload->key() == shape->key(); });
     });
+    run_more(sizes_like_problems(types), true, further_);
     run_more(shapes, false, further_);
     run_more(slow_[types], true, further_);
   }

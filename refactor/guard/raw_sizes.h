@@ -67,6 +67,7 @@ private:
   void run_with_own_sizes(const Types& types, const std::vector<std::shared_ptr<const Workload>>& tried,
                           Tally& tally);
   void run_near_problems(const Types& types, Tally& tally);
+  std::vector<std::shared_ptr<const Workload>> sizes_like_problems(const Types& types) const;
   void keep(std::unique_ptr<ReferenceRuns> runs, const Types& types);
   void note_unwritten(const ReferenceRuns& runs);
   void leave_out_overlaps(const Types& types, Findings& findings);

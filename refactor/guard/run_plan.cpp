@@ -45,7 +45,8 @@ bool has_blocks(const Launch& launch, const std::array<std::uint32_t, 3>& blocks
 
 } // namespace
 
-bool RunPlan::add(const Configuration& configuration, const ReferenceRuns& shape, const ShapeLimits& limits) {
+bool RunPlan::add(const Configuration& configuration, const ReferenceRuns& shape, const ShapeLimits& limits,
+                  std::size_t most_instances) {
   const bool known = std::ranges::any_of(tasks_, [&](const Task& task) {
     return task.shape == &shape && task.configuration.knobs == configuration.knobs;
   });
@@ -54,14 +55,12 @@ bool RunPlan::add(const Configuration& configuration, const ReferenceRuns& shape
       !fits(*shape.workload, bound->template_launch, limits.bytes, limits.template_threads) ||
       !has_blocks(bound->template_launch, limits.fewest_blocks))
     return false;
-  // A size that is fixed in the instance makes a kernel of its own for each, to be compiled.
-  constexpr std::size_t MOST_INSTANCES = 4;
   std::set<std::string> instances;
   for (const Task& task : tasks_)
     if (task.configuration.knobs == configuration.knobs &&
         task.configuration.workload->types == shape.workload->types)
       instances.insert(task.configuration.template_instance);
-  if (instances.size() >= MOST_INSTANCES && !instances.contains(bound->template_instance))
+  if (instances.size() >= most_instances && !instances.contains(bound->template_instance))
     return false;
   bound->is_default = configuration.is_default;
   // Of several raw kernels, the one that the launcher takes at that size is the reference.
@@ -101,7 +100,7 @@ void RunPlan::add_defaults(bool same_code) {
         continue;
       Configuration usual = shape->usual;
       usual.is_default = true;
-      if (add(usual, *shape, limits_)) {
+      if (add(usual, *shape)) {
         ++taken;
         instances.insert(shape->usual.template_instance);
       }
@@ -120,7 +119,7 @@ std::size_t RunPlan::add_largest(const Configuration& configuration) {
     ordered.push_back(shape.get());
   std::ranges::stable_sort(ordered, std::ranges::greater{}, longest_dimension);
   for (const ReferenceRuns* shape : ordered)
-    if (add(configuration, *shape, limits_))
+    if (add(configuration, *shape))
       return 1;
   return 0;
 }
@@ -148,13 +147,23 @@ std::size_t RunPlan::add_telling(const Configuration& configuration, std::size_t
     };
     const auto best =
         std::ranges::max_element(left, [&](const auto& a, const auto& b) { return news(a) < news(b); });
-    if (add(configuration, *best->first, limits_)) {
+    if (add(configuration, *best->first)) {
       ++taken;
       known.insert(best->second.begin(), best->second.end());
     }
     left.erase(best);
   }
   return taken;
+}
+
+bool RunPlan::add_to_reach(const Configuration& configuration, const ReferenceRuns& shape) {
+  if (add(configuration, shape))
+    return true;
+  constexpr std::size_t FURTHER_INSTANCES = 2;
+  if (!add(configuration, shape, widened(limits_), MOST_INSTANCES + FURTHER_INSTANCES))
+    return false;
+  tasks_.back().is_brief = true;
+  return true;
 }
 
 void RunPlan::add_swept(const Configuration& configuration) {
@@ -170,7 +179,7 @@ void RunPlan::add_swept(const Configuration& configuration) {
   std::size_t taken = 0;
   for (const ReferenceRuns* shape : extremes)
     if (taken < LONG_ONES)
-      taken += add(configuration, *shape, limits_);
+      taken += add(configuration, *shape);
   for (std::size_t i = first; i < tasks_.size(); ++i)
     tasks_[i].is_brief = true;
 }
@@ -184,7 +193,7 @@ std::size_t RunPlan::add_own_sizes(const Configuration& configuration) {
          run_raw_(boundary_shapes(subject_, configuration.workload->types, {&configuration}, limits_, sizes,
                                   &configuration),
                   false, true))
-      taken += taken < MOST_OWN_SIZES && add(configuration, *shape, limits_);
+      taken += taken < MOST_OWN_SIZES && add(configuration, *shape);
     if (taken > 0)
       return taken;
   }
@@ -210,7 +219,7 @@ void RunPlan::add_written_sizes(const Configuration& configuration) {
     for (const auto& shape : found->second | std::views::filter(has_number)) {
       if (taken >= MOST)
         return;
-      if (add(configuration, *shape, limits_)) {
+      if (add(configuration, *shape)) {
         ++taken;
         break;
       }
@@ -237,13 +246,13 @@ void RunPlan::add_blocks_beside_each_other(const Configuration& configuration) {
     // Another configuration may have asked for one before.
     if (const auto found = shapes_.find(types); found != shapes_.end())
       for (const auto& shape : found->second)
-        if (add(configuration, *shape, limits))
+        if (add(configuration, *shape, limits, MOST_INSTANCES))
           return;
     constexpr std::size_t SIZES = 2;
     bool added = false;
     for (const ReferenceRuns* shape : run_raw_(
              boundary_shapes(subject_, types, {&configuration}, limits, SIZES, &configuration), true, true))
-      added |= add(configuration, *shape, limits);
+      added |= add(configuration, *shape, limits, MOST_INSTANCES);
     if (added)
       return;
   }

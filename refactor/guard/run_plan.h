@@ -49,15 +49,22 @@ public:
   void add_problems(const std::vector<Configuration>& configurations);
   // One pair; whether the configuration is admitted at the size and was not planned for it.
   bool add(const Configuration& configuration, const ReferenceRuns& shape) {
-    return add(configuration, shape, limits_);
+    return add(configuration, shape, limits_, MOST_INSTANCES);
   }
+  // The same for code that nothing else reaches: in brief beyond the limits, and with a size that is fixed in
+  // an instance of its own.
+  bool add_to_reach(const Configuration& configuration, const ReferenceRuns& shape);
   const std::vector<Task>& tasks() const { return tasks_; }
 
 private:
   // In each group ever longer sizes: the last that does not take long is run.
   using Groups = std::vector<std::vector<std::shared_ptr<const Workload>>>;
 
-  bool add(const Configuration& configuration, const ReferenceRuns& shape, const ShapeLimits& limits);
+  // A size that is fixed in the instance makes a kernel of its own for each, to be compiled.
+  static constexpr std::size_t MOST_INSTANCES = 4;
+
+  bool add(const Configuration& configuration, const ReferenceRuns& shape, const ShapeLimits& limits,
+           std::size_t most_instances);
   std::size_t add_shared_sizes(const Configuration& configuration);
   std::size_t add_largest(const Configuration& configuration);
   std::size_t add_telling(const Configuration& configuration, std::size_t most);

@@ -215,6 +215,14 @@ private:
 
 } // namespace
 
+ShapeLimits widened(ShapeLimits limits) {
+  constexpr std::uint64_t GROWTH = 8;
+  limits.bytes = std::min(GROWTH * limits.bytes, MOST_BYTES);
+  limits.threads *= GROWTH;
+  limits.template_threads *= GROWTH;
+  return limits;
+}
+
 std::vector<std::shared_ptr<const Workload>>
 shapes_near_problem(const JudgedPair& subject, const std::map<std::string, std::string>& types,
                     const Configuration& configuration, const ShapeLimits& limits, std::size_t most) {

@@ -23,6 +23,9 @@ struct ShapeLimits {
   std::array<std::uint32_t, 3> fewest_blocks{1, 1, 1}; // of the template's launch
 };
 
+// For the few sizes that are run once, as nothing smaller reaches some code.
+ShapeLimits widened(ShapeLimits limits);
+
 // Workloads of small size around boundaries: 1, primes, tile-1, tile, tile+1 and non-multiples for tiles made
 // of the configurations' knob values, one dimension at a time and some together, and the problems' own sizes
 // as far as they fit. Only those that the raw kernel can be launched with at an admitted default, and that

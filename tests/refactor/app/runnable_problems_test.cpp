@@ -96,8 +96,8 @@ TEST(RunnableProblems, WhatTakesTheirPlaceCanBeLaunched) {
 }
 
 TEST(RunnableProblems, GivenOnesThatDoNotRunAreSaid) {
-  const std::vector<Problem> given = problems({{{"n", 4096}, {"channels", 64}, {"groups", 8}},
-                                               {{"n", 16}, {"channels", 64}, {"groups", 128}}});
+  const std::vector<Problem> given = problems(
+      {{{"n", 4096}, {"channels", 64}, {"groups", 8}}, {{"n", 16}, {"channels", 64}, {"groups", 128}}});
   std::vector<std::string> notes;
   tell_unrunnable(grouped_sum(), "sm_90", given, notes);
   ASSERT_EQ(notes.size(), 1u);
