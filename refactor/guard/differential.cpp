@@ -222,9 +222,9 @@ private:
     return judge_.reach().never(subject_.template_text, sizes_.reach(), subject_.raw_text);
   }
 
-  // All pairs of sampled configurations and sizes: first the sizes of which a dimension is smaller or larger
-  // than at any run, then those that fewest runs were at; every configuration's first before any one's
-  // second.
+  // All pairs of sampled configurations and sizes, and of the default and sizes: first the sizes of which a
+  // dimension is smaller or larger than at any run, then those that fewest runs were at; every
+  // configuration's first before any one's second.
   std::vector<std::pair<const Configuration*, const ReferenceRuns*>> pairs_by_news() const {
     std::map<const ReferenceRuns*, std::size_t> times;
     std::map<std::string, std::pair<std::int64_t, std::int64_t>> seen; // a dimension's least and most
@@ -249,13 +249,16 @@ private:
       const ReferenceRuns* shape;
     };
     std::vector<Pair> pairs;
-    for (const Configuration& configuration : subject_.sampled) {
+    const auto add = [&](const Configuration& configuration) {
       std::size_t place = 0;
       for (const auto* of_types : {&sizes_.further(), &sizes_.clean()})
         if (const auto found = of_types->find(configuration.workload->types); found != of_types->end())
           for (const auto& shape : found->second)
             pairs.push_back({is_known(*shape), times[shape.get()], place++, &configuration, shape.get()});
-    }
+    };
+    std::ranges::for_each(subject_.sampled, add);
+    if (!same_code_) // or the raw kernel's runs are its own
+      std::ranges::for_each(subject_.defaults, add);
     std::ranges::stable_sort(
         pairs, {}, [](const Pair& pair) { return std::tuple(pair.is_known, pair.times, pair.place); });
     std::vector<std::pair<const Configuration*, const ReferenceRuns*>> ordered;
