@@ -68,12 +68,10 @@ Status PtxTranslator::multiply(const Words& opcode, const Words& operands, std::
   const std::string type = register_bits == 64 ? "u64" : "u32";
   const Words to = vector_parts(operands[0]), a = vector_parts(operands[1]), b = vector_parts(operands[2]),
               c = vector_parts(operands[3]);
-  const auto sums = [&](const std::string& sum) {
-    return static_cast<std::size_t>(shape->rows / 8 * (sum == "f16" ? 1 : 2));
-  };
+  const std::size_t halves = shape->rows == 8 ? 1 : 2; // of eight rows each
+  const auto sums = [&](const std::string& sum) { return halves * (sum == "f16" ? 1 : 2); };
   if (depth_registers < 1 || b.size() != static_cast<std::size_t>(depth_registers) ||
-      a.size() != static_cast<std::size_t>(depth_registers * shape->rows / 8) ||
-      to.size() != sums(types[0]) || c.size() != sums(types[3]))
+      a.size() != b.size() * halves || to.size() != sums(types[0]) || c.size() != sums(types[3]))
     return Error{};
   // Volta's quarters of a warp lie otherwise.
   if (shape->rows == 8 && *bits == 16)

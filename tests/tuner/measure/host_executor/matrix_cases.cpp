@@ -23,7 +23,7 @@ int bits_of(const std::string& type) {
   return BITS.at(type);
 }
 
-// A whole number of at most 4 in a format of `exponent` bits with this bias.
+// A whole number that a format with so many bits has, in it.
 std::uint64_t small_real(int value, int exponent_bits, int mantissa_bits) {
   if (value == 0)
     return 0;
