@@ -15,6 +15,13 @@ namespace {
 
 constexpr double QUICK_RUN_S = 3; // of a run that may not end
 
+double elements_of(const Dimensions& sizes) {
+  double elements = 1;
+  for (const auto& [name, size] : sizes)
+    elements *= static_cast<double>(size);
+  return elements;
+}
+
 std::map<std::size_t, std::int8_t> all_as(const std::set<std::size_t>& arguments, std::int8_t number) {
   std::map<std::size_t, std::int8_t> numbers;
   for (const std::size_t argument : arguments)
@@ -218,12 +225,7 @@ Result<Growth> trace_with_null(Candidate& raw, const TracedKernel& kernel, const
 Result<Growth> trace_without_zeros(Candidate& raw, const Dimensions& base, TracedKernel& kernel, bool divides,
                                    std::vector<std::string>& notes) {
   constexpr double RUN_LIMIT_S = 0.5;
-  const auto small = std::ranges::min(sizes_to_trace(raw, base, kernel), {}, [](const Dimensions& sizes) {
-    double product = 1;
-    for (const auto& [name, size] : sizes)
-      product *= static_cast<double>(size);
-    return product;
-  });
+  const auto small = std::ranges::min(sizes_to_trace(raw, base, kernel), {}, elements_of);
   std::vector<std::int8_t> numbers{1};
   if (!divides)
     std::ranges::copy(telling_numbers(raw.text), std::back_inserter(numbers));
@@ -322,24 +324,14 @@ Counts counts_at_larger_sizes(const Candidate& raw, const Dimensions& base, cons
                               const Growth& traced, Counts guessed) {
   using Clock = std::chrono::steady_clock;
   constexpr int MOST_TRACES = 2;
-  const auto elements_of = [](const Dimensions& sizes) {
-    double elements = 1;
-    for (const auto& [name, size] : sizes)
-      elements *= static_cast<double>(size);
-    return elements;
-  };
   Counts changed;
   Dimensions before = traced.sizes.front();
   double seconds = 0;
   int traces = 0;
   for (const std::int64_t most : {64, 128, 256, 512, 1024}) {
     Dimensions sizes = before;
-    for (auto& [name, size] : sizes)
-      for (std::int64_t wanted = base.at(name); wanted > size; wanted = (wanted + 1) / 2)
-        if (wanted <= most) {
-          size = wanted;
-          break;
-        }
+    for (const auto& [name, size] : reduced(base, most))
+      sizes[name] = std::max(sizes[name], size);
     if (sizes == before)
       continue;
     if (seconds * elements_of(sizes) / elements_of(before) > QUICK_RUN_S)

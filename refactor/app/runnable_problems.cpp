@@ -261,8 +261,8 @@ void tell_unrunnable(const Candidate& raw, const std::string& architecture,
   for (const Problem& problem : problems)
     if (const std::string obstacle = Clock::now() < deadline ? probe.obstacle(problem.dimensions) : "";
         !obstacle.empty())
-      notes.push_back(fmt::format("the raw kernel does not run at {} ({}): give what its buffers have with "
-                                  "--argument NAME=COUNT before this is tuned",
+      notes.push_back(fmt::format("the raw kernel does not run at {} ({}): before this is tuned, give other "
+                                  "sizes, or what its buffers have with --argument NAME=COUNT",
                                   text_of(problem.dimensions), obstacle));
 }
 

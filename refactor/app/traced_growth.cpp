@@ -34,15 +34,6 @@ Dimensions with_blocks(Dimensions sizes, const Candidate& raw, const Dimensions&
   return sizes;
 }
 
-// Small sizes show how buffers grow as well as large ones do, in less time and room.
-Dimensions reduced(const Dimensions& sizes, std::int64_t most) {
-  Dimensions small = sizes;
-  for (auto& [name, size] : small)
-    while (size > most)
-      size = (size + 1) / 2;
-  return small;
-}
-
 // Sizes to try. Of a problem of many elements the cheapest first; of one whose sizes multiply to few, they
 // themselves first, because a size below the block shows a block's work at any size. Kernels do not support
 // all of them.
@@ -62,6 +53,14 @@ std::vector<Dimensions> attempts(const Dimensions& base) {
 }
 
 } // namespace
+
+Dimensions reduced(const Dimensions& sizes, std::int64_t most) {
+  Dimensions small = sizes;
+  for (auto& [name, size] : small)
+    while (size > most)
+      size = (size + 1) / 2;
+  return small;
+}
 
 std::vector<Dimensions> sizes_to_trace(const Candidate& raw, const Dimensions& base,
                                        const TracedKernel& kernel) {

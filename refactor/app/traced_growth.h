@@ -16,6 +16,10 @@ struct Growth {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> geometry; // of the grid, in each run
 };
 
+// Those above `most` halved, rounded up, until they are not: small sizes show how buffers grow as well as
+// large ones do, in less time and room.
+Dimensions reduced(const Dimensions& sizes, std::int64_t most);
+
 // Sizes at which a kernel may show how its buffers grow, none above `base` and the best ones first: those at
 // which the grid of `raw` is not empty.
 std::vector<Dimensions> sizes_to_trace(const Candidate& raw, const Dimensions& base,

@@ -265,7 +265,6 @@ void RawSizes::run_with_own_sizes(const Types& types,
 // Where sizes hang together (a stride and what it strides over), few are right but those of the problems
 // themselves: each problem with one or two of its sizes made small, in as much memory as some of them need.
 void RawSizes::run_near_problems(const Types& types, Tally& tally) {
-  constexpr std::uint64_t GROWTH = 8;
   constexpr int STEPS = 3;
   constexpr std::size_t ENOUGH = 4;
   std::set<std::string> tried;
@@ -277,9 +276,7 @@ void RawSizes::run_near_problems(const Types& types, Tally& tally) {
           if (tried.insert(shape->key()).second)
             shapes.push_back(std::move(shape));
     run(types, shapes, tally);
-    limits_.threads *= GROWTH;
-    limits_.template_threads *= GROWTH;
-    limits_.bytes *= GROWTH;
+    limits_ = widened(limits_);
   }
 }
 

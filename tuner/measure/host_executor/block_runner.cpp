@@ -186,6 +186,7 @@ void BlockRunner::run_thread(unsigned thread) {
   slot.linear = thread;
   slot.group = GROUPS;
   slot.patience = PATIENCE;
+  repeats_ = 0; // the same flag that every thread of a large grid looks at once is no wait
   slot.frame = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   task_.entry->call(task_.arguments);
   end_thread();

@@ -123,7 +123,7 @@ public:
   // What copies() announces to: what arrives is a write of its thread.
   void announce(unsigned thread, const AsyncCopies::Copy& copy);
   const Arena& arena() const { return arena_; }
-  // Of each access to memory: one place over and over, and nothing else, is a wait for another block.
+  // Of each access to memory: one place over and over, while no thread begins, is a wait for another block.
   void note_place(std::uintptr_t address) {
     repeats_ = address == last_place_ ? repeats_ + 1 : 0;
     last_place_ = address;

@@ -180,7 +180,7 @@ std::vector<std::string> code_flags(const Compiler& compiler, const HostCompileO
   if (compiler.is_clang)
     flags.insert(flags.end(), {"-fno-strict-float-cast-overflow", "-ferror-limit=5", "-Wno-c++11-narrowing"});
   else
-    flags.insert(flags.end(), {"-fmax-errors=5", "-Wno-narrowing"}); // which nvcc warns of
+    flags.insert(flags.end(), {"-fmax-errors=5", "-Wno-narrowing"}); // which NVRTC takes
   if (!options.sanitize && !options.trace) {
     flags.insert(flags.end(), {"-O2", "-fwrapv"});
     return flags;

@@ -1,7 +1,6 @@
 // Instructions of tensor cores (PTX ISA, warp-level matrix instructions), as calls of device/lathe_matrix.h.
 #include "tuner/measure/host_executor/ptx_translator.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 
@@ -31,10 +30,6 @@ std::optional<int> element_bits(const std::string& type) {
   return found->second;
 }
 
-bool has(const Words& opcode, std::string_view word) {
-  return std::find(opcode.begin(), opcode.end(), word) != opcode.end();
-}
-
 } // namespace
 
 Result<std::string> PtxTranslator::listed(const std::string& name, const std::string& type,
@@ -47,9 +42,10 @@ Result<std::string> PtxTranslator::listed(const std::string& name, const std::st
   return code + "}; ";
 }
 
-Status PtxTranslator::multiply(const Words& opcode, const Words& operands, std::string& body) {
+Status PtxTranslator::multiply(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
+                               std::string& body) {
   const auto shape = shape_of(opcode);
-  if (!shape || operands.size() != 4 || has(opcode, "sp") || !has(opcode, "row") || !has(opcode, "col"))
+  if (!shape || operands.size() != 4 || mods.contains("sp") || !mods.contains("row") || !mods.contains("col"))
     return Error{};
   Words types; // of d, a, b and c
   for (const std::string& word : opcode)
@@ -63,8 +59,7 @@ Status PtxTranslator::multiply(const Words& opcode, const Words& operands, std::
   // A lane has a quarter of a row, in registers of 32 bits, or of 64 for f64.
   const int register_bits = *bits == 64 ? 64 : 32;
   const int depth_registers = shape->depth * *bits / (4 * register_bits);
-  const bool sums_integers = types[3] == "s32";
-  const std::string saturated = has(opcode, "satfinite") && sums_integers ? "_saturated" : "";
+  const std::string saturated = mods.contains("satfinite") && types[3] == "s32" ? "_saturated" : "";
   const std::string type = register_bits == 64 ? "u64" : "u32";
   const Words to = vector_parts(operands[0]), a = vector_parts(operands[1]), b = vector_parts(operands[2]),
               c = vector_parts(operands[3]);
@@ -78,7 +73,7 @@ Status PtxTranslator::multiply(const Words& opcode, const Words& operands, std::
     return Error{};
   std::string products = fmt::format("{0}products<{0}matrix_{1}, {0}matrix_{2}>", PTX, types[1], types[2]);
   if (*bits == 1)
-    products = PTX + (has(opcode, "and") ? "products_and" : "products_xor");
+    products = PTX + (mods.contains("and") ? "products_and" : "products_xor");
   LATHE_TRY(const std::string a_list, listed("lathe_a", type, a));
   LATHE_TRY(const std::string b_list, listed("lathe_b", type, b));
   LATHE_TRY(const std::string c_list, listed("lathe_c", type, c));
@@ -98,7 +93,7 @@ Status PtxTranslator::matrix(const Words& opcode, const Words& operands, const s
                              std::string& body) {
   const std::string& base = opcode[0];
   if (base == "mma")
-    return multiply(opcode, operands, body);
+    return multiply(opcode, operands, mods, body);
   if (operands.size() != 2 || !mods.contains("m8n8") || !mods.contains("b16"))
     return Error{};
   if (base == "movmatrix") {

@@ -80,7 +80,8 @@ private:
                 std::string& body);
   // "const u32 a[2] = {...}; " of the registers that an operand lists.
   Result<std::string> listed(const std::string& name, const std::string& type, const Words& registers) const;
-  Status multiply(const Words& opcode, const Words& operands, std::string& body);
+  Status multiply(const Words& opcode, const Words& operands, const std::set<std::string>& mods,
+                  std::string& body);
 
   std::vector<AsmOperand> operands_;
   std::size_t output_count_;

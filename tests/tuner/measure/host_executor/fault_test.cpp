@@ -177,5 +177,13 @@ __global__ void k(float* out, const float* in, int n) {
   EXPECT_EQ(outcome(source, shape(1, 32), 128, checked()).outcome, Outcome::ok);
 }
 
+// Nor is it a wait that all threads of a large grid look at one flag, once each.
+TEST(Faults, AFlagThatEveryThreadLooksAtIsNoWait) {
+  const auto result =
+      outcome("__global__ void k(float* out, const float* in, int n) { if (in[0] != 0) out[0] = 1; }",
+              shape((1u << 13) + 8, 1024), 64, checked(), 60);
+  EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;
+}
+
 } // namespace
 } // namespace lathe::testing
