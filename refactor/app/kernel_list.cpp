@@ -1,6 +1,7 @@
 #include "refactor/app/kernel_list.h"
 
 #include "refactor/app/numbered_tables.h"
+#include "refactor/app/program_launches.h"
 #include "refactor/app/raw_candidate.h"
 #include "refactor/extract/flatten.h"
 #include "refactor/extract/member_names.h"
@@ -46,7 +47,8 @@ Result<std::vector<Knob>> candidate_knobs(ParsedSource& source, KernelInfo kerne
   LATHE_CHECK(name_members(extracted, kernel, alone, flattened.member_paths));
   WorkloadFacts facts;
   number_places(tables, facts);
-  LATHE_TRY(const RawCandidate raw, make_raw_candidate(kernel, extracted, facts, {}, architecture));
+  LATHE_TRY(RawCandidate raw, make_raw_candidate(kernel, extracted, facts, {}, architecture));
+  raw.candidate.program_launches = program_launches(kernel, extracted, facts, {}, architecture, raw);
   ParseOptions self_contained;
   self_contained.architecture = architecture;
   LATHE_TRY(RewriteResult rewritten, rewrite(raw.candidate, {}, self_contained));

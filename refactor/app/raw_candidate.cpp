@@ -121,6 +121,7 @@ Status RawCandidateBuilder::choose_site() {
     if (site.unreadable.empty() || overridden) {
       site_ = site;
       has_site_ = true;
+      result_.location = overridden ? "" : site.location;
       if (served_by_first.value_or(0) < most_served)
         result_.assumptions.push_back(fmt::format(
             "launched as at {} with {}, which the program does at the usual sizes, and not in the first "
@@ -261,7 +262,18 @@ void RawCandidateBuilder::collect_dimensions() {
 }
 
 bool RawCandidateBuilder::serves_problems(const LaunchSite& site) const {
-  return std::ranges::all_of(facts_.problems, [&](const Problem& problem) {
+  return std::ranges::all_of(facts_.problems, [&](Problem problem) {
+    // Sizes that are equal wherever the launch is reached are given by one of them.
+    for (const std::string& whole : site.conditions)
+      for (const std::string& text : conjuncts(whole))
+        if (const auto sides = equal_names(text)) {
+          const auto first = problem.dimensions.find(sides->first);
+          const auto second = problem.dimensions.find(sides->second);
+          if (first != problem.dimensions.end())
+            problem.dimensions.try_emplace(sides->second, first->second);
+          else if (second != problem.dimensions.end())
+            problem.dimensions.try_emplace(sides->first, second->second);
+        }
     return std::ranges::none_of(site.conditions, [&](const std::string& text) {
       const auto condition = Expression::parse(text);
       return condition.ok() && fails_at(*condition, problem);
@@ -310,6 +322,8 @@ void RawCandidateBuilder::collect_launch_conditions() {
             return is_dimension(name) || is_size_of_type(name);
           }))
         candidate.launched_where.push_back(std::move(*condition));
+      else
+        result_.other_conditions.push_back(text);
     }
 }
 

@@ -29,8 +29,11 @@ struct RawCandidate {
   // Options for template arguments that nothing in sight says, with numbers that compile:
   // "--template-argument N=4".
   std::vector<std::string> assumed_template_arguments;
-  bool has_program_instance = false;    // these are of one of the instances that the launch makes
-  std::vector<std::string> assumptions; // sentences: what was guessed and how to say it better
+  std::string location;                      // "file:line" of the launch; empty where it is given
+  std::vector<std::string> other_conditions; // of the launch, that are not over sizes alone, as read
+  bool has_free_grid = false;                // the number of blocks has become a size
+  bool has_program_instance = false;         // these are of one of the instances that the launch makes
+  std::vector<std::string> assumptions;      // sentences: what was guessed and how to say it better
 };
 
 // Fails, naming the flag that helps, where the launch cannot be read. `facts` wins over what the source says.

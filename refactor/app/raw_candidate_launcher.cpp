@@ -11,6 +11,14 @@
 
 namespace lathe::refactor {
 
+std::optional<std::pair<std::string, std::string>> equal_names(const std::string& condition) {
+  static const std::regex equality(R"(\(?([A-Za-z_]\w*) == ([A-Za-z_]\w*)\)?)");
+  std::smatch sides;
+  if (!std::regex_match(condition, sides, equality))
+    return std::nullopt;
+  return std::pair(sides[1].str(), sides[2].str());
+}
+
 void RawCandidateBuilder::substitute_in_site(const std::map<std::string, std::string>& values) {
   for (std::string& argument : site_.template_arguments)
     argument = substitute(argument, values);
@@ -41,14 +49,13 @@ void RawCandidateBuilder::unite_equal_sizes() {
              return names_it(argument.second.count) || names_it(argument.second.value);
            });
   };
-  static const std::regex equality(R"(\(?([A-Za-z_]\w*) == ([A-Za-z_]\w*)\)?)");
   const std::vector<std::string> conditions = site_.conditions;
   for (const std::string& whole : conditions)
     for (const std::string& text : conjuncts(whole)) {
-      std::smatch sides;
-      if (!std::regex_match(text, sides, equality))
+      const auto sides = equal_names(text);
+      if (!sides)
         continue;
-      std::string kept = sides[1], other = sides[2];
+      auto [kept, other] = *sides;
       const bool are_sizes = is_in_launch(kept) && is_in_launch(other) && kept != other &&
                              !site_.launcher_arguments.contains(kept) &&
                              !site_.launcher_arguments.contains(other);
@@ -125,6 +132,7 @@ Status RawCandidateBuilder::free_fixed_grid() {
     if (!blocks.ok() || *blocks <= 1 || is_taken)
       continue;
     LATHE_TRY(candidate.launch.grid[axis], Expression::parse(name));
+    result_.has_free_grid = true;
     candidate.dimensions.push_back(name);
     result_.own_sizes[name] = *blocks;
     result_.assumptions.push_back(fmt::format("{} = {}, the launch's own number of blocks, is the problem's "

@@ -4,6 +4,7 @@
 #include "refactor/app/launched_kernel.h"
 #include "refactor/app/launcher_search.h"
 #include "refactor/app/numbered_tables.h"
+#include "refactor/app/program_launches.h"
 #include "refactor/app/raw_candidate_strides.h"
 #include "refactor/app/register_limits.h"
 #include "refactor/app/related_sizes.h"
@@ -243,6 +244,8 @@ Result<Subject> extract_from(const SubjectRequest& request, ParsedSource& source
   LATHE_CHECK(expect_launch(request, source, kernel));
   LATHE_TRY(RawCandidate raw,
             make_raw_candidate(kernel, extracted, subject.facts, launch, request.architecture));
+  raw.candidate.program_launches =
+      program_launches(kernel, extracted, subject.facts, launch, request.architecture, raw);
   subject.raw = std::move(raw.candidate);
   subject.own_sizes = raw.own_sizes;
   subject.assumed_switches = raw.assumed_switches;

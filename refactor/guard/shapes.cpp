@@ -1,5 +1,6 @@
 #include "refactor/guard/shapes.h"
 
+#include "refactor/guard/size_units.h"
 #include "tuner/space/space.h"
 
 #include <algorithm>
@@ -215,6 +216,23 @@ private:
 
 } // namespace
 
+namespace {
+
+void consider_multiples(const std::map<std::string, std::int64_t>& units, ShapeList& list) {
+  const auto is_multiple = [](const auto& unit) { return unit.second > 1; };
+  if (std::ranges::count_if(units, is_multiple) < 2)
+    return;
+  list.consider(units);
+  for (const std::int64_t factor : {3, 5})
+    for (const auto& [name, unit] : units) {
+      Dimensions dimensions = units;
+      dimensions[name] = factor * unit;
+      list.consider(dimensions);
+    }
+}
+
+} // namespace
+
 ShapeLimits widened(ShapeLimits limits) {
   constexpr std::uint64_t GROWTH = 8;
   limits.bytes = std::min(GROWTH * limits.bytes, MOST_BYTES);
@@ -249,6 +267,11 @@ boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::stri
   // One configuration is admitted at its own problem: that with some dimensions small, then next to it.
   if (only)
     list.consider_near(only->workload->problem.dimensions);
+  // Several dimensions that have to be multiples are so together: few of each, and more of one.
+  if (only)
+    consider_multiples(size_units(subject, only->workload->problem, types, &only->knobs), list);
+  else if (!subject.spec.problems.empty())
+    consider_multiples(size_units(subject, subject.spec.problems.front(), types, nullptr), list);
   // Where all problems have powers of two for a dimension, a size near theirs that is none, or else the least
   // that is admitted: a mask or a shift in place of a remainder or a quotient is right at theirs alone.
   for (const std::string& name : subject.spec.dimensions) {

@@ -215,6 +215,7 @@ const std::vector<std::unique_ptr<Rule>>& all_rules() {
     list.push_back(make_split_block());
     list.push_back(make_keep_in_registers());
     list.push_back(make_rows_per_block());
+    list.push_back(make_adopt_instances()); // behind those that another geometry would be in the way of
     list.push_back(make_expose_unroll());
     list.push_back(make_load_early());
     list.push_back(make_pack_stores());

@@ -10,6 +10,14 @@
 
 namespace lathe::refactor {
 
+// One of the launches that the program has for a kernel and the same arguments.
+struct ProgramLaunch {
+  std::string where;                           // "gemm.cu:694"
+  std::vector<std::string> template_arguments; // all of them, in the terms of a candidate's instance
+  LaunchGeometry launch;
+  std::vector<Expression> needs; // over dimensions: where it computes the same, as far as the program says
+};
+
 // What is being rewritten: the current text and the facts about it. Rules are applied one after another;
 // after each the text is parsed again.
 struct Candidate {
@@ -24,6 +32,9 @@ struct Candidate {
   std::vector<Argument> arguments; // of the kernel, as far as known (scalars' value expressions)
   // Over dimensions: where they do not all hold, the launcher launches something else.
   std::vector<Expression> launched_where;
+  // The program's launches that differ in template arguments and geometry alone: first that which the
+  // candidate is before any rule, then the others. Empty where there are none.
+  std::vector<ProgramLaunch> program_launches;
   std::vector<std::string> applied; // rules, in order
   // Preconditions on the raw side under which the default is meant to be identical, as statements to be put
   // at the start of the raw kernel's body or attributes: "__builtin_assume(blockDim.x == 256u);".

@@ -272,6 +272,9 @@ std::string block_threads(const LaunchGeometry& launch) {
 BlockBound block_bound(const Candidate& candidate) {
   BlockBound bound;
   std::string product, raw_when;
+  const auto is_dimension = [&](const std::string& name) {
+    return std::ranges::find(candidate.dimensions, name) != candidate.dimensions.end();
+  };
   for (const Expression& size : candidate.launch.block) {
     if (const auto constant = constant_of(size)) {
       if (*constant != 1)
@@ -284,6 +287,15 @@ BlockBound block_bound(const Candidate& candidate) {
       if (canonical(size) == candidate_knob.name ||
           canonical(size).rfind("(" + candidate_knob.name + " == 0) ? ", 0) == 0)
         knob = &candidate_knob;
+    // A choice by template parameters is an expression in C++ too.
+    const auto is_template_parameter = [&](const std::string& name) {
+      return candidate.instance.find("{" + name + "}") != std::string::npos;
+    };
+    if (!knob && !size.names().empty() && std::ranges::all_of(size.names(), is_template_parameter) &&
+        std::ranges::none_of(size.names(), is_dimension)) {
+      product += (product.empty() ? "(" : " * (") + canonical(size) + ")";
+      continue;
+    }
     if (!knob) {
       bound.fixed = false;
       bound.text = "1024";

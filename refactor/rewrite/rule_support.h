@@ -86,6 +86,7 @@ std::unique_ptr<Rule> make_split_block();
 std::unique_ptr<Rule> make_keep_in_registers();
 std::unique_ptr<Rule> make_rows_per_block();
 std::unique_ptr<Rule> make_pad_shared();
+std::unique_ptr<Rule> make_adopt_instances();
 std::unique_ptr<Rule> make_expose_unroll();
 std::unique_ptr<Rule> make_load_early();
 std::unique_ptr<Rule> make_pack_stores();
