@@ -2,8 +2,25 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 namespace lathe::refactor {
+namespace {
+
+// In their order; the last is the size.
+std::vector<std::int64_t> divisors_of(std::int64_t size) {
+  std::vector<std::int64_t> small, large;
+  for (std::int64_t divisor = 1; divisor <= size / divisor; ++divisor)
+    if (size % divisor == 0) {
+      small.push_back(divisor);
+      if (divisor != size / divisor)
+        large.push_back(size / divisor);
+    }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  return small;
+}
+
+} // namespace
 
 std::map<std::string, std::int64_t> size_units(const JudgedPair& subject, const Problem& base,
                                                const std::map<std::string, std::string>& types,
@@ -27,10 +44,11 @@ std::map<std::string, std::int64_t> size_units(const JudgedPair& subject, const 
         return is_admitted(changed);
       });
     };
-    std::int64_t unit = 1;
-    while (2 * unit <= size && !is_unit(unit))
-      unit *= 2;
-    units[name] = unit;
+    if (size < 1)
+      continue;
+    const std::vector<std::int64_t> divisors = divisors_of(size);
+    units[name] = *std::ranges::find_if(
+        divisors, [&](std::int64_t divisor) { return divisor == size || is_unit(divisor); });
   }
   return units;
 }

@@ -20,6 +20,7 @@ namespace {
 struct Choice {
   const ProgramLaunch* launch = nullptr;
   std::map<std::size_t, std::int64_t> values; // by the parameter's index, where it differs from the first
+  std::map<std::string, std::int64_t> held;   // the same of parameters that are knobs already, by name
 };
 
 class AdoptInstances : public Rule {
@@ -39,7 +40,7 @@ public:
     if (!described)
       return Refusal{"the kernel has no template parameters"};
     std::string reasons;
-    std::vector<Choice> choices{{&launches.front(), {}}};
+    std::vector<Choice> choices{{&launches.front(), {}, {}}};
     for (std::size_t i = 1; i < launches.size(); ++i) {
       auto read = read_choice(*described, kernel, candidate, launches[i]);
       if (const auto* reason = std::get_if<std::string>(&read))
@@ -71,7 +72,7 @@ private:
     const auto argument_of = [&](const std::vector<std::string>& arguments, std::size_t index) {
       return index < arguments.size() ? arguments[index] : kernel.template_parameters[index].default_argument;
     };
-    Choice choice{&launch, {}};
+    Choice choice{&launch, {}, {}};
     for (std::size_t i = 0; i < kernel.template_parameters.size() && i < parameters.size(); ++i) {
       const std::string own = argument_of(first.template_arguments, i),
                         other = argument_of(launch.template_arguments, i);
@@ -82,26 +83,25 @@ private:
           dyn_cast<NonTypeTemplateParmDecl>(parameters.getParam(static_cast<unsigned>(i)));
       if (!parameter || !parameter->getType()->isIntegerType() || parameter->getType()->isBooleanType())
         return fmt::format("it has {} = {}, which is no number", name, other);
-      if (argument_of(now.arguments, i) != own)
-        return fmt::format("{} is a knob already", name);
       const auto value = integer_of(other, candidate), value_here = integer_of(own, candidate);
       if (!value || !value_here)
         return fmt::format("it has {} = {} where {} is launched here, and not both are constants", name,
                            other, own);
-      if (*value != *value_here)
+      if (*value == *value_here)
+        continue;
+      if (argument_of(now.arguments, i) == own) {
         choice.values[i] = *value;
+        continue;
+      }
+      const auto knob = std::ranges::find(candidate.knobs, name, &Knob::name);
+      if (argument_of(now.arguments, i) != "{" + name + "}" || knob == candidate.knobs.end() ||
+          std::ranges::find(knob->values, Value{*value}) == knob->values.end())
+        return fmt::format("{} follows another knob, which does not have {}", name, other);
+      choice.held[name] = *value;
     }
     if (choice.values.empty())
-      return "its template arguments are the same";
-    for (std::size_t axis = 0; axis < 3; ++axis)
-      if ((first.launch.grid[axis] != launch.launch.grid[axis] &&
-           first.launch.grid[axis] != candidate.launch.grid[axis]) ||
-          (first.launch.block[axis] != launch.launch.block[axis] &&
-           first.launch.block[axis] != candidate.launch.block[axis]))
-        return "its grid or its block differ where these follow another knob";
-    if (first.launch.shared_bytes != launch.launch.shared_bytes &&
-        first.launch.shared_bytes != candidate.launch.shared_bytes)
-      return "its shared memory differs where that follows another knob";
+      return choice.held.empty() ? "its template arguments are the same"
+                                 : choice.held.begin()->first + " is a knob already";
     return choice;
   }
 
@@ -152,9 +152,21 @@ private:
     std::vector<LaunchCase> cases;
     for (std::size_t i = 0; i < choices.size(); ++i)
       cases.push_back({chosen(proposal.knobs, values[i]), choices[i].launch->launch});
+    proposal.asked_where = cases.front().when;
     add_conditions(source, kernel, candidate, choices, cases, proposal);
     proposal.launch = choose_launch(cases, candidate.launch);
     return proposal;
+  }
+
+  // The candidate with one of the program's launches for its own.
+  static Candidate as_launched(const Candidate& candidate, const ProgramLaunch& launch) {
+    Candidate other = candidate;
+    other.launch = launch.launch;
+    InstanceName instance = split_instance(candidate.instance);
+    instance.arguments.resize(std::max(instance.arguments.size(), launch.template_arguments.size()));
+    std::ranges::copy(launch.template_arguments, instance.arguments.begin());
+    other.instance = instance.text();
+    return other;
   }
 
   static void add_conditions(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate,
@@ -167,28 +179,26 @@ private:
       proposal.conditions.push_back(
           make_condition(together, "template arguments that the program launches together"));
     }
-    const std::string& first = cases.front().when;
-    // Of the other knobs, those whose meaning may depend on these numbers.
-    for (const Knob& knob : candidate.knobs)
-      if (knob.kind != KnobKind::unroll && knob.kind != KnobKind::occupancy && knob.kind != KnobKind::cache)
-        proposal.conditions.push_back(
-            make_condition(fmt::format("({}) || {} == ({})", first, knob.name, knob.default_value.text()),
-                           "the program's other launches are taken as they are"));
+    const Candidate first = as_launched(candidate, *choices.front().launch);
     for (std::size_t i = 1; i < choices.size(); ++i) {
       const ProgramLaunch& launch = *choices[i].launch;
       for (const Expression& need : launch.needs)
         proposal.conditions.push_back(
             make_condition(fmt::format("!({}) || ({})", cases[i].when, need.text()),
                            "the program asks it for the launch at " + launch.where));
+      // Of the other knobs, those whose meaning may depend on these numbers.
+      for (const Knob& knob : candidate.knobs) {
+        const auto held = choices[i].held.find(knob.name);
+        const std::string value =
+            held == choices[i].held.end() ? knob.default_value.text() : std::to_string(held->second);
+        if (knob.kind != KnobKind::unroll && knob.kind != KnobKind::occupancy && knob.kind != KnobKind::cache)
+          proposal.conditions.push_back(
+              make_condition(fmt::format("!({}) || {} == ({})", cases[i].when, knob.name, value),
+                             "the launch at " + launch.where + " is taken as it is"));
+      }
       std::vector<std::string> whole = whole_tiles_of_launches(cases.front().launch, launch.launch);
-      Candidate other = candidate;
-      other.launch = launch.launch;
-      InstanceName instance = split_instance(candidate.instance);
-      for (const auto& [index, value] : choices[i].values)
-        if (index < instance.arguments.size())
-          instance.arguments[index] = std::to_string(value);
-      other.instance = instance.text();
-      for (std::string& text : whole_tiles_of_kernels(source, kernel, candidate, other))
+      const Candidate other = as_launched(candidate, launch);
+      for (std::string& text : whole_tiles_of_kernels(source, kernel, first, other))
         if (std::ranges::find(whole, text) == whole.end())
           whole.push_back(std::move(text));
       for (const std::string& text : whole)

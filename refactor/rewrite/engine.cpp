@@ -165,6 +165,10 @@ std::variant<std::string, Candidate> apply(const Parsed& parsed, const Candidate
   if (!text.ok())
     return text.error().sentence();
   after.text = std::move(text).value();
+  if (!proposal.asked_where.empty())
+    for (Condition& condition : after.conditions)
+      condition = make_condition("!(" + proposal.asked_where + ") || (" + condition.expression.text() + ")",
+                                 condition.why);
   after.knobs.insert(after.knobs.end(), proposal.knobs.begin(), proposal.knobs.end());
   for (const Condition& condition : proposal.conditions)
     if (std::none_of(after.conditions.begin(), after.conditions.end(), [&](const Condition& present) {

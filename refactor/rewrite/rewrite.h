@@ -59,6 +59,8 @@ struct Proposal {
   std::vector<Knob> knobs;  // new template parameters, added last, in this order
   bool launch_only = false; // no template parameters: only the launch reads the knobs
   std::vector<Condition> conditions;
+  std::string
+      asked_where; // what is asked so far is asked where this condition holds alone; empty: everywhere
   std::optional<LaunchGeometry> launch; // changed geometry
   std::vector<std::string> raw_preconditions;
   std::string raw_launch_bounds;

@@ -58,6 +58,34 @@ TEST(LaunchedWhere, ProblemsChooseTheLaunch) {
   EXPECT_EQ(short_rows->candidate.instance, "k<32>");
 }
 
+// What decides is asked of a size by the name of another one, which the launcher checks to be the same.
+TEST(LaunchedWhere, ProblemsChooseByASizeThatIsAnother) {
+  const std::string text = R"(
+template <int THREADS> __global__ void k(float* out, const float* in, int rows, int d) {
+  for (int i = threadIdx.x; i < d; i += THREADS)
+    out[blockIdx.x * d + i] = rows * in[blockIdx.x * d + i];
+}
+void launch(float* out, const float* in, int rows, int rows_of_out, int d) {
+  if (rows != rows_of_out)
+    return;
+  if (rows_of_out > 256)
+    k<256><<<rows_of_out, 256>>>(out, in, rows, d);
+  else
+    k<64><<<rows_of_out, 64>>>(out, in, rows, d);
+}
+)";
+  WorkloadFacts few;
+  few.problems.emplace_back();
+  few.problems.back().dimensions = {{"rows", 16}, {"d", 128}};
+  const auto raw = raw_of(text, {}, few);
+  ASSERT_TRUE(raw.ok()) << raw.error().sentence();
+  EXPECT_EQ(raw->candidate.instance, "k<64>");
+  few.problems.back().dimensions["rows"] = 512;
+  const auto many = raw_of(text, {}, few);
+  ASSERT_TRUE(many.ok()) << many.error().sentence();
+  EXPECT_EQ(many->candidate.instance, "k<256>");
+}
+
 TEST(LaunchedWhere, UsualSizesChooseTheLaunchWhereNobodyGivesAny) {
   const auto raw = raw_of(BY_LENGTH);
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();

@@ -1,6 +1,7 @@
 // Sizes at which loops go round.
 #include "refactor/guard/condition_edges.h"
 #include "refactor/guard/shapes.h"
+#include "refactor/guard/size_units.h"
 #include "tuner/spec/spec.h"
 
 #include <gtest/gtest.h>
@@ -53,6 +54,36 @@ TEST(Shapes, AProblemThatDoesNotFitKeepsItsSmallDimensions) {
   const auto same = reduced_problem(subject, subject.defaults.front(), small, ShapeLimits{});
   ASSERT_NE(same, nullptr);
   EXPECT_EQ(same->problem.dimensions, small.dimensions);
+}
+
+// `rows % group == 0`: multiples of 6 beside a group of 6, and whatever many words.
+TEST(Shapes, UnitsAreWhatConditionsAskMultiplesOf) {
+  const auto preparation = prepared("awq.json");
+  ASSERT_TRUE(preparation.ok()) << preparation.error().sentence();
+  const JudgedPair& subject = *preparation->subject;
+  Problem base;
+  base.dimensions = {{"rows", 48}, {"words", 150}, {"group", 6}};
+  const auto units = size_units(subject, base, {}, nullptr);
+  EXPECT_EQ(units.at("rows"), 6);
+  EXPECT_EQ(units.at("words"), 1);
+  EXPECT_EQ(units.at("group"), 6); // five of a smaller one do not divide 48
+  base.dimensions["rows"] = 49;
+  EXPECT_TRUE(size_units(subject, base, {}, nullptr).empty());
+}
+
+// Two tiles must divide two sizes at once, which few sizes drawn one by one do.
+TEST(Shapes, SizesAreMultiplesTogether) {
+  const auto preparation = prepared("panels.json");
+  ASSERT_TRUE(preparation.ok()) << preparation.error().sentence();
+  const JudgedPair& subject = *preparation->subject;
+  std::size_t others = 0;
+  for (const Configuration& sampled : subject.sampled) {
+    const auto shapes =
+        boundary_shapes(subject, sampled.workload->types, {&sampled}, ShapeLimits{}, 12, &sampled);
+    EXPECT_FALSE(shapes.empty()) << sampled.text();
+    others += sampled.knobs != subject.defaults.front().knobs && !shapes.empty();
+  }
+  EXPECT_GT(others, 0u);
 }
 
 // `window <= 64`, and problems with 9 and 40.

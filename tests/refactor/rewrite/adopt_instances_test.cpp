@@ -128,6 +128,32 @@ template <int STEP> __global__ void sums(float* out, const float* in, int n, int
   EXPECT_TRUE(outcome.has_condition("!(STEP == 16) || (d) % 8 == 0"));
 }
 
+// The block size is a knob by itself; it is the other launch's where the rows are.
+TEST(AdoptInstances, AParameterThatIsAKnobHasTheValueOfTheLaunch) {
+  Facts facts = plain(R"(
+template <int ROWS, int THREADS> __global__ void k(float* out, const float* in, int n, int d) {
+  for (int row = 0; row < ROWS; ++row)
+    for (int i = threadIdx.x; i < d; i += THREADS)
+      out[(blockIdx.x * ROWS + row) * d + i] = ROWS * in[(blockIdx.x * ROWS + row) * d + i] - 1;
+}
+)",
+                      {"128"}, {"n / 4"});
+  facts.instance = "k<4, 128>";
+  facts.dtypes = {};
+  Candidate candidate = make_candidate(facts);
+  candidate.conditions.push_back({*Expression::parse("n % 4 == 0"), "of a rule before"});
+  candidate.program_launches = {launched("t.cu:10", {"4", "128"}, "n / 4", "128"),
+                                launched("t.cu:20", {"2", "64"}, "n / 2", "64"),
+                                launched("t.cu:30", {"2", "100"}, "n / 2", "100")};
+  const Outcome outcome = adopt(candidate, {"adopt-template-parameter", "adopt-instances"});
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  EXPECT_EQ(outcome.candidate.instance, "k<{ROWS}, {THREADS}>");
+  EXPECT_TRUE(outcome.has_condition("!(ROWS == 2) || THREADS == (64)"));
+  EXPECT_TRUE(
+      outcome.has_condition("!(ROWS == 4) || (n % 4 == 0)")); // what was asked before is the default's
+  EXPECT_EQ(outcome.candidate.launch.block[0].text(), "(ROWS == 2) ? (64) : (THREADS)");
+}
+
 TEST(AdoptInstances, OtherKnobsRestWhereAnotherLaunchIsTaken) {
   Candidate padded = tiles_candidate();
   padded.knobs.push_back({"PADDING",
@@ -151,7 +177,7 @@ TEST(AdoptInstances, OtherKnobsRestWhereAnotherLaunchIsTaken) {
   std::string conditions;
   for (const Condition& condition : result->candidate.conditions)
     conditions += condition.expression.text() + "\n";
-  EXPECT_THAT(conditions, HasSubstr("(ROWS == 16 && COLUMNS == 64 && WARPS == 4) || PADDING == (0)"));
+  EXPECT_THAT(conditions, HasSubstr("!(ROWS == 8 && COLUMNS == 32 && WARPS == 2) || PADDING == (0)"));
   EXPECT_THAT(conditions, Not(HasSubstr("HINT")));
 }
 

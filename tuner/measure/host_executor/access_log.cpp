@@ -82,6 +82,13 @@ AccessLog::AccessLog(std::vector<Region> regions, bool keep, bool enforce)
     }
 }
 
+void AccessLog::ignore(std::uintptr_t begin, std::uintptr_t end) {
+  const auto at = std::ranges::upper_bound(regions_, begin, {}, &Region::begin);
+  records_.emplace(records_.begin() + (at - regions_.begin()));
+  regions_.insert(at, {Region::ignored, begin, end, 0, ""});
+  found_.fill({}); // they name regions by their place
+}
+
 void AccessLog::record(std::size_t region, std::uintptr_t address, std::size_t bytes, bool write) {
   const std::size_t first = address - regions_[region].begin + GUARD_BYTES;
   (write ? records_[region].written : records_[region].read).add(first, first + bytes);

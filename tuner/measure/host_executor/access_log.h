@@ -52,6 +52,8 @@ public:
       record(found.region, address, bytes, write);
     return true;
   }
+  // Accesses from here on to [begin, end), which no region has a part of, are nobody's concern.
+  void ignore(std::uintptr_t begin, std::uintptr_t end);
   std::string complaint(std::uintptr_t address, std::size_t bytes, bool write) const;
   void count_atomic(std::uintptr_t address);
 

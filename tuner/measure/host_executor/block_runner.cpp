@@ -63,6 +63,7 @@ void BlockRunner::start_block(Index3 index) {
     });
   }
   started_ = 0;
+  waits_ = in_vain_ = yields_ = 0;
   live_ = threads_;
   for (unsigned w = 0; w < warps_.size(); ++w) {
     const unsigned lanes = std::min(WARP, threads_ - w * WARP);
@@ -96,7 +97,7 @@ void BlockRunner::begin(Index3 index) {
 
 bool BlockRunner::advance() {
   running_ = this;
-  is_suspended_ = false;
+  is_suspended_ = is_waiting_ = false;
   unsigned carrier = MAIN, thread = 0;
   while (failure_.what.empty() && !is_suspended_ && choose(carrier, thread))
     switch_to(carrier);
@@ -121,7 +122,7 @@ bool BlockRunner::choose(unsigned& carrier, unsigned& thread) {
   const bool can_start = started_ < order_.size();
   if (ready_.empty() && !can_start)
     return false;
-  bool start = ready_.empty();
+  bool start = ready_.empty() || (can_start && std::exchange(starts_first_, false));
   if (task_.schedule == HostSchedule::interleaved)
     start = can_start;
   else if (is_drawn(task_.schedule) && can_start && !ready_.empty())
@@ -254,9 +255,37 @@ void BlockRunner::interrupt(bool is_atomic) {
   constexpr unsigned ONE_IN = 64, ONE_ATOMIC_IN = 4;
   if (!task_.takes_turns || random_() % (is_atomic ? ONE_ATOMIC_IN : ONE_IN) != 0)
     return yield();
+  suspend();
+}
+
+void BlockRunner::suspend() {
   is_suspended_ = true;
   ready_.push_back(current_);
   switch_to(MAIN);
+}
+
+// Other threads of the block first, each once; then other blocks.
+void BlockRunner::wait_for_others() {
+  patience_ = LATER_PATIENCE;
+  // The whole word, which is there where a byte of it is.
+  const std::uintptr_t place = last_place_ & ~(sizeof(std::uint64_t) - 1);
+  const std::uint64_t value = *reinterpret_cast<const volatile std::uint64_t*>(place);
+  const bool is_same_place = place == waited_place_, is_same = is_same_place && value == waited_value_;
+  in_vain_ = is_same && repeats_ == waited_repeats_ + LATER_PATIENCE ? in_vain_ + 1 : 0;
+  waits_ = is_same_place && !is_same ? 0 : waits_ + 1; // a thread that counts there waits for nobody
+  waited_place_ = place, waited_value_ = value, waited_repeats_ = repeats_;
+  if (waits_ > MOST_WAITS)
+    fail({WAITS_FOR_A_BLOCK, 0, 0});
+  const bool has_others = !ready_.empty() || started_ < order_.size();
+  if (has_others && (!task_.may_wait || ++yields_ <= live_)) {
+    starts_first_ = true; // those that have begun may all wait
+    return yield();
+  }
+  yields_ = 0;
+  if (!task_.may_wait)
+    return;
+  is_waiting_ = true;
+  suspend();
 }
 
 unsigned BlockRunner::barrier(unsigned id, unsigned threads, bool waits, Vote vote, int predicate, int line) {

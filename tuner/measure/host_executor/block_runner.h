@@ -73,6 +73,7 @@ struct BlockTask {
   RaceLog* races = nullptr;
   FenceLog* fences = nullptr;
   bool takes_turns = false;              // two runners of one OS thread have a block each
+  bool may_wait = false;                 // for a block that another runner of the OS thread has
   bool reverse_blocks = false;           // the last block first
   std::span<const std::uint64_t> blocks; // the only ones that run, by number; none: all
   void (*shared_memory)(SharedMemory*) = nullptr;
@@ -91,11 +92,19 @@ public:
   void bind_to_thread();
   // False when a thread of the block failed: failure() says why, and the runner is of no more use.
   bool run(Index3 block);
-  // The same in parts, of a task whose blocks take turns: begin(), and advance() until it is true. Before
-  // another runner of the OS thread begins or goes on, this one leaves(), and enters() before it does so
-  // again.
+  // The same in parts, of a task whose blocks take turns or may wait: begin(), and advance() until it is
+  // true. Before another runner of the OS thread begins or goes on, this one leaves(), and enters() before it
+  // does so again.
   void begin(Index3 block);
   bool advance();
+  // Whether advance() ended as a thread looked at one place again and again, which another block has to
+  // change; and whether it has for so long that none of those that have begun will.
+  bool waits() const { return is_waiting_; }
+  bool waits_in_vain() const { return is_waiting_ && in_vain_ >= IN_VAIN; }
+  // Another block of the launch has waited: this runner's need not look for long before they do.
+  void expect_waits() { patience_ = LATER_PATIENCE; }
+  // Ends a launch none of whose blocks goes on.
+  void give_up() { failure_ = {WAITS_FOR_A_BLOCK, 0, 0}; }
   void leave();
   void enter();
   const Failed& failure() const { return failure_; }
@@ -123,12 +132,13 @@ public:
   // What copies() announces to: what arrives is a write of its thread.
   void announce(unsigned thread, const AsyncCopies::Copy& copy);
   const Arena& arena() const { return arena_; }
-  // Of each access to memory: one place over and over, while no thread begins, is a wait for another block.
+  // Of each access to memory, before it is made: one place over and over, while no thread begins, is a wait
+  // for another thread or for another block.
   void note_place(std::uintptr_t address) {
     repeats_ = address == last_place_ ? repeats_ + 1 : 0;
     last_place_ = address;
-    if (repeats_ > MOST_REPEATS) [[unlikely]]
-      fail({WAITS_FOR_A_BLOCK, 0, 0});
+    if (repeats_ >= patience_ && repeats_ % LATER_PATIENCE == 0) [[unlikely]]
+      wait_for_others();
   }
   // What each access to memory comes to, before it is made: the running fiber may have to wait for others.
   void may_interrupt(bool is_atomic) {
@@ -137,7 +147,9 @@ public:
   }
 
 private:
-  static constexpr std::uint64_t MOST_REPEATS = 1u << 23; // a second or so
+  static constexpr std::uint64_t FIRST_PATIENCE = 1u << 16, LATER_PATIENCE = 1u << 8; // looks at one place
+  static constexpr unsigned IN_VAIN = 64;          // waits in a row, with nothing between them
+  static constexpr unsigned MOST_WAITS = 1u << 15; // of one block; of LATER_PATIENCE each: a second or so
   static constexpr unsigned MAIN = 0;
   static constexpr unsigned GROUPS = 64; // exchanges of one warp in flight: at most two a lane
   static constexpr unsigned NAMED_BARRIERS = 16;
@@ -193,7 +205,9 @@ private:
   std::vector<unsigned> rank_;  // of each warp, for HostSchedule::warps
   void rank_warps();
   void interrupt(bool is_atomic);
-  bool is_interrupted_ = false, is_suspended_ = false;
+  void wait_for_others();
+  void suspend();
+  bool is_interrupted_ = false, is_suspended_ = false, is_waiting_ = false, starts_first_ = false;
   unsigned until_interruption_ = 1, longest_run_ = 1; // accesses
   std::vector<unsigned char> left_;                   // shared memory, of a runner that has left
   std::size_t started_ = 0;
@@ -206,7 +220,12 @@ private:
   std::vector<boost::context::detail::fcontext_t> contexts_;
   std::vector<Warp> warps_;
   std::uintptr_t last_place_ = 0;
-  std::uint64_t repeats_ = 0;
+  std::uint64_t repeats_ = 0, patience_ = FIRST_PATIENCE;
+  // Of the block: waits for what did not change, those of them in a row, what was looked at then, and how
+  // often another thread went on since.
+  unsigned waits_ = 0, in_vain_ = 0, yields_ = 0;
+  std::uintptr_t waited_place_ = 0;
+  std::uint64_t waited_value_ = 0, waited_repeats_ = 0;
   AsyncCopies copies_;
   KeptValues kept_values_;
   std::array<Barrier, NAMED_BARRIERS> barrier_;

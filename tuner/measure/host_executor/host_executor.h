@@ -116,9 +116,10 @@ enum class HostSchedule {
 
 // Begins the reason of a run in which threads of a block wait at barriers in different lines.
 inline constexpr const char* DIVERGENT_BARRIER = "divergent barrier";
-// That a thread looks at one place until another block changes it, which runs after this one has ended.
+// That a thread looks at one place until another block changes it, and none does: of kernels that were not
+// compiled to sanitize or trace one that runs later, of others one that there is no room for, or none at all.
 inline constexpr const char* WAITS_FOR_A_BLOCK =
-    "a thread waits in a loop for what only a block changes that runs later here";
+    "a thread waits in a loop for what no block changes that runs meanwhile";
 // The reason of a run that ended because an integer was divided by zero.
 inline constexpr const char* DIVISION_BY_ZERO = "integer division by zero";
 

@@ -111,7 +111,7 @@ std::vector<AccessLog::Region> regions_of(const LoadedUnit& unit, std::span<cons
 }
 
 // Blocks are handed out one by one; the launch is over when all workers are done. Where blocks take turns,
-// two of them are there at a time, on one OS thread.
+// two of them are there at a time, on one OS thread; and where blocks wait for others, as many more as wait.
 class Workers {
 public:
   // `work_limit`: HostRunOptions::work_limit, where the task has a log.
@@ -119,13 +119,16 @@ public:
       : log_(task.log), work_limit_(task.log ? work_limit : 0) {
     for (Arena& arena : arenas)
       runners_.push_back(std::make_unique<BlockRunner>(std::move(arena), task));
+    has_block_.resize(runners_.size());
     only_ = task.blocks;
     blocks_ = only_.empty() ? std::uint64_t{task.launch.grid[0]} * task.launch.grid[1] * task.launch.grid[2]
                             : only_.size();
     grid_ = task.launch.grid;
     runners_[0]->bind_to_thread();
-    if (task.takes_turns) {
-      runners_[1]->bind_to_thread();
+    if (task.takes_turns || task.may_wait) {
+      for (std::size_t i = 1; i < runners_.size(); ++i)
+        runners_[i]->bind_to_thread();
+      at_once_ = runners_.size();
       return;
     }
     for (std::size_t i = 1; i < runners_.size(); ++i)
@@ -158,7 +161,7 @@ public:
       ++generation_;
     }
     start_.notify_all();
-    if (runners_[0]->task().takes_turns)
+    if (at_once_ > 0)
       work_in_turn();
     else
       work(*runners_[0]);
@@ -244,32 +247,70 @@ private:
       end_block(runner);
     }
   }
+  // Of this OS thread's runners, all of which have their blocks in turn.
   void work_in_turn() {
-    std::array<bool, 2> has_block{};
     std::size_t last = 0; // whose shared memory is there
-    for (std::size_t turn = 0; !failed_ && !is_cut_short_; turn = 1 - turn) {
-      const std::size_t other = 1 - turn;
-      const auto block = has_block[turn] ? std::nullopt : take_block();
-      if (!has_block[turn] && !block) {
-        if (!has_block[other])
+    for (std::size_t turn = 0; !failed_ && !is_cut_short_; turn = (turn + 1) % runners_.size()) {
+      std::optional<Index3> block;
+      if (!has_block_[turn] && going_on() < at_once_)
+        block = take_block();
+      if (!has_block_[turn] && !block) {
+        if (std::ranges::find(has_block_, true) == has_block_.end())
           return;
         continue;
       }
+      if (last != turn && has_block_[last])
+        runners_[last]->leave();
       BlockRunner& runner = *runners_[turn];
-      if (last == other && has_block[other])
-        runners_[other]->leave();
-      if (last == other && has_block[turn])
+      if (last != turn && has_block_[turn])
         runner.enter();
       last = turn;
       if (block)
         runner.begin(*block);
-      has_block[turn] = !runner.advance();
-      if (!has_block[turn])
+      has_block_[turn] = !runner.advance();
+      if (!has_block_[turn])
         end_block(runner);
+      else if (runner.waits() && std::ranges::find(has_block_, false) == has_block_.end() && !add_runner() &&
+               std::ranges::all_of(runners_, [](const auto& each) { return each->waits_in_vain(); }))
+        give_up(runner);
     }
+  }
+  // Blocks that have begun and do not wait.
+  std::size_t going_on() const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < runners_.size(); ++i)
+      count += has_block_[i] && !runners_[i]->waits();
+    return count;
+  }
+  // One more runner for a block that the others wait for. False: there is no such block, or no room.
+  bool add_runner() {
+    // A fiber takes two mappings, of the 65530 that a process may have.
+    constexpr std::size_t MOST_FIBERS = 24576;
+    const BlockTask& task = runners_[0]->task();
+    const std::size_t threads =
+        std::size_t{task.launch.block[0]} * task.launch.block[1] * task.launch.block[2];
+    if (next_ >= blocks_ || (runners_.size() + 1) * threads > MOST_FIBERS)
+      return false;
+    auto arena = Arena::create();
+    if (!arena.ok())
+      return false;
+    if (task.log)
+      task.log->ignore(arena->base(), arena->base() + ARENA_BYTES);
+    runners_.push_back(std::make_unique<BlockRunner>(std::move(*arena), task));
+    has_block_.push_back(false);
+    runners_.back()->bind_to_thread();
+    for (const auto& runner : runners_)
+      runner->expect_waits();
+    return true;
+  }
+  void give_up(BlockRunner& runner) {
+    runner.give_up();
+    failed_ = true;
   }
 
   std::vector<std::unique_ptr<BlockRunner>> runners_;
+  std::vector<bool> has_block_;
+  std::size_t at_once_ = 0; // runners of one OS thread that go on in turn; 0: each has a thread of its own
   std::vector<std::thread> threads_;
   std::atomic<std::uint64_t> next_{0};
   std::atomic<bool> failed_{false}, is_cut_short_{false};
@@ -446,6 +487,7 @@ LaunchEnd launch(const LoadedUnit& unit, const Entry& entry, const Launch& geome
   task.races = races ? &*races : nullptr;
   task.fences = fences ? &*fences : nullptr;
   task.takes_turns = takes_turns;
+  task.may_wait = checked && blocks > 1;
   task.reverse_blocks = options.reverse_blocks;
   task.blocks = options.blocks;
   task.shared_memory = unit.shared_memory();

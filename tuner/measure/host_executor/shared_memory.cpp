@@ -34,13 +34,20 @@ void BlockRunner::poison_shared() {
 }
 
 void BlockRunner::leave() {
+  if (task_.races)
+    task_.races->end_block();
   left_.clear();
   for (const auto& [begin, end] : static_)
     left_.insert(left_.end(), begin, end);
   left_.insert(left_.end(), dynamic_, dynamic_ + task_.launch.shared_bytes + DYNAMIC_SHARED_SLACK);
 }
 
+// The logs know one block at a time: what this one did before is as another block's to them from here on.
 void BlockRunner::enter() {
+  if (task_.races)
+    task_.races->begin_block();
+  if (task_.fences)
+    task_.fences->begin_block();
   const unsigned char* from = left_.data();
   const auto restore = [&from](unsigned char* begin, std::size_t bytes) {
     if (bytes > 0)

@@ -161,22 +161,6 @@ TEST(Trace, ExactRanges) {
   EXPECT_TRUE(result.accesses[1].written.empty());
 }
 
-// Blocks run one after another: the first never sees what the last would write.
-TEST(Faults, AWaitForALaterBlockEndsSoon) {
-  const char* source = R"(
-__global__ void k(float* out, const float* in, int n) {
-  volatile float* flag = out;
-  if (blockIdx.x == gridDim.x - 1 && threadIdx.x == 0) flag[0] = 1;
-  if (blockIdx.x == 0 && threadIdx.x == 0) while (flag[0] != 1) {}
-  __syncthreads();
-  out[1 + blockIdx.x * blockDim.x + threadIdx.x] = in[0];
-})";
-  const auto result = outcome(source, shape(2, 32), 128, checked(), 60);
-  EXPECT_NE(result.outcome, Outcome::ok);
-  EXPECT_NE(result.reason.find(WAITS_FOR_A_BLOCK), std::string::npos) << result.reason;
-  EXPECT_EQ(outcome(source, shape(1, 32), 128, checked()).outcome, Outcome::ok);
-}
-
 // Nor is it a wait that all threads of a large grid look at one flag, once each.
 TEST(Faults, AFlagThatEveryThreadLooksAtIsNoWait) {
   const auto result =
