@@ -1,5 +1,7 @@
 #include "refactor/app/launch_conditions.h"
 
+#include "tuner/expression/expression_tree.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -9,6 +11,11 @@
 
 namespace lathe::refactor {
 namespace {
+
+bool has_remainder(const ExpressionNode& node) {
+  return node.operation == Operation::modulo_truncate || node.operation == Operation::modulo_floor ||
+         std::ranges::any_of(node.children, [](const ExpressionNode& child) { return has_remainder(child); });
+}
 
 std::size_t failures(const std::vector<Expression>& conditions, const Problem& problem) {
   return static_cast<std::size_t>(std::ranges::count_if(
@@ -52,6 +59,10 @@ bool fails_for_a_type(const Candidate& raw, const Expression& condition, const P
 }
 
 } // namespace
+
+bool has_remainder(const Expression& condition) {
+  return has_remainder(condition.root());
+}
 
 bool meet_conditions(const std::vector<Expression>& launched_where, Problem& problem) {
   constexpr int MOST_CHANGES = 8;

@@ -8,6 +8,9 @@
 
 namespace lathe::refactor {
 
+// Whether the condition is over what a division leaves: multiples of something.
+bool has_remainder(const Expression& condition);
+
 // Changes sizes, one or two at a time, so that the conditions under which the raw kernel is launched hold one
 // after the other, as far as that is found: to powers of two, and to multiples of the numbers that a
 // condition names. True where all hold; otherwise those do for which something was found.

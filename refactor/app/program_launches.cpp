@@ -64,12 +64,7 @@ bool is_alike(const Candidate& first, const Candidate& second) {
          });
 }
 
-bool has_modulo(const ExpressionNode& node) {
-  return node.operation == Operation::modulo_truncate || node.operation == Operation::modulo_floor ||
-         std::ranges::any_of(node.children, has_modulo);
-}
-
-// The slots of names below the node.
+// The names below the node.
 void collect_names(const ExpressionNode& node, const std::vector<std::string>& names,
                    std::set<std::string>& found) {
   if (node.operation == Operation::name)
@@ -97,11 +92,11 @@ bool only_chooses(const Expression& condition, const std::set<std::string>& tile
   for (; node->operation == Operation::logical_not; node = node->children.data())
     negated = !negated;
   if (node->operation != Operation::compare || node->comparisons.size() != 1)
-    return has_modulo(*node) && !negated && node->operation != Operation::logical_and &&
+    return has_remainder(condition) && !negated && node->operation != Operation::logical_and &&
            node->operation != Operation::logical_or; // `if (n % 64)`
   ComparisonOperator comparison = node->comparisons.front();
   const ExpressionNode &left = node->children[0], &right = node->children[1];
-  if (has_modulo(*node))
+  if (has_remainder(condition))
     return comparison == (negated ? ComparisonOperator::equal : ComparisonOperator::not_equal);
   std::set<std::string> of_left, of_right;
   collect_names(left, condition.names(), of_left);

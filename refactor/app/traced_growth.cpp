@@ -1,9 +1,11 @@
 #include "refactor/app/traced_growth.h"
 
 #include "refactor/app/divided_sizes.h"
+#include "refactor/app/launch_conditions.h"
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <set>
 
 namespace lathe::refactor {
@@ -32,6 +34,21 @@ Dimensions with_blocks(Dimensions sizes, const Candidate& raw, const Dimensions&
             }
   }
   return sizes;
+}
+
+// The sizes, those of them changed that the program only launches the kernel for multiples of: what is left
+// of a tile may be nobody's, and hide how buffers grow. As they are where such multiples are above `base`.
+Dimensions with_multiples(const Dimensions& sizes, const Candidate& raw, const Dimensions& base) {
+  std::vector<Expression> asked;
+  std::ranges::copy_if(raw.launched_where, std::back_inserter(asked), has_remainder);
+  Problem problem;
+  problem.dimensions = sizes;
+  if (std::ranges::none_of(asked, [&](const Expression& need) { return fails_at(need, problem); }) ||
+      !meet_conditions(asked, problem) || std::ranges::any_of(problem.dimensions, [&](const auto& changed) {
+        return changed.second > base.at(changed.first);
+      }))
+    return sizes;
+  return problem.dimensions;
 }
 
 // Sizes to try. Of a problem of many elements the cheapest first; of one whose sizes multiply to few, they
@@ -70,7 +87,7 @@ std::vector<Dimensions> sizes_to_trace(const Candidate& raw, const Dimensions& b
   std::vector<Dimensions> found;
   for (Dimensions wanted : attempts(base)) {
     keep_parts(divided, base, SHORT_PART, wanted);
-    if (const Dimensions sizes = with_blocks(wanted, raw, base, kernel);
+    if (const Dimensions sizes = with_multiples(with_blocks(wanted, raw, base, kernel), raw, base);
         std::ranges::find(found, sizes) == found.end())
       found.push_back(sizes);
   }

@@ -79,6 +79,7 @@ bool RunPlan::add_sampled(const Configuration& configuration) {
              task.configuration.workload->types == configuration.workload->types;
     });
   add_written_sizes(configuration);
+  add_left_over(configuration);
   add_extremes(configuration);
   add_blocks_beside_each_other(configuration);
   return true;
@@ -223,6 +224,22 @@ void RunPlan::add_written_sizes(const Configuration& configuration) {
         ++taken;
         break;
       }
+    }
+  }
+}
+
+// For each dimension a size at which the configuration's tiles leave over what the default's do not, or the
+// other way round.
+void RunPlan::add_left_over(const Configuration& configuration) {
+  const auto found = shapes_.find(configuration.workload->types);
+  if (found == shapes_.end())
+    return;
+  std::set<std::string> seen;
+  for (const auto& shape : found->second) {
+    const std::set<std::string> dimensions = left_over(configuration, *shape->workload);
+    if (!std::ranges::includes(seen, dimensions) && add(configuration, *shape)) {
+      tasks_.back().is_brief = true;
+      seen.insert(dimensions.begin(), dimensions.end());
     }
   }
 }

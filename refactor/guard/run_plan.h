@@ -70,6 +70,7 @@ private:
   std::size_t add_telling(const Configuration& configuration, std::size_t most);
   std::size_t add_own_sizes(const Configuration& configuration);
   void add_written_sizes(const Configuration& configuration);
+  void add_left_over(const Configuration& configuration);
   void add_extremes(const Configuration& configuration);
   Groups extremes_of(const Configuration& configuration) const;
   std::vector<const ReferenceRuns*> run_extremes(const Groups& wanted);

@@ -4,6 +4,7 @@
 #include "tuner/space/space.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -99,6 +100,24 @@ std::set<std::string> size_marks(const JudgedPair& subject, const Configuration&
         marks.insert(name + " is " + std::to_string(number));
   }
   return marks;
+}
+
+std::set<std::string> left_over(const Configuration& configuration, const Workload& workload) {
+  std::set<std::string> dimensions;
+  const auto usual = default_knobs(workload);
+  if (!usual.ok())
+    return dimensions;
+  const std::vector<Knob>& knobs = workload.spec->knobs;
+  for (std::size_t i = 0; i < knobs.size() && i < configuration.knobs.size(); ++i) {
+    const auto *value = std::get_if<std::int64_t>(&configuration.knobs[i]),
+               *own = std::get_if<std::int64_t>(&(*usual)[i]);
+    if (knobs[i].kind != KnobKind::tile || !value || !own || *value <= 1 || *own <= 1)
+      continue;
+    for (const auto& [name, size] : workload.problem.dimensions)
+      if (size > std::min(*value, *own) && (size % *value == 0) != (size % *own == 0))
+        dimensions.insert(name);
+  }
+  return dimensions;
 }
 
 std::uint64_t bytes_of(const Workload& workload) {
@@ -218,6 +237,41 @@ private:
 
 namespace {
 
+// Of knobs that are tiles, in ascending order.
+std::set<std::int64_t> tile_values(const std::vector<const Configuration*>& configurations) {
+  std::set<std::int64_t> values;
+  for (const Configuration* configuration : configurations) {
+    const std::vector<Knob>& knobs = configuration->workload->spec->knobs;
+    for (std::size_t i = 0; i < knobs.size() && i < configuration->knobs.size(); ++i)
+      if (const auto* value = std::get_if<std::int64_t>(&configuration->knobs[i]);
+          knobs[i].kind == KnobKind::tile && value && *value > 1)
+        values.insert(*value);
+  }
+  return values;
+}
+
+// Each dimension as three of a tile, which twice that tile does not divide.
+void consider_left_over(const std::set<std::int64_t>& values, const std::vector<Dimensions>& starts,
+                        ShapeList& list) {
+  constexpr std::int64_t THREE = 3, FEW_TILES = 64;
+  constexpr std::size_t MOST = 9;
+  if (values.size() < 2)
+    return;
+  Dimensions short_ones = starts.front();
+  for (auto& [name, size] : short_ones)
+    size = std::min(size, FEW_TILES);
+  std::size_t taken = 0;
+  for (auto value = values.begin(); std::next(value) != values.end(); ++value)
+    for (const auto& [name, size] : short_ones)
+      for (Dimensions dimensions : {starts.front(), short_ones, starts.back()}) {
+        dimensions[name] = THREE * *value;
+        if (taken < MOST && list.consider(dimensions)) {
+          ++taken;
+          break;
+        }
+      }
+}
+
 void consider_multiples(const std::map<std::string, std::int64_t>& units, ShapeList& list) {
   const auto is_multiple = [](const auto& unit) { return unit.second > 1; };
   if (std::ranges::count_if(units, is_multiple) < 2)
@@ -306,6 +360,7 @@ boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::stri
         consider(dimensions);
     }
   }
+  consider_left_over(tile_values(configurations), starts, list);
   // Sizes that the template's text names and the raw kernel's does not, and those next to them.
   constexpr std::size_t MOST_NUMBERS = 6;
   for (std::size_t n = 0; n < std::min(MOST_NUMBERS, subject.own_numbers.size()); ++n)

@@ -48,6 +48,10 @@ inline constexpr const char* NO_POWER_OF_TWO = " is no power of two";
 std::set<std::string> size_marks(const JudgedPair& subject, const Configuration& configuration,
                                  const Workload& workload);
 
+// The dimensions that one of the configuration's tiles divides and the default's does not, or the other way
+// round: what is left over there must be dealt out alike.
+std::set<std::string> left_over(const Configuration& configuration, const Workload& workload);
+
 // The size like `base` but for one dimension, which is the least that the raw kernel's launch and the
 // configuration admit: a row of a single pack, a single row. Where conditions tie the dimension to
 // the knobs, a size below its own that they admit. Nothing where there is none.
