@@ -22,7 +22,7 @@ std::string in_place_of_name(const std::string& value);
 
 // `a && (b && c)` as a, b and c; any other condition as it is.
 std::vector<std::string> conjuncts(const std::string& condition);
-// a and b of "a == b" for two names; nothing where the condition is anything else.
+// a and b of "a == b" or "!(a != b)" for two names; nothing where the condition is anything else.
 std::optional<std::pair<std::string, std::string>> equal_names(const std::string& condition);
 // C++ to the expression language: "16 / sizeof(T)" -> "16 / sizeof_T".
 std::string without_sizeof(const std::string& text);

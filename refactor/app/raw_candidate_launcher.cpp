@@ -12,9 +12,10 @@
 namespace lathe::refactor {
 
 std::optional<std::pair<std::string, std::string>> equal_names(const std::string& condition) {
-  static const std::regex equality(R"(\(?([A-Za-z_]\w*) == ([A-Za-z_]\w*)\)?)");
+  static const std::regex equality(R"(\(?([A-Za-z_]\w*) == ([A-Za-z_]\w*)\)?)"),
+      no_difference(R"(!\(([A-Za-z_]\w*) != ([A-Za-z_]\w*)\))");
   std::smatch sides;
-  if (!std::regex_match(condition, sides, equality))
+  if (!std::regex_match(condition, sides, equality) && !std::regex_match(condition, sides, no_difference))
     return std::nullopt;
   return std::pair(sides[1].str(), sides[2].str());
 }
@@ -65,6 +66,7 @@ void RawCandidateBuilder::unite_equal_sizes() {
         std::swap(kept, other);
       substitute_in_site({{other, kept}});
       std::erase(site_.conditions, fmt::format("{0} == {0}", kept));
+      std::erase(site_.conditions, fmt::format("!({0} != {0})", kept));
       std::erase(site_.dimensions, other);
       result_.assumptions.push_back(
           fmt::format("{} is {}, as the program asks before it launches the kernel", other, kept));

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -62,6 +64,27 @@ std::set<std::string> knobs_of_failure(const CheckResult& check, const TuningSpe
   return likelier.empty() ? names : likelier;
 }
 
+// The rule whose helper a line that never ran stands in; empty where it is none's.
+std::string rule_of_helper(const CheckResult& check, const std::string& text) {
+  static const std::map<std::string, std::string> rules{
+      {"lathe_store_packed", "pack-stores"}, {"lathe_load", "cache-hints"}, {"lathe_store", "cache-hints"}};
+  const std::size_t at = check.detail.find(NEVER_RAN);
+  static const std::regex place(R"(line (\d{1,7}) \()"), helper(R"(\b(lathe_\w+)\()");
+  std::smatch line;
+  const std::string where = at == std::string::npos ? "" : check.detail.substr(at);
+  if (!std::regex_search(where, line, place))
+    return "";
+  // The last that is named in front of it.
+  std::istringstream lines(text);
+  std::string rule;
+  std::string next;
+  for (int number = std::stoi(line[1]); number > 0 && std::getline(lines, next); --number)
+    for (std::sregex_iterator named(next.begin(), next.end(), helper), none; named != none; ++named)
+      if (const auto found = rules.find((*named)[1]); found != rules.end())
+        rule = found->second;
+  return rule;
+}
+
 std::vector<std::string> applied_rules(const RewriteResult& rewritten) {
   std::vector<std::string> rules;
   for (const RuleReport& report : rewritten.reports)
@@ -70,9 +93,10 @@ std::vector<std::string> applied_rules(const RewriteResult& rewritten) {
   return rules;
 }
 
-// The rules that were applied, those that gave one of the named knobs first.
-std::vector<std::string> suspects(const RewriteResult& rewritten, const std::set<std::string>& knobs) {
-  std::set<std::string> named;
+// The rules that were applied, those that gave one of the named knobs first, and `likeliest`.
+std::vector<std::string> suspects(const RewriteResult& rewritten, const std::set<std::string>& knobs,
+                                  const std::string& likeliest) {
+  std::set<std::string> named{likeliest};
   for (const RuleReport& report : rewritten.reports)
     if (std::ranges::any_of(report.knobs, [&](const std::string& knob) { return knobs.contains(knob); }))
       named.insert(report.rule);
@@ -154,7 +178,8 @@ Result<Retreat> Search::leave_out_in_turn(int reserve) {
     is_undecided_ = fault == nullptr;
     if (!fault)
       return Retreat();
-    const std::vector<std::string> order = suspects(last.rewritten, knobs_of_failure(*fault, last.spec));
+    const std::vector<std::string> order = suspects(last.rewritten, knobs_of_failure(*fault, last.spec),
+                                                    rule_of_helper(*fault, last.rewritten.candidate.text));
     std::optional<JudgedTemplate> smaller; // without the first suspect that can be left out
     std::string left_out;
     for (const std::string& suspect : order) {

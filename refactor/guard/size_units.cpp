@@ -47,8 +47,8 @@ std::map<std::string, std::int64_t> size_units(const JudgedPair& subject, const 
     if (size < 1)
       continue;
     const std::vector<std::int64_t> divisors = divisors_of(size);
-    units[name] = *std::ranges::find_if(
-        divisors, [&](std::int64_t divisor) { return divisor == size || is_unit(divisor); });
+    const auto unit = std::ranges::find_if(divisors, is_unit);
+    units[name] = unit == divisors.end() ? size : *unit;
   }
   return units;
 }

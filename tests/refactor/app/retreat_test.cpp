@@ -226,5 +226,24 @@ TEST(Retreat, WhatIsUndecidedIsNoRulesFault) {
   EXPECT_EQ(guard.attempts.size(), 1u);
 }
 
+// A line in a helper that a rule has written speaks of that rule, although it names no knob.
+TEST(Retreat, AHelpersLineThatNeverRanIsItsRules) {
+  FakeGuard guard({"pack-stores"});
+  guard.verdict_on_wrong = Verdict::undecided;
+  guard.reason = std::string(NEVER_RAN) + "line 3 ('for (unsigned i = 0; i < COUNT; ++i)') ";
+  auto refused = guard.judge({"expose-unroll", "launch-bounds", "pack-stores"});
+  ASSERT_TRUE(refused.ok());
+  refused->rewritten.candidate.text = "#include <x>\ntemplate <class T> void lathe_store_packed(T* to) {\n"
+                                      "  for (unsigned i = 0; i < COUNT; ++i) {\n";
+  for (CheckResult& check : refused->certificate.checks)
+    if (check.check == "differential")
+      check.detail = guard.reason; // no knob
+  guard.attempts.clear();
+  const auto found = retreat(*refused, guard.attempt(), LATER);
+  ASSERT_TRUE(found.ok()) << found.error().sentence();
+  ASSERT_TRUE(found->accepted);
+  EXPECT_THAT(guard.attempts, ElementsAre(ElementsAre("expose-unroll", "launch-bounds")));
+}
+
 } // namespace
 } // namespace lathe::refactor
