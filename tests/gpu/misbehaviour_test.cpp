@@ -199,5 +199,31 @@ __global__ void raw(int* out) { *(volatile int*)8 = 1; out[0] = 1; }
       << status.error().sentence();
 }
 
+// Nor is one that does not end: that is said when its time is over, and the device is there for others.
+TEST(Misbehaviour, RawKernelThatDoesNotEndIsReportedInTime) {
+  constexpr const char* kernel = "template <int V> __global__ void kernel(int* out) { out[0] = 1; }";
+  constexpr double LIMIT_S = 2, ENOUGH_S = 40;
+  const auto prepare = [&](const char* raw, Status& status) {
+    Case test_case(raw, "raw", {"1", "1", "0"}, kernel, "kernel<{V}>", {"1", "1", "0"},
+                   {buffer("out", "i32", Direction::out, "1")}, {});
+    MeasureOptions options = test_case.options();
+    options.time_limit_s = LIMIT_S;
+    auto backend = make_cuda_backend(0);
+    ASSERT_TRUE(backend.ok());
+    status = (*backend)->prepare(test_case.workload(), options);
+  };
+  const auto start = std::chrono::steady_clock::now();
+  Status status = Done{};
+  prepare("__global__ void raw(int* out) { while (*(volatile int*)out != 12345) {} out[0] = 1; }", status);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().sentence().find("did not end within 2 s"), std::string::npos)
+      << status.error().sentence();
+  EXPECT_LT(spent.count(), ENOUGH_S);
+  std::printf("a raw kernel that does not end: %.1f s\n", spent.count());
+  prepare("__global__ void raw(int* out) { out[0] = 1; }", status);
+  EXPECT_TRUE(status.ok()) << status.error().sentence();
+}
+
 } // namespace
 } // namespace lathe::test
