@@ -2,6 +2,11 @@
 
 #include "tuner/expression/expression_tree.h"
 
+#include <charconv>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
 namespace lathe {
 namespace {
 
@@ -22,9 +27,11 @@ public:
     case Operation::bit_not:
       return unary("~", node);
     case Operation::logical_and:
+      return logical(" && ", "true", "false", node);
+    case Operation::logical_or:
+      return logical(" || ", "false", "true", node);
     case Operation::operand_and:
       return joined(" && ", node);
-    case Operation::logical_or:
     case Operation::operand_or:
       return joined(" || ", node);
     case Operation::compare:
@@ -59,6 +66,8 @@ private:
 
   Result<std::string> unary(const char* sign, const ExpressionNode& node) {
     LATHE_TRY(const std::string operand, print(node.children[0]));
+    if (node.operation == Operation::logical_not && (operand == "true" || operand == "false"))
+      return std::string(operand == "true" ? "false" : "true");
     return sign + ("(" + operand + ")");
   }
 
@@ -68,6 +77,25 @@ private:
       LATHE_TRY(const std::string part, print(child));
       text += (text.empty() ? "(" : sign) + part;
     }
+    return text + ")";
+  }
+
+  // Parts that decide nothing are left out, and what is decided by a part is no more than that.
+  Result<std::string> logical(const char* sign, const char* neutral, const char* decisive,
+                              const ExpressionNode& node) {
+    std::vector<std::string> parts;
+    for (const ExpressionNode& child : node.children) {
+      LATHE_TRY(std::string part, print(child));
+      if (part == decisive)
+        return part;
+      if (part != neutral)
+        parts.push_back(std::move(part));
+    }
+    if (parts.size() < 2)
+      return parts.empty() ? std::string(neutral) : parts.front();
+    std::string text;
+    for (const std::string& part : parts)
+      text += (text.empty() ? "(" : sign) + part;
     return text + ")";
   }
 
@@ -83,6 +111,37 @@ private:
     return (positive ? "(" : "!(") + text + ")";
   }
 
+  // What a comparison of knobs' values comes to: both are numbers as constant() writes them.
+  static std::optional<bool> decided(const std::string& left, ComparisonOperator kind,
+                                     const std::string& right) {
+    const auto number = [](const std::string& text) -> std::optional<std::int64_t> {
+      std::int64_t value = 0;
+      const char* end = text.data() + text.size();
+      const auto [rest, error] = std::from_chars(text.data(), end, value);
+      return error == std::errc() && std::string_view(rest, end) == "LL" ? std::optional(value)
+                                                                         : std::nullopt;
+    };
+    const auto a = number(left), b = number(right);
+    if (!a || !b)
+      return std::nullopt;
+    switch (kind) {
+    case ComparisonOperator::less:
+      return *a < *b;
+    case ComparisonOperator::less_equal:
+      return *a <= *b;
+    case ComparisonOperator::greater:
+      return *a > *b;
+    case ComparisonOperator::greater_equal:
+      return *a >= *b;
+    case ComparisonOperator::equal:
+      return *a == *b;
+    case ComparisonOperator::not_equal:
+      return *a != *b;
+    default:
+      return std::nullopt;
+    }
+  }
+
   Result<std::string> comparison(const ExpressionNode& node) {
     static constexpr const char* signs[] = {"<", "<=", ">", ">=", "==", "!="};
     std::string text;
@@ -94,6 +153,9 @@ private:
       } else {
         LATHE_TRY(const std::string left, print(node.children[i]));
         LATHE_TRY(const std::string right, print(node.children[i + 1]));
+        const auto known = decided(left, kind, right);
+        if (known && node.comparisons.size() == 1)
+          return std::string(*known ? "true" : "false");
         part = "(" + left + " " + signs[static_cast<int>(kind)] + " " + right + ")";
       }
       text += (text.empty() ? "" : " && ") + part;
@@ -103,6 +165,8 @@ private:
 
   Result<std::string> choice(const ExpressionNode& node) {
     LATHE_TRY(const std::string condition, print(node.children[0]));
+    if (condition == "true" || condition == "false")
+      return print(node.children[condition == "true" ? 1 : 2]);
     LATHE_TRY(const std::string yes, print(node.children[1]));
     LATHE_TRY(const std::string no, print(node.children[2]));
     return "(" + condition + " ? " + yes + " : " + no + ")";

@@ -244,7 +244,8 @@ Result<std::string> admission(const TuningSpec& spec, const TableConfiguration& 
   std::string body = "true";
   for (const Condition& condition : spec.conditions) {
     LATHE_TRY(const std::string text, cxx_expression(condition.expression, names));
-    body += "\n         && " + text;
+    if (text != "true")
+      body += "\n         && " + text;
   }
   LATHE_TRY(const Workload workload, bind_workload(spec, configuration.problem, configuration.types, {}));
   for (std::size_t i = 0; i < spec.knobs.size() && i < configuration.knobs.size(); ++i) {

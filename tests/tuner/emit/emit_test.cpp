@@ -261,6 +261,19 @@ TEST(CxxExpression, KeepsTheMeaningOfChainsAndMembership) {
   EXPECT_EQ(*cxx_expression(parse("min(a, 3, b)"), name), "minimum(minimum(a, 3LL), b)");
 }
 
+// Knobs are numbers there.
+TEST(CxxExpression, DoesNotAskWhatKnobsDecide) {
+  const auto knob = [](std::string_view wanted) -> std::optional<std::string> {
+    return wanted == "TILE" ? std::optional<std::string>("64LL") : std::optional(std::string(wanted));
+  };
+  EXPECT_EQ(*cxx_expression(parse("!(TILE == 32) || n % 32 == 0"), knob), "true");
+  EXPECT_EQ(*cxx_expression(parse("!(TILE == 64 && TILE > 8) || n % 64 == 0"), knob),
+            "(((n % 64LL) == 0LL))");
+  EXPECT_EQ(*cxx_expression(parse("TILE == 32 ? n / 32 : n / 64"), knob), "(n / 64LL)");
+  EXPECT_EQ(*cxx_expression(parse("n > 1 && TILE != 64"), knob), "false");
+  EXPECT_EQ(*cxx_expression(parse("TILE < 8 || TILE <= 64 && n > TILE"), knob), "((n > 64LL))");
+}
+
 TEST(CxxExpression, RefusesWhatTheHeaderCannotKnow) {
   const CxxName nothing = [](std::string_view) { return std::optional<std::string>(); };
   EXPECT_FALSE(cxx_expression(parse("mystery + 1"), nothing).ok());
