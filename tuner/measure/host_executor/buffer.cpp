@@ -13,9 +13,36 @@ namespace {
 constexpr std::size_t ALIGNMENT = 256;
 static_assert(GUARD_BYTES % ALIGNMENT == 0);
 
+// Address space on either side of a buffer that nobody may touch. What reaches further than the guard bytes
+// would otherwise be in another buffer, or in none, as it happens, and so be a fault in one run alone.
+constexpr std::size_t GAP_BYTES = std::size_t{16} << 20;
+constexpr std::size_t PAGE_BYTES = 4096;
+
 Error no_memory(std::size_t bytes) {
   return {"cannot allocate a buffer of " + std::to_string(bytes) + " bytes", std::strerror(errno),
           "choose a smaller problem"};
+}
+
+std::size_t mapped_bytes(std::size_t size) {
+  return 2 * GAP_BYTES + (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+// Pages for `size` bytes behind one gap and in front of another: where the first gap begins, of
+// mapped_bytes() in all. Null, with errno, where there is no room.
+std::byte* map_apart(std::size_t size, int flags, int file) {
+  void* whole =
+      mmap(nullptr, mapped_bytes(size), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (whole == MAP_FAILED)
+    return nullptr;
+  std::byte* inner = static_cast<std::byte*>(whole) + GAP_BYTES;
+  if (mmap(inner, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED | flags, file, 0) ==
+      MAP_FAILED) {
+    const int reason = errno;
+    munmap(whole, mapped_bytes(size));
+    errno = reason;
+    return nullptr;
+  }
+  return static_cast<std::byte*>(whole);
 }
 
 } // namespace
@@ -33,13 +60,11 @@ Result<HostBuffer> HostBuffer::map(std::size_t bytes, std::size_t misalignment, 
     return usage_error("cannot allocate a buffer", "the misalignment is not below 256 bytes");
   HostBuffer buffer;
   const std::size_t size = 2 * GUARD_BYTES + ALIGNMENT + bytes;
-  void* mapping =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
-  if (mapping == MAP_FAILED)
+  buffer.mapping_ = map_apart(size, MAP_ANONYMOUS | flags, -1);
+  if (buffer.mapping_ == nullptr)
     return no_memory(bytes);
-  buffer.mapping_ = static_cast<std::byte*>(mapping);
-  buffer.mapping_size_ = size;
-  buffer.data_ = buffer.mapping_ + GUARD_BYTES + misalignment;
+  buffer.mapping_size_ = mapped_bytes(size);
+  buffer.data_ = buffer.mapping_ + GAP_BYTES + GUARD_BYTES + misalignment;
   buffer.size_ = bytes;
   buffer.reset_guards();
   return buffer;
@@ -51,12 +76,11 @@ Result<HostBuffer> HostBuffer::allocate_sparse(std::size_t bytes) {
   buffer.file_ = memfd_create("lathe-buffer", MFD_CLOEXEC);
   if (buffer.file_ < 0 || ftruncate(buffer.file_, static_cast<off_t>(size)) != 0)
     return no_memory(bytes);
-  void* mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, buffer.file_, 0);
-  if (mapping == MAP_FAILED)
+  buffer.mapping_ = map_apart(size, 0, buffer.file_);
+  if (buffer.mapping_ == nullptr)
     return no_memory(bytes);
-  buffer.mapping_ = static_cast<std::byte*>(mapping);
-  buffer.mapping_size_ = size;
-  buffer.data_ = buffer.mapping_ + GUARD_BYTES;
+  buffer.mapping_size_ = mapped_bytes(size);
+  buffer.data_ = buffer.mapping_ + GAP_BYTES + GUARD_BYTES;
   buffer.size_ = bytes;
   buffer.reset_guards();
   return buffer;

@@ -24,6 +24,19 @@ TEST(CheckedFaults, WriteBeforeABuffer) {
   expect_fault(outcome(body("out[-1] = 1;"), shape(1, 1), 16, checked()), {"writes", "'out'"});
 }
 
+// Other buffers lie far away: none of them is taken for this one's neighbour.
+TEST(CheckedFaults, FarBesideABuffer) {
+  for (const int elements : {1024, 1040, 1024 + 288, 2048 + 16, 65536, -1024, -1040, -65536}) {
+    const std::string at = std::to_string(elements);
+    for (const char* statement : {"out[AT] = 1;", "out[0] = in[AT];"}) {
+      std::string text = statement;
+      text.replace(text.find("AT"), 2, at);
+      const HostRunResult result = outcome(body(text), shape(1, 1), 32, checked());
+      EXPECT_EQ(result.outcome, Outcome::runtime_error) << text;
+    }
+  }
+}
+
 TEST(CheckedFaults, StaticSharedMemory) {
   expect_fault(outcome(body("__shared__ float s[32]; s[threadIdx.x] = 1; out[threadIdx.x] = s[0];"),
                        shape(1, 33), 64, checked()),
