@@ -49,6 +49,13 @@ bool is_root_of_repository(const fs::path& folder) {
   return fs::exists(folder / ".git", failure);
 }
 
+// Such as /tmp: what else lies there may be anybody's.
+bool is_everybodys(const fs::path& folder) {
+  std::error_code failure;
+  const fs::perms allowed = fs::status(folder, failure).permissions();
+  return !failure && (allowed & fs::perms::others_write) != fs::perms::none;
+}
+
 } // namespace
 
 std::vector<fs::path> files_near(const fs::path& named, const std::vector<std::string>& kinds) {
@@ -58,7 +65,8 @@ std::vector<fs::path> files_near(const fs::path& named, const std::vector<std::s
   std::vector<fs::path> files;
   add_tree(folder, kinds, files);
   for (int above = 0; above < FOLDERS_ABOVE && files.size() < MOST_FILES && !is_root_of_repository(folder) &&
-                      folder.has_relative_path() && folder.parent_path().has_relative_path();
+                      folder.has_relative_path() && folder.parent_path().has_relative_path() &&
+                      !is_everybodys(folder.parent_path());
        ++above) {
     folder = folder.parent_path();
     add_tree(folder, kinds, files);

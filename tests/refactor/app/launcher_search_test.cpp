@@ -1,6 +1,7 @@
 // Kernels whose launches stand in another file.
 #include "refactor/app/launcher_search.h"
 
+#include "refactor/app/files_near.h"
 #include "refactor/app/launched_kernel.h"
 #include "refactor/app/subject.h"
 #include "tuner/base/files.h"
@@ -474,6 +475,23 @@ TEST_F(LauncherSearch, ClosuresOfAFileThatCallsTheKernelsHelper) {
     names.push_back(argument.name);
   EXPECT_THAT(names, testing::UnorderedElementsAre("n", "what_out", "what_in"));
   EXPECT_THAT(subject->notes, Contains(HasSubstr("is written as a structure, each_kernel_closure_1")));
+}
+
+// What lies beside it in a folder like /tmp is somebody else's.
+TEST_F(LauncherSearch, WhatAnybodyMayWriteIsNotLookedAt) {
+  write("shared/mine/k.cu", "__global__ void k(float* x) { x[threadIdx.x] = 0; }\n");
+  write("shared/mine/deep/launch.cu", "// k<<<\n");
+  write("shared/others/launch.cu", "// k<<<\n");
+  const auto near = [&] {
+    std::vector<std::string> names;
+    for (const auto& file : files_near(folder_->path() / "shared/mine/k.cu", {".cu"}))
+      names.push_back(file.lexically_relative(folder_->path() / "shared").string());
+    return names;
+  };
+  EXPECT_THAT(near(), Contains("others/launch.cu"));
+  namespace fs = std::filesystem;
+  fs::permissions(folder_->path() / "shared", fs::perms::others_write, fs::perm_options::add);
+  EXPECT_THAT(near(), testing::ElementsAre("mine/deep/launch.cu"));
 }
 
 } // namespace
