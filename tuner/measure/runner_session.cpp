@@ -54,7 +54,8 @@ Result<std::unique_ptr<RunnerSession>> RunnerSession::create(RunnerDevice& devic
     return Error{"the raw kernel gives other results from run to run", status.reason,
                  "it may race or add up in no fixed order at these sizes: leave them out, or choose others"};
   if (status.context_lost) // to free anything would wait for a kernel that may not end: the process ends
-    static_cast<void>(session.release());
+      [[maybe_unused]]
+    const RunnerSession* const kept = session.release();
   if (!status.ok())
     return Error{"the raw kernel cannot be run on this device", status.reason, ""};
   return session;
