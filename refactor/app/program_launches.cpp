@@ -64,15 +64,6 @@ bool is_alike(const Candidate& first, const Candidate& second) {
          });
 }
 
-// The names below the node.
-void collect_names(const ExpressionNode& node, const std::vector<std::string>& names,
-                   std::set<std::string>& found) {
-  if (node.operation == Operation::name)
-    found.insert(names[node.slot]);
-  for (const ExpressionNode& child : node.children)
-    collect_names(child, names, found);
-}
-
 // Sizes that the grid covers in tiles: what it divides, up or down.
 void collect_tiled(const ExpressionNode& node, const std::vector<std::string>& names,
                    std::set<std::string>& tiled) {
@@ -80,7 +71,7 @@ void collect_tiled(const ExpressionNode& node, const std::vector<std::string>& n
                        node.operation == Operation::divide_floor ||
                        (node.operation == Operation::call && node.function == Function::ceil_div);
   if (divides)
-    collect_names(node.children[0], names, tiled);
+    tiled.merge(names_below(node.children[0], names));
   for (const ExpressionNode& child : node.children)
     collect_tiled(child, names, tiled);
 }
@@ -98,9 +89,8 @@ bool only_chooses(const Expression& condition, const std::set<std::string>& tile
   const ExpressionNode &left = node->children[0], &right = node->children[1];
   if (has_remainder(condition))
     return comparison == (negated ? ComparisonOperator::equal : ComparisonOperator::not_equal);
-  std::set<std::string> of_left, of_right;
-  collect_names(left, condition.names(), of_left);
-  collect_names(right, condition.names(), of_right);
+  const std::set<std::string> of_left = names_below(left, condition.names()),
+                              of_right = names_below(right, condition.names());
   if (of_left.empty() == of_right.empty())
     return false;
   const bool is_less = comparison == ComparisonOperator::less || comparison == ComparisonOperator::less_equal;

@@ -233,10 +233,6 @@ private:
   std::set<Dimensions> seen_;
 };
 
-} // namespace
-
-namespace {
-
 // Of knobs that are tiles, in ascending order.
 std::set<std::int64_t> tile_values(const std::vector<const Configuration*>& configurations) {
   std::set<std::int64_t> values;
@@ -253,7 +249,7 @@ std::set<std::int64_t> tile_values(const std::vector<const Configuration*>& conf
 // Each dimension as three of a tile, which twice that tile does not divide.
 void consider_left_over(const std::set<std::int64_t>& values, const std::vector<Dimensions>& starts,
                         ShapeList& list) {
-  constexpr std::int64_t THREE = 3, FEW_TILES = 64;
+  constexpr std::int64_t ODD_MULTIPLE = 3, FEW_TILES = 64;
   constexpr std::size_t MOST = 9;
   if (values.size() < 2)
     return;
@@ -264,7 +260,7 @@ void consider_left_over(const std::set<std::int64_t>& values, const std::vector<
   for (auto value = values.begin(); std::next(value) != values.end(); ++value)
     for (const auto& [name, size] : short_ones)
       for (Dimensions dimensions : {starts.front(), short_ones, starts.back()}) {
-        dimensions[name] = THREE * *value;
+        dimensions[name] = ODD_MULTIPLE * *value;
         if (taken < MOST && list.consider(dimensions)) {
           ++taken;
           break;

@@ -183,6 +183,15 @@ std::string format_tree(const ExpressionNode& node, const std::vector<std::strin
   return print(node, names, {}, true);
 }
 
+std::set<std::string> names_below(const ExpressionNode& node, const std::vector<std::string>& names) {
+  std::set<std::string> found;
+  if (node.operation == Operation::name)
+    found.insert(names[node.slot]);
+  for (const ExpressionNode& child : node.children)
+    found.merge(names_below(child, names));
+  return found;
+}
+
 std::string canonical(const Expression& expression) {
   return format_tree(expression.root(), expression.names());
 }

@@ -5,6 +5,7 @@
 #include "tuner/expression/expression_tree.h"
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace lathe::refactor {
 // The expression written out again, with every operation in parentheses where precedence could matter.
 std::string format_tree(const ExpressionNode& node, const std::vector<std::string>& names);
 std::string canonical(const Expression& expression);
+
+// The names that the node and those below it mention.
+std::set<std::string> names_below(const ExpressionNode& node, const std::vector<std::string>& names);
 
 // The integer that a constant expression has ("(256 / 2)"), or nothing when it mentions names.
 std::optional<std::int64_t> constant_of(const Expression& expression);

@@ -1,5 +1,6 @@
 // adopt-instances: the integers that the program's other launches of a kernel have as template arguments.
 #include "refactor/knobs/geometry.h"
+#include "refactor/rewrite/constant_knob.h"
 #include "refactor/rewrite/launch_choice.h"
 #include "refactor/rewrite/whole_tiles.h"
 
@@ -57,6 +58,11 @@ public:
   }
 
 private:
+  static std::string argument_of(const KernelInfo& kernel, const std::vector<std::string>& arguments,
+                                 std::size_t index) {
+    return index < arguments.size() ? arguments[index] : kernel.template_parameters[index].default_argument;
+  }
+
   static std::optional<std::int64_t> integer_of(const std::string& argument, const Candidate& candidate) {
     const auto expression = to_expression(argument, candidate);
     return expression ? constant_of(make_expression(*expression)) : std::nullopt;
@@ -69,13 +75,10 @@ private:
     const ProgramLaunch& first = candidate.program_launches.front();
     const InstanceName now = split_instance(candidate.instance);
     const TemplateParameterList& parameters = *described.getTemplateParameters();
-    const auto argument_of = [&](const std::vector<std::string>& arguments, std::size_t index) {
-      return index < arguments.size() ? arguments[index] : kernel.template_parameters[index].default_argument;
-    };
     Choice choice{&launch, {}, {}};
     for (std::size_t i = 0; i < kernel.template_parameters.size() && i < parameters.size(); ++i) {
-      const std::string own = argument_of(first.template_arguments, i),
-                        other = argument_of(launch.template_arguments, i);
+      const std::string own = argument_of(kernel, first.template_arguments, i),
+                        other = argument_of(kernel, launch.template_arguments, i);
       if (own == other)
         continue;
       const std::string& name = kernel.template_parameters[i].name;
@@ -89,12 +92,12 @@ private:
                            other, own);
       if (*value == *value_here)
         continue;
-      if (argument_of(now.arguments, i) == own) {
+      if (argument_of(kernel, now.arguments, i) == own) {
         choice.values[i] = *value;
         continue;
       }
       const auto knob = std::ranges::find(candidate.knobs, name, &Knob::name);
-      if (argument_of(now.arguments, i) != "{" + name + "}" || knob == candidate.knobs.end() ||
+      if (argument_of(kernel, now.arguments, i) != "{" + name + "}" || knob == candidate.knobs.end() ||
           std::ranges::find(knob->values, Value{*value}) == knob->values.end())
         return fmt::format("{} follows another knob, which does not have {}", name, other);
       choice.held[name] = *value;
@@ -127,9 +130,7 @@ private:
     for (const std::size_t index : differing) {
       const auto* parameter = cast<NonTypeTemplateParmDecl>(
           described.getTemplateParameters()->getParam(static_cast<unsigned>(index)));
-      const std::string own = index < first.template_arguments.size()
-                                  ? first.template_arguments[index]
-                                  : kernel.template_parameters[index].default_argument;
+      const std::string own = argument_of(kernel, first.template_arguments, index);
       const std::int64_t default_value = integer_of(own, candidate).value_or(0);
       std::set<std::int64_t> all{default_value};
       std::string launched;
@@ -196,15 +197,13 @@ private:
               make_condition(fmt::format("!({}) || {} == ({})", cases[i].when, knob.name, value),
                              "the launch at " + launch.where + " is taken as it is"));
       }
-      std::vector<std::string> whole = whole_tiles_of_launches(cases.front().launch, launch.launch);
-      const Candidate other = as_launched(candidate, launch);
-      for (std::string& text : whole_tiles_of_kernels(source, kernel, first, other))
-        if (std::ranges::find(whole, text) == whole.end())
-          whole.push_back(std::move(text));
-      for (const std::string& text : whole)
-        proposal.conditions.push_back(
-            make_condition(fmt::format("!({}) || {} == 0", cases[i].when, text),
-                           "what is left over would be dealt out otherwise than at the default"));
+      for (const auto& remainders :
+           {whole_tiles_of_launches(cases.front().launch, launch.launch),
+            whole_tiles_of_kernels(source, kernel, first, as_launched(candidate, launch))})
+        for (const std::string& text : remainders)
+          proposal.conditions.push_back(
+              make_condition(fmt::format("!({}) || {} == 0", cases[i].when, text),
+                             "what is left over would be dealt out otherwise than at the default"));
     }
   }
 };

@@ -1,7 +1,7 @@
 // One launch geometry for several that knobs choose between. Internal to this folder.
 #pragma once
 
-#include "refactor/rewrite/constant_knob.h"
+#include "refactor/rewrite/rule_support.h"
 
 #include <string>
 #include <vector>

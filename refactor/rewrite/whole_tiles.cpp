@@ -15,14 +15,6 @@ using namespace clang;
 
 namespace {
 
-void collect_names(const ExpressionNode& node, const std::vector<std::string>& names,
-                   std::set<std::string>& found) {
-  if (node.operation == Operation::name)
-    found.insert(names[node.slot]);
-  for (const ExpressionNode& child : node.children)
-    collect_names(child, names, found);
-}
-
 std::set<std::string> names_of(const std::string& text) {
   const auto expression = Expression::parse(text);
   return expression.ok() ? std::set<std::string>(expression->names().begin(), expression->names().end())
@@ -66,7 +58,7 @@ struct GridDivisions {
 
 void collect(const ExpressionNode& node, const std::vector<std::string>& names, GridDivisions& found) {
   if (node.operation == Operation::call && node.function == Function::ceil_div)
-    collect_names(node.children[0], names, found.covered);
+    found.covered.merge(names_below(node.children[0], names));
   if (node.operation == Operation::divide_truncate || node.operation == Operation::divide_floor) {
     const Result<Expression> divisor = Expression::parse(format_tree(node.children[1], names));
     const std::string dividend = format_tree(node.children[0], names);
