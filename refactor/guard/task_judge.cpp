@@ -262,14 +262,40 @@ std::vector<TrialResult> TaskJudge::raw_in_drawn_orders(const Task& task,
   return run_trials(trials);
 }
 
+// The raw kernel's runs on the same data with its threads and blocks interrupted, each time elsewhere.
+std::vector<TrialResult> TaskJudge::raw_interrupted(const Task& task, const TrialSettings& settings) const {
+  const HostKernel* raw = raw_.kernels().find(task.configuration.raw_instance, task.configuration.macros());
+  if (!raw)
+    return {};
+  std::vector<Trial> trials;
+  for (std::size_t order = 0; order <= DRAWN_ORDERS; ++order) {
+    TrialSettings drawn = settings;
+    drawn.schedule = HostSchedule::interrupted;
+    drawn.order += order; // the first as the template's own, where that was interrupted
+    drawn.record_accesses = drawn.find_races = false;
+    trials.push_back(
+        {raw, &task.configuration.raw_launch, &task.shape->workload_of(settings), std::move(drawn)});
+  }
+  return run_trials(trials);
+}
+
 // What is wrong with where unordered results lie that are right as sets, or nothing. Of data on which the raw
 // kernel was not run in many orders it is asked for them, where a template is about to be refused.
 std::string TaskJudge::lies_elsewhere(const Task& task, const Workload& workload, const TrialResult& result,
                                       const TrialResult& reference, const TrialSettings& settings) const {
   const ReferenceRuns& shape = *task.shape;
-  if (shape.exchanged && &reference == shape.raw)
-    if (std::string problem = shape.exchanged->problem_of(workload, reference, result); !problem.empty())
+  if (shape.exchanged && &reference == shape.raw &&
+      !shape.exchanged->problem_of(workload, reference, result).empty()) {
+    // Threads that run on until the next barrier take their slots of a bin together: element for element the
+    // first slot then goes to what is theirs first. Interrupted ones share the slots out in other ways.
+    ExchangedPlaces exchanged = *shape.exchanged;
+    for (const TrialResult& other : raw_interrupted(task, settings))
+      if (other.clean &&
+          compare_trials(workload, other, reference, settings, shape.unordered).problem.empty())
+        exchanged.learn(workload, reference, other);
+    if (std::string problem = exchanged.problem_of(workload, reference, result); !problem.empty())
       return problem;
+  }
   std::vector<TrialResult> in_other_orders;
   const auto is_fixed = [&](const auto& holds) {
     if (in_other_orders.empty())
@@ -310,16 +336,9 @@ bool TaskJudge::raw_depends_on_order(const Task& task, const Demand& demand,
     return other.clean && !compare_trials(workload, other, reference, demand.settings, task.shape->unordered)
                                .problem.empty();
   };
-  if (is_interrupted) {
-    // It gave the same under one drawing of the interruptions; others may tell.
-    std::vector<Trial> others;
-    for (std::size_t order = 1; order <= DRAWN_ORDERS; ++order) {
-      TrialSettings settings = demand.settings;
-      settings.order += order;
-      others.push_back({raw, &task.configuration.raw_launch, &workload, settings});
-    }
-    return std::ranges::any_of(run_trials(others), is_another);
-  }
+  // It gave the same under one drawing of the interruptions; others may tell.
+  if (is_interrupted)
+    return std::ranges::any_of(raw_interrupted(task, demand.settings), is_another);
   if (task.shape->depends_on_order &&
       std::ranges::any_of(raw_in_drawn_orders(task, demand.settings), is_another))
     return true;

@@ -46,6 +46,7 @@ private:
   std::string lies_elsewhere(const Task& task, const Workload& workload, const TrialResult& result,
                              const TrialResult& reference, const TrialSettings& settings) const;
   std::vector<TrialResult> raw_in_drawn_orders(const Task& task, const TrialSettings& settings) const;
+  std::vector<TrialResult> raw_interrupted(const Task& task, const TrialSettings& settings) const;
   bool raw_depends_on_order(const Task& task, const Demand& demand, const TrialResult& reference) const;
   bool raw_depends_on_last_bits(const Task& task, const Demand& demand, const TrialResult& reference,
                                 const TrialResult& result) const;
