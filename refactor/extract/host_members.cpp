@@ -18,9 +18,12 @@ using namespace clang;
 namespace {
 
 // Templates of the standard library that NVRTC lacks and device code cannot have objects of.
-constexpr std::array HOST_TYPES{"basic_ostream", "basic_istream", "basic_ostringstream", "basic_string",
-                                "vector",        "map",           "unordered_map",       "set",
-                                "function",      "shared_ptr",    "unique_ptr",          "complex"};
+constexpr std::array HOST_TYPES{"basic_ostream", "basic_istream", "basic_ostringstream",
+                                "basic_string",  "vector",        "map",
+                                "unordered_map", "set",           "function",
+                                "shared_ptr",    "unique_ptr",    "complex",
+                                "variant",       "any",           "deque",
+                                "list"};
 
 // The class or template of the standard library that a type is of.
 const NamedDecl* standard_type(QualType type) {
@@ -31,12 +34,18 @@ const NamedDecl* standard_type(QualType type) {
   return named && named->getIdentifier() && named->isInStdNamespace() ? named : nullptr;
 }
 
-bool names_host_type(QualType type) {
+// The name of the type, or nothing.
+StringRef host_type(QualType type) {
   type = type.getNonReferenceType();
   while (!type.isNull() && type->isPointerType())
     type = type->getPointeeType();
   const NamedDecl* named = type.isNull() ? nullptr : standard_type(type);
-  return named && std::find(HOST_TYPES.begin(), HOST_TYPES.end(), named->getName()) != HOST_TYPES.end();
+  return named && std::ranges::find(HOST_TYPES, named->getName()) != HOST_TYPES.end() ? named->getName()
+                                                                                      : StringRef();
+}
+
+bool names_host_type(QualType type) {
+  return !host_type(type).empty();
 }
 
 const FunctionDecl* function_of(const Decl* declaration) {
@@ -52,6 +61,19 @@ bool has_host_signature(const FunctionDecl* function) {
   return names_host_type(function->getReturnType()) ||
          std::any_of(function->param_begin(), function->param_end(),
                      [](const ParmVarDecl* parameter) { return names_host_type(parameter->getType()); });
+}
+
+// Constexpr functions are the device's too without saying so. Of these types they can use complex numbers
+// alone.
+bool is_constant_for_the_host(const FunctionDecl* function) {
+  const auto is_host_only = [](QualType type) {
+    const StringRef name = host_type(type);
+    return !name.empty() && name != "complex";
+  };
+  return function->isConstexpr() && function->getAttr<CUDADeviceAttr>()->isImplicit() &&
+         (is_host_only(function->getReturnType()) ||
+          std::any_of(function->param_begin(), function->param_end(),
+                      [&](const ParmVarDecl* parameter) { return is_host_only(parameter->getType()); }));
 }
 
 // What no device code can execute: throws, has a variable of a host type, or calls what takes or gives one.
@@ -190,7 +212,9 @@ bool is_for_the_host(const Decl* declaration) {
   HostBody body;
   if (isa<CXXMethodDecl>(function) && function->isThisDeclarationADefinition() && function->getBody())
     body.TraverseStmt(function->getBody());
-  return body.found || (!function->hasAttr<CUDADeviceAttr>() && has_host_signature(function)) ||
+  return body.found ||
+         (has_host_signature(function) &&
+          (!function->hasAttr<CUDADeviceAttr>() || is_constant_for_the_host(function))) ||
          (body.has_error && is_of_the_host(function)) || is_left_to_the_host(function);
 }
 

@@ -105,10 +105,16 @@ std::optional<TextSpan> span_of(ParsedSourceImpl& source, const Decl* declaratio
   span.end = sources.getFileOffset(Lexer::getLocForEndOfToken(last, 0, sources, context.getLangOpts()));
   if (ends_with_semicolon(declaration)) {
     const bool from_macro = declaration->getBeginLoc().isMacroID() && declaration->getEndLoc().isMacroID();
-    // A macro may bring its own.
-    span.end = from_macro ? behind_next_semicolon(text, span.end, context.getLangOpts(), start)
-                          : behind_semicolon(text, span.end, context.getLangOpts(), start,
-                                             isa<FunctionDecl, FunctionTemplateDecl>(declaration));
+    // Where `int n(1)` is a variable Clang has it end in front of the bracket.
+    const auto* variable = dyn_cast<VarDecl>(declaration);
+    if (variable && variable->getInitStyle() == VarDecl::CallInit && !from_macro)
+      span.end =
+          behind_semicolon(text, sources.getFileOffset(sources.getExpansionLoc(variable->getLocation())),
+                           context.getLangOpts(), start, false);
+    else // a macro may bring its own
+      span.end = from_macro ? behind_next_semicolon(text, span.end, context.getLangOpts(), start)
+                            : behind_semicolon(text, span.end, context.getLangOpts(), start,
+                                               isa<FunctionDecl, FunctionTemplateDecl>(declaration));
   }
   for (bool changed = true; changed;) {
     changed = false;

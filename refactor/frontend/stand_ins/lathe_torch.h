@@ -104,9 +104,10 @@
   {                                                                                                          \
     lathe_check((a) > (b));                                                                                  \
   }
-// What has to hold behind a check of the framework's; what is only called or told; what does not return.
-template <class... Values> inline void lathe_check(const Values&...) {}
-template <class... Values> inline void lathe_ignored(const Values&...) {}
+// What has to hold behind a check of the framework's, also in a constant; what is only called or told; what
+// does not return.
+template <class... Values> constexpr void lathe_check(const Values&...) {}
+template <class... Values> constexpr void lathe_ignored(const Values&...) {}
 template <class... Values> [[noreturn]] void lathe_fail(const Values&...);
 
 namespace c10 {

@@ -70,6 +70,35 @@ void run(unsigned* out, Bits x) { k<<<1, 32>>>(out, x); }
   expect_compiles(text, "k<int>");
 }
 
+// Constexpr functions are the device's too, but not with types that there are none of there.
+TEST(HostParts, LeavesOutConstantsOfTypesOfTheHost) {
+  auto source = parse_text(R"(
+#include <tuple>
+#include <variant>
+#include <torch/all.h>
+struct Format {
+  int bits;
+  bool is_real;
+  static constexpr Format integer(int bits) {
+    TORCH_CHECK(bits > 0, "none");
+    return {bits, false};
+  }
+  constexpr int64_t id() const { return std::apply([](auto... of) { return (int64_t(of) + ...); }, std::tuple_cat(std::make_tuple(bits), std::make_tuple(is_real))); }
+  constexpr std::variant<int64_t, double> largest() const {
+    if (is_real) return {real()};
+    return {(int64_t(1) << bits) - 1};
+  }
+  double real() const;
+};
+inline constexpr auto kInt4 = Format::integer(4);
+__global__ void k(int* x) { if constexpr (kInt4.id() == 4) x[threadIdx.x] = kInt4.bits; }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("variant")));
+  EXPECT_THAT(text, HasSubstr("integer(int bits)"));
+  expect_compiles(text, "k");
+}
+
 TEST(HostParts, LeavesOutMembersThatAreNotForTheDevice) {
   const auto source = parse_text(R"(
 struct Failure { int code; };

@@ -29,6 +29,18 @@ __global__ void k(int* x) { x[threadIdx.x] = NONE; }
   expect_compiles(text, "k");
 }
 
+TEST(SourceText, VariablesInitialisedByACallEndBehindTheBracket) {
+  auto source = parse_text(R"(
+constexpr int THREADS(128), WARPS(THREADS / (16 + 16));
+const int LANES((32));
+__global__ void k(int* x) { x[threadIdx.x] = THREADS + WARPS * LANES; }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, HasSubstr("WARPS(THREADS / (16 + 16));"));
+  EXPECT_THAT(text, HasSubstr("LANES((32));"));
+  expect_compiles(text, "k");
+}
+
 TEST(SourceText, ADeclarationMayBeTheFilesLastToken) {
   const auto folder = TemporaryFolder::create("last");
   ASSERT_TRUE(folder.ok());
