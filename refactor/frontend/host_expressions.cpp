@@ -194,11 +194,8 @@ HostValue HostReader::evaluate_plain(const Expr* e) {
     return HostValue::integer(llvm::toString(literal->getValue(), 10, false));
   if (const auto* literal = dyn_cast<CXXBoolLiteralExpr>(e))
     return HostValue::integer(literal->getValue() ? "true" : "false");
-  if (const auto* literal = dyn_cast<FloatingLiteral>(e)) {
-    HostValue value = HostValue::integer(fmt::format("{}", literal->getValueAsApproximateDouble()));
-    value.kind = HostValue::Kind::real;
-    return value;
-  }
+  if (const auto* literal = dyn_cast<FloatingLiteral>(e))
+    return HostValue::real(literal->getValueAsApproximateDouble());
   if (isa<CXXNullPtrLiteralExpr>(e) || isa<GNUNullExpr>(e)) {
     HostValue value;
     value.kind = HostValue::Kind::null;

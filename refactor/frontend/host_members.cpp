@@ -1,6 +1,7 @@
 // What members of objects and of classes are, among the host's expressions.
 #include "refactor/frontend/host_reader.h"
 #include "refactor/frontend/host_syntax.h"
+#include "refactor/frontend/initial_members.h"
 
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/ExprCXX.h>
@@ -93,6 +94,18 @@ HostValue HostReader::member(const Expr* base, const std::string& member_name, Q
     return HostValue::integer(property);
   const std::string object_text = object.text.empty() ? object_name(base) : object.text;
   const std::string full = (object_text.empty() ? "" : object_text + "_") + member_name;
+  if (const auto initial = initial_member(base, member_name, context_)) {
+    // What the class fixes for all objects may be what types and arrays of the device's are made of.
+    if (initial->whole && initial->is_static)
+      return HostValue::integer(std::to_string(*initial->whole));
+    if (initial->real && initial->is_fixed)
+      return HostValue::real(*initial->real);
+    if (initial->whole) {
+      HostValue size = query(object_text + "." + member_name, full);
+      fixed_sizes_[size.text] = *initial->whole;
+      return size;
+    }
+  }
   if (!type.isNull() && type->isDependentType())
     if (const QualType field = field_of_template(base->getType(), member_name); !field.isNull())
       type = field;

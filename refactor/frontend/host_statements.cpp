@@ -392,6 +392,15 @@ HostValue HostReader::kept_in(const VarDecl* variable, const Expr* from, HostVal
     known->second = {};
   if (is_asked)
     asked_.insert(kept.text);
+  // Of sizes that the text fixes: what it fixes this one at.
+  if (const auto parsed = Expression::parse(value.text); parsed.ok() && !parsed->names().empty()) {
+    const auto number = parsed->evaluate_integer([&](std::string_view name) -> std::optional<Value> {
+      const auto fixed = fixed_sizes_.find(std::string(name));
+      return fixed == fixed_sizes_.end() ? std::nullopt : std::optional<Value>(fixed->second);
+    });
+    if (number.ok())
+      fixed_sizes_.try_emplace(kept.text, *number);
+  }
   return kept;
 }
 

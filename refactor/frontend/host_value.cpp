@@ -125,6 +125,12 @@ void inherit(HostValue& value, const HostValue& from) {
 
 } // namespace
 
+HostValue HostValue::real(double number) {
+  HostValue value = integer(fmt::format("{}", number), number < 0 ? BIND_UNARY : BIND_PRIMARY);
+  value.kind = Kind::real;
+  return value;
+}
+
 std::string bound(const HostValue& value, int binding) {
   return value.binding < binding ? fmt::format("({})", value.text) : value.text;
 }

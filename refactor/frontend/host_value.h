@@ -82,6 +82,7 @@ struct HostValue {
     value.binding = binding;
     return value;
   }
+  static HostValue real(double number);
   static HostValue unknown(std::string why, std::string name = {}) {
     HostValue value;
     value.why = std::move(why);

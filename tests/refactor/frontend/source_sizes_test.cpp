@@ -94,5 +94,37 @@ TEST(SourceSizes, WhatTheKernelOrTheBlockHasByNumberIsNone) {
               IsEmpty());
 }
 
+// struct Options { int rows = 4096; };: what an object of nothing but its class has is the program's own
+// number.
+TEST(SourceSizes, MembersThatAClassInitialisesAreDimensions) {
+  const std::string options =
+      "struct Options {\n  static const int THREADS = 128;\n  const int n = 6 * THREADS;\n"
+      "  int rows = 4096;\n  const float limit = 0.25f;\n  int open;\n  Options() {}\n};\n";
+  const std::string kernel = "__global__ void k(float* x, int n, int rows, float limit, int open) {"
+                             " if (threadIdx.x < n) x[rows] = limit + open; }\n";
+  const LaunchSite site = launch_in(options + kernel +
+                                    "void run(float* x) { Options o; const int n = o.n, all = o.n * o.rows;\n"
+                                    "k<<<all, o.THREADS>>>(x, n, o.rows, o.limit, o.open); }");
+  EXPECT_EQ(site.block[0], "128");
+  EXPECT_EQ(site.arguments.at("n"), "n");
+  EXPECT_EQ(site.arguments.at("limit"), "0.25");
+  EXPECT_THAT(site.fixed_sizes,
+              testing::IsSupersetOf({std::pair<const std::string, std::int64_t>("n", 768),
+                                     std::pair<const std::string, std::int64_t>("o_rows", 4096)}));
+  EXPECT_FALSE(site.fixed_sizes.contains("o_open"));
+}
+
+// An object that the function is handed, or that somebody's constructor makes, may have others.
+TEST(SourceSizes, MembersOfObjectsThatMayBeOthersAreFixedByNothing) {
+  const std::string options = "struct Options { int rows = 4096; };\n"
+                              "struct Read { Read(const char* file); int rows = 4096; };\n"
+                              "struct Set { Set() { rows = 17; } int rows = 4096; };\n";
+  for (const char* run : {"void run(float* x, Options o) { k<<<o.rows, 128>>>(x, 1, o.rows); }",
+                          "void run(float* x) { Read o(\"file\"); k<<<o.rows, 128>>>(x, 1, o.rows); }",
+                          "void run(float* x) { Set o; k<<<o.rows, 128>>>(x, 1, o.rows); }",
+                          "void run(float* x) { Options o{17}; k<<<o.rows, 128>>>(x, 1, o.rows); }"})
+    EXPECT_THAT(launch_in(options + KERNEL + run).fixed_sizes, IsEmpty()) << run;
+}
+
 } // namespace
 } // namespace lathe::refactor
