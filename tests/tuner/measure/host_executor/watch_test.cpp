@@ -146,6 +146,22 @@ TEST(LocalVariables, AccessesOutsideAnArrayInFunctionsThatAreInlined) {
   EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;
 }
 
+// What packs small numbers into words may read a number as a word, as long as it takes no more than the
+// number from it.
+TEST(LocalVariables, WordsOfWhichOnlyTheNumberIsUsed) {
+  const auto reads = [](const std::string& mask) {
+    return watched(body("alignas(4) unsigned short own[3] = {1, 2, 3};\n"
+                        "const unsigned* words = reinterpret_cast<const unsigned*>(own);\n"
+                        "out[0] = words[n / 256] & " +
+                        mask + ";"),
+                   shape(1, 1));
+  };
+  const auto low = reads("0xffffu");
+  EXPECT_EQ(low.outcome, Outcome::ok) << low.reason;
+  for (const char* mask : {"0x1ffffu", "0xffff0000u", "n"})
+    EXPECT_THAT(reads(mask).reason, HasSubstr("outside a local variable")) << mask;
+}
+
 TEST(LocalVariables, UninitialisedOnesHoldThePoison) {
   const std::string source = body("float a[4]; if (n > 1000) a[2] = 1.f; out[0] = a[2];");
   const HostKernel kernel = compile(source, checked());

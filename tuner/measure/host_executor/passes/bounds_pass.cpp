@@ -7,6 +7,7 @@
 // array in memory where the optimiser can do without it.
 #include "tuner/measure/host_executor/passes/passes.h"
 
+#include <llvm/Analysis/DemandedBits.h>
 #include <llvm/Analysis/Utils/Local.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
@@ -15,6 +16,7 @@
 #include <llvm/IR/Operator.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace lathe_passes {
@@ -34,15 +36,28 @@ bool is_unwatched(const Instruction& instruction) {
   return instruction.hasMetadata(LLVMContext::MD_nosanitize);
 }
 
-void add_accesses(Instruction& instruction, const DataLayout& layout, std::vector<Access>& accesses) {
+// Of how many bytes of a loaded number anything is used: CUTLASS reads what it packs into words as words, and
+// takes the low bits of them.
+std::uint64_t used_bytes(LoadInst& load, std::uint64_t bytes, DemandedBits& demanded) {
+  if (!load.getType()->isIntegerTy())
+    return bytes;
+  const std::uint64_t bits = demanded.getDemandedBits(&load).getActiveBits();
+  return std::clamp<std::uint64_t>((bits + 7) / 8, 1, bytes);
+}
+
+void add_accesses(Instruction& instruction, const DataLayout& layout, DemandedBits& demanded,
+                  std::vector<Access>& accesses) {
   if (is_unwatched(instruction))
     return;
   const auto add = [&](Value* address, Type* type) {
     const TypeSize size = layout.getTypeStoreSize(type);
-    if (!size.isScalable())
-      accesses.push_back(
-          {&instruction, address,
-           ConstantInt::get(Type::getInt64Ty(instruction.getContext()), size.getFixedValue())});
+    if (size.isScalable())
+      return;
+    std::uint64_t bytes = size.getFixedValue();
+    if (auto* load = dyn_cast<LoadInst>(&instruction))
+      bytes = used_bytes(*load, bytes, demanded);
+    accesses.push_back(
+        {&instruction, address, ConstantInt::get(Type::getInt64Ty(instruction.getContext()), bytes)});
   };
   if (auto* load = dyn_cast<LoadInst>(&instruction))
     add(load->getPointerOperand(), load->getType());
@@ -94,11 +109,12 @@ void check(const Access& access, AllocaInst& variable, const DataLayout& layout)
 
 } // namespace
 
-PreservedAnalyses CheckLocalBounds::run(Function& function, FunctionAnalysisManager&) {
+PreservedAnalyses CheckLocalBounds::run(Function& function, FunctionAnalysisManager& manager) {
   const DataLayout& layout = function.getParent()->getDataLayout();
+  DemandedBits& demanded = manager.getResult<DemandedBitsAnalysis>(function);
   std::vector<Access> accesses;
   for (Instruction& instruction : instructions(function))
-    add_accesses(instruction, layout, accesses);
+    add_accesses(instruction, layout, demanded, accesses);
   bool is_changed = false;
   for (const Access& access : accesses)
     if (AllocaInst* variable = banded_variable_of(access.address)) {
