@@ -3,6 +3,9 @@
 #include "refactor/app/register_limits.h"
 #include "refactor/frontend/standard.h"
 
+#include "refactor/rewrite/rule_support.h"
+
+#include "tuner/base/text.h"
 #include "tuner/compile/compile.h"
 
 #include <algorithm>
@@ -112,6 +115,72 @@ Status keep_launchable_blocks(Candidate& candidate, const std::string& architect
   return Done{};
 }
 
+// Whether launch bounds that always hold are computed from a block's knobs: then each block is given what
+// registers there are for it.
+bool bounds_follow_blocks(const Candidate& candidate) {
+  static const std::string bounds = "__launch_bounds__(", none = "MIN_BLOCKS == 0 ? 0";
+  for (std::size_t at = candidate.text.find(bounds); at != std::string::npos;
+       at = candidate.text.find(bounds, at + 1)) {
+    const std::size_t begin = at + bounds.size();
+    const std::string first = candidate.text.substr(begin, candidate.text.find(',', begin) - begin);
+    const std::vector<std::string> words = identifiers(first.substr(0, first.find("__global__")));
+    if (!first.starts_with(none) && std::ranges::any_of(candidate.knobs, [&](const Knob& knob) {
+          return knob.kind == KnobKind::block && std::ranges::find(words, knob.name) != words.end();
+        }))
+      return true;
+  }
+  return false;
+}
+
+// What a thread takes grows with what it is given to do, so that a block that fits at the defaults of other
+// knobs may not fit beside them, nor may one with several sides: a condition keeps blocks within the
+// registers for the most that any other knob alone makes a thread take.
+void keep_blocks_within_registers(Candidate& candidate, const std::string& architecture, Compiler& compiler) {
+  const auto device = known_device(architecture);
+  const auto usual = Trials(candidate).instance(nullptr, "", nullptr, Value{});
+  const bool has_blocks =
+      std::ranges::any_of(candidate.knobs, [](const Knob& knob) { return knob.kind == KnobKind::block; });
+  if (!device.ok() || !usual || !has_blocks || bounds_follow_blocks(candidate))
+    return;
+  CompileRequest request;
+  request.source = candidate.text;
+  request.options = {standard_option(candidate.text)};
+  request.architecture = architecture;
+  request.instances = {*usual};
+  for (const Knob& knob : candidate.knobs) {
+    if (knob.kind != KnobKind::coarsen && knob.kind != KnobKind::unroll && knob.kind != KnobKind::vector &&
+        knob.kind != KnobKind::stage)
+      continue;
+    const auto instance = Trials(candidate).instance(nullptr, "", &knob, knob.values.back());
+    if (instance && std::ranges::find(request.instances, *instance) == request.instances.end())
+      request.instances.push_back(*instance);
+  }
+  int most = 0; // registers of a thread
+  for (const CompileOutcome& outcome : compiler.compile(request))
+    if (outcome.ok())
+      most = std::max(most, outcome.kernel.resources.registers);
+  if (most == 0 || most_threads_by_registers(most, *device) >= device->max_threads_per_block)
+    return;
+  const std::int64_t unit = device->register_allocation_unit,
+                     of_warp = (most * device->warp_size + unit - 1) / unit * unit;
+  Condition condition =
+      make_condition(fmt::format("ceil_div({}, {}) * {} <= device.registers_per_block",
+                                 block_threads(candidate.launch), device->warp_size, of_warp),
+                     fmt::format("a block's registers are there: a thread has up to {}", most));
+  // The raw kernel's own block is launched whatever it takes.
+  Names names;
+  for (const auto& [name, limit] : device->limits())
+    names[name] = limit;
+  for (const Knob& knob : candidate.knobs)
+    if (const auto value = knob.default_value.evaluate([&](auto name) { return look_up(names, name); });
+        value.ok())
+      names[knob.name] = *value;
+  const auto holds =
+      condition.expression.evaluate_condition([&](std::string_view name) { return look_up(names, name); });
+  if (holds.ok() && *holds)
+    candidate.conditions.push_back(std::move(condition));
+}
+
 // A value of a knob with a type, and the instance that has both.
 struct Trial {
   Knob* knob;
@@ -170,6 +239,7 @@ Status keep_buildable_values(Candidate& candidate, const std::string& architectu
   if (std::ranges::any_of(candidate.knobs, [](const Knob& knob) { return knob.kind == KnobKind::block; })) {
     LATHE_TRY(std::unique_ptr<Compiler> compiler, Compiler::create(settings));
     LATHE_CHECK(keep_launchable_blocks(candidate, architecture, *compiler, notes));
+    keep_blocks_within_registers(candidate, architecture, *compiler);
   }
   std::vector<Trial> trials = trials_of(candidate);
   if (trials.empty())

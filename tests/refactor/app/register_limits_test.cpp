@@ -94,6 +94,37 @@ TEST(RegisterLimits, KnobsKeepNoMoreThreadsThanThereAreRegistersFor) {
   EXPECT_EQ(made.knobs[0].values.size(), 3u);
 }
 
+// A block of two sides, or of threads that are given more to do: no list of one knob's values tells.
+TEST(RegisterLimits, AConditionKeepsBlocksOfSeveralSidesWithinTheRegisters) {
+  Candidate made = with_sums(100);
+  Knob x;
+  x.name = "X";
+  x.kind = KnobKind::block;
+  x.values = {Value{std::int64_t{32}}, Value{std::int64_t{64}}};
+  x.default_value = *Expression::parse("32");
+  Knob y = x;
+  y.name = "Y";
+  y.values = {Value{std::int64_t{1}}, Value{std::int64_t{16}}};
+  y.default_value = *Expression::parse("1");
+  made.knobs = {x, y};
+  made.launch.block = {*Expression::parse("X"), *Expression::parse("Y"), *Expression::parse("1")};
+  made.text = "template <int X, int Y> " + made.text;
+  made.instance = "k<{X}, {Y}>";
+  std::vector<std::string> notes;
+  ASSERT_TRUE(keep_buildable_values(made, "sm_90", notes).ok());
+  EXPECT_EQ(made.knobs[0].values.size(), 2u);
+  EXPECT_EQ(made.knobs[1].values.size(), 2u);
+  ASSERT_EQ(made.conditions.size(), 1u);
+  const auto holds = [&](std::int64_t width, std::int64_t height) {
+    return *made.conditions[0].expression.evaluate_condition([&](std::string_view name) {
+      return std::optional<Value>(name == "X" ? width : name == "Y" ? height : std::int64_t{65536});
+    });
+  };
+  EXPECT_TRUE(holds(64, 1));
+  EXPECT_TRUE(holds(32, 8));
+  EXPECT_FALSE(holds(64, 16));
+}
+
 // The text says for which numbers it is written.
 TEST(RegisterLimits, KnobsKeepThreadsThatTheTextAllows) {
   Candidate made;
