@@ -231,6 +231,10 @@ void ComposedText::add_using_directives(const std::vector<const UsingDirectiveDe
   for (const UsingDirectiveDecl* directive : directives) {
     const std::string nominated = directive->getNominatedNamespace()->getQualifiedNameAsString();
     const bool is_system = !is_written_by_user(source_, directive->getNominatedNamespace());
+    // Those that lie in std (chrono, placeholders, literals) are for host code: the device's headers have
+    // none.
+    if (is_system && nominated.starts_with("std::"))
+      continue;
     if (!opened.contains(nominated) && (!is_system || headers_.empty()))
       continue;
     if (const auto* inside = dyn_cast<NamespaceDecl>(directive->getLexicalDeclContext());

@@ -29,7 +29,10 @@ unsigned above(llvm::StringRef text, unsigned begin) {
     if (in_block) {
       in_block = !content.starts_with("/*");
     } else if (content.ends_with("*/")) {
-      in_block = !content.starts_with("/*");
+      const std::size_t opening = content.rfind("/*");
+      if (opening != 0 && opening != llvm::StringRef::npos)
+        break; // behind code
+      in_block = opening != 0;
     } else if (!content.starts_with("//")) {
       break;
     }

@@ -305,7 +305,6 @@ HostValue HostReader::evaluate_plain(const Expr* e) {
 
 // {a, b}, {[1] = b, [0] = a} and {.first = a}, as they are written.
 HostValue HostReader::listed(llvm::ArrayRef<Expr*> elements) {
-  constexpr std::size_t MOST_ELEMENTS = 256;
   HostValue value;
   value.kind = HostValue::Kind::list;
   std::size_t position = 0;
@@ -581,12 +580,12 @@ HostValue HostReader::size_of(const UnaryExprOrTypeTraitExpr* expression) {
 
 HostValue HostReader::subscript(const Expr* base, const Expr* index, QualType type) {
   const HostValue at = evaluate(index), object = evaluate(base);
-  if (object.kind == HostValue::Kind::list && at.is_integer()) {
-    const auto position = static_cast<std::size_t>(std::strtoull(at.text.c_str(), nullptr, 10));
-    if (!at.text.empty() && std::isdigit(static_cast<unsigned char>(at.text.front())) &&
-        at.binding == BIND_PRIMARY && position < object.elements.size())
-      return object.elements[position];
-  }
+  if (object.kind == HostValue::Kind::list)
+    if (const auto position = number_of(at); position && *position < object.elements.size())
+      // Of an array that is set element by element, one that is not set yet is its name's.
+      if (const HostValue& element = object.elements[*position];
+          element.kind != HostValue::Kind::unknown || !element.text.empty() || !element.why.empty())
+        return element;
   // kernels[width - 1]<<<...>>> launches each of them, under the condition that it is the one.
   if (object.kind == HostValue::Kind::list && at.is_integer() && !object.elements.empty() &&
       std::ranges::all_of(object.elements,

@@ -57,9 +57,13 @@ private:
   void note(const Expr* target, const Expr* value = nullptr) {
     target = target->IgnoreParenImpCasts();
     std::string name; // of a variable's member
-    while (const auto* member = dyn_cast<MemberExpr>(target)) {
-      name = member->getMemberNameInfo().getAsString();
-      target = member->getBase()->IgnoreParenImpCasts();
+    while (true) {
+      const auto* member = dyn_cast<MemberExpr>(target);
+      const Expr* array = element_of_array(target);
+      if (!member && !array)
+        break;
+      name = member ? member->getMemberNameInfo().getAsString() : "";
+      target = member ? member->getBase()->IgnoreParenImpCasts() : array;
     }
     if (const auto* reference = dyn_cast<DeclRefExpr>(target))
       if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl())) {

@@ -298,6 +298,20 @@ HostValue* HostReader::place(const Expr* target) {
                ? &object->members[member->getMemberNameInfo().getAsString()]
                : nullptr;
   }
+  // grid[0], of an array of the function's own.
+  if (const Expr* array = element_of_array(target)) {
+    HostValue* object = place(array);
+    const auto position =
+        object ? number_of(evaluate(cast<ArraySubscriptExpr>(target)->getIdx())) : std::nullopt;
+    if (!position || *position >= MOST_ELEMENTS)
+      return nullptr;
+    if (object->kind == HostValue::Kind::unknown)
+      object->kind = HostValue::Kind::list;
+    if (object->kind != HostValue::Kind::list)
+      return nullptr;
+    object->elements.resize(std::max(object->elements.size(), *position + 1));
+    return &object->elements[*position];
+  }
   return nullptr;
 }
 
@@ -318,8 +332,13 @@ void HostReader::assign(const Expr* target, const HostValue& value) {
   }
   // Something of a variable changed in a way that is not followed: nothing is known of it any more.
   const Expr* base = target->IgnoreParenImpCasts();
-  while (const auto* member = dyn_cast<MemberExpr>(base))
-    base = member->getBase()->IgnoreParenImpCasts();
+  while (true) {
+    const auto* member = dyn_cast<MemberExpr>(base);
+    const Expr* array = element_of_array(base);
+    if (!member && !array)
+      break;
+    base = member ? member->getBase()->IgnoreParenImpCasts() : array;
+  }
   if (const auto* reference = dyn_cast<DeclRefExpr>(base))
     if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl()))
       frame_.variables[variable] = HostValue::unknown(

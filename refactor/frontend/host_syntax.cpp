@@ -71,6 +71,12 @@ QualType summed_type(QualType type) {
   return trait ? of(trait->getAs<TemplateSpecializationType>(), traits) : QualType();
 }
 
+const Expr* element_of_array(const Expr* expression) {
+  const auto* element = dyn_cast<ArraySubscriptExpr>(expression->IgnoreParenImpCasts());
+  const Expr* array = element ? element->getBase()->IgnoreParenImpCasts() : nullptr;
+  return array && array->getType()->isArrayType() ? array : nullptr;
+}
+
 bool names_variable(const Stmt* statement, const VarDecl* variable) {
   const auto* reference = dyn_cast<DeclRefExpr>(statement);
   return (reference && reference->getDecl() == variable) ||

@@ -32,6 +32,9 @@ clang::QualType summed_type(clang::QualType type);
 const clang::Expr* plain(const clang::Expr* expression);
 // The variable that an expression names; null where it is more than that.
 const clang::VarDecl* variable_of(const clang::Expr* expression);
+// The array that an expression is an element of; null for what is no element, or one of what a pointer points
+// to.
+const clang::Expr* element_of_array(const clang::Expr* expression);
 // Whether it is named anywhere in the statement.
 bool names_variable(const clang::Stmt* statement, const clang::VarDecl* variable);
 // The one expression that a loop evaluates in each round; null where it does more.

@@ -4,6 +4,7 @@
 #include "tuner/expression/expression.h"
 
 #include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
 #include <functional>
 #include <optional>
@@ -226,6 +227,13 @@ HostValue choose(const HostValue& condition, const HostValue& yes, const HostVal
       result.members.try_emplace(name, HostValue::unknown(why));
     return result;
   }
+  if (yes.kind == HostValue::Kind::list && no.kind == HostValue::Kind::list &&
+      yes.elements.size() == no.elements.size()) {
+    HostValue result = yes;
+    for (std::size_t i = 0; i < result.elements.size(); ++i)
+      result.elements[i] = choose(condition, yes.elements[i], no.elements[i], why);
+    return result;
+  }
   if (!yes.is_number() || !no.is_number())
     return HostValue::unknown(!yes.why.empty()  ? yes.why
                               : !no.why.empty() ? no.why
@@ -279,6 +287,13 @@ HostValue call(const std::string& function, const std::vector<HostValue>& argume
 bool follows_size(const HostValue& value) {
   return value.is_integer() && !is_constant(value) &&
          value.text.find_first_not_of("-0123456789") != std::string::npos;
+}
+
+std::optional<std::size_t> number_of(const HostValue& value) {
+  std::size_t number = 0;
+  const char* const end = value.text.data() + value.text.size();
+  const auto [behind, failure] = std::from_chars(value.text.data(), end, number);
+  return value.is_integer() && failure == std::errc() && behind == end ? std::optional(number) : std::nullopt;
 }
 
 bool is_constant(const HostValue& condition) {

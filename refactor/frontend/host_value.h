@@ -5,7 +5,9 @@
 #include <clang/AST/Decl.h>
 #include <clang/AST/ExprCXX.h>
 
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -108,6 +110,10 @@ HostValue readable_way(const HostValue& condition, const HostValue& yes, const H
 HostValue negate(const HostValue& condition);
 // An integer that is no number that is written out.
 bool follows_size(const HostValue& value);
+// The number that a value is, where it is written out and not negative.
+std::optional<std::size_t> number_of(const HostValue& value);
+// Of a list, or of an array that a launcher sets.
+inline constexpr std::size_t MOST_ELEMENTS = 256;
 // Whether the truth value is known.
 bool is_constant(const HostValue& condition);
 // "min(a, b)".

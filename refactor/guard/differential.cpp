@@ -373,8 +373,11 @@ private:
     if (judge_.runs() == 0)
       findings_.undecided("nothing was run");
     else if (!findings_.failed() && !sizes_.writes() && !judge_.raw_wrote())
-      findings_.undecided("the raw kernel writes nothing at any of " + shapes +
-                          " sizes, so that no run says anything: other sizes are wanted");
+      findings_.undecided("the raw kernel writes nothing at any of " + shapes + " sizes" +
+                          (sizes_.first_unclean().empty()
+                               ? ""
+                               : ", and does not run clean at others (" + sizes_.first_unclean() + ")") +
+                          ", so that no run says anything: other sizes are wanted");
     char error[32];
     std::snprintf(error, sizeof error, "%.2g", judge_.worst_error());
     findings_.evidence("seed " + std::to_string(subject_.seed));

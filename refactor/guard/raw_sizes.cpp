@@ -98,6 +98,11 @@ void RawSizes::look_for(const Types& types, const std::vector<const Configuratio
     limits_.bytes *= MORE;
     shapes = boundary_shapes(subject_, types, configurations, limits_, FEWEST_SHAPES);
   }
+  // Where the text fixes all sizes, there is one size, and it is run if it can be.
+  if (shapes.empty()) {
+    limits_.bytes = MOST_BYTES_OF_ALL;
+    shapes = boundary_shapes(subject_, types, configurations, limits_, 1);
+  }
   Tally tally;
   run(types, shapes, tally);
   if (clean_[types].empty())
@@ -118,6 +123,8 @@ void RawSizes::look_for(const Types& types, const std::vector<const Configuratio
     findings.evidence("left out: " + std::to_string(tally.unclean) +
                       " sizes at which the raw kernel itself does not run clean (" + tally.first_problem +
                       ")");
+  if (first_unclean_.empty())
+    first_unclean_ = tally.first_problem;
   if (tally.unended)
     findings.evidence("left out: " + std::to_string(tally.unended) +
                       " sizes at which the raw kernel's run does not end in time, or that are larger than " +

@@ -54,6 +54,8 @@ public:
   // At how many sizes the raw kernel has a race in a place, between blocks or not.
   std::size_t sizes_with_race(const std::string& place, bool between_blocks) const;
   bool writes() const { return writes_; } // anything, in any run
+  // Where it does not run clean, and why; "" where it did everywhere.
+  const std::string& first_unclean() const { return first_unclean_; }
 
   // What the runs showed of the raw kernel itself.
   void report(Findings& findings) const;
@@ -90,6 +92,7 @@ private:
   std::map<Types, AcceptedInputs> accepted_;
   std::map<std::pair<std::string, bool>, std::size_t> races_; // by place and scope: at how many sizes
   Reach reach_;
+  std::string first_unclean_;
   bool order_seen_ = false, race_seen_ = false, writes_ = false;
   std::map<std::string, std::vector<std::string>> unwritten_; // where, by output
   std::set<std::pair<std::string, std::string>> in_place_;

@@ -132,7 +132,7 @@ bool fits(const Workload& workload, const Launch& launch, std::uint64_t bytes, s
   for (int axis = 0; axis < 3; ++axis)
     launched *= static_cast<double>(launch.grid[static_cast<std::size_t>(axis)]) *
                 launch.block[static_cast<std::size_t>(axis)];
-  return bytes_of(workload) <= std::min(bytes, MOST_BYTES) && launched <= static_cast<double>(threads);
+  return bytes_of(workload) <= bytes && launched <= static_cast<double>(threads);
 }
 
 namespace {
@@ -285,7 +285,7 @@ void consider_multiples(const std::map<std::string, std::int64_t>& units, ShapeL
 
 ShapeLimits widened(ShapeLimits limits) {
   constexpr std::uint64_t GROWTH = 8;
-  limits.bytes = std::min(GROWTH * limits.bytes, MOST_BYTES);
+  limits.bytes = std::max(limits.bytes, std::min(GROWTH * limits.bytes, MOST_BYTES));
   limits.threads *= GROWTH;
   limits.template_threads *= GROWTH;
   return limits;

@@ -11,7 +11,7 @@
 
 namespace lathe::refactor {
 
-// However far the limits are raised: a dozen runs' results are kept for each shape.
+// However far the limits are raised for sizes that are looked for: a dozen runs' results are kept for each.
 inline constexpr std::uint64_t MOST_BYTES = 1u << 24;
 
 struct ShapeLimits {

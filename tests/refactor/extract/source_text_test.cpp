@@ -41,6 +41,35 @@ __global__ void k(int* x) { x[threadIdx.x] = THREADS + WARPS * LANES; }
   expect_compiles(text, "k");
 }
 
+TEST(SourceText, ACommentBehindCodeIsNotPartOfWhatFollows) {
+  auto source = parse_text(R"(
+/* What this program is for,
+ * in two lines. */
+#include <ctime>
+const float SCALE = 0.5f; /* degrees to radians */
+/* of an ellipsoid */
+const float FLATTENING = 3.0f;
+__global__ void k(float* x) { x[threadIdx.x] *= SCALE + FLATTENING; }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("ctime")));
+  EXPECT_THAT(text, HasSubstr("/* of an ellipsoid */"));
+  expect_compiles(text, "k");
+}
+
+TEST(SourceText, UsingDirectivesForHostCodeAreLeftOut) {
+  auto source = parse_text(R"(
+#include <chrono>
+#include <cstdint>
+using namespace std;
+using namespace std::chrono;
+__global__ void k(uint32_t* x) { x[threadIdx.x] += 1; }
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("chrono")));
+  expect_compiles(text, "k");
+}
+
 TEST(SourceText, ADeclarationMayBeTheFilesLastToken) {
   const auto folder = TemporaryFolder::create("last");
   ASSERT_TRUE(folder.ok());
