@@ -1,4 +1,5 @@
 #include "refactor/guard/reach.h"
+#include "refactor/rewrite/helper_texts.h"
 #include "tuner/base/text.h"
 
 #include <algorithm>
@@ -40,6 +41,22 @@ std::set<std::string> words_of(const std::string& line) {
   return words;
 }
 
+// The lines of the text that are a rule's own, every word of them.
+std::set<unsigned> lines_of_helpers(const std::string& text) {
+  std::set<unsigned> found;
+  for (const std::string_view helper : helper_texts()) {
+    const std::size_t at = text.find(helper);
+    if (at == std::string::npos)
+      continue;
+    const auto before = text.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto first = static_cast<unsigned>(1 + std::count(text.begin(), before, '\n'));
+    const auto lines = static_cast<unsigned>(std::ranges::count(helper, '\n'));
+    for (unsigned line = first; line < first + lines; ++line)
+      found.insert(line);
+  }
+  return found;
+}
+
 // Whether most of the raw kernel's words are still there, and most of the words are the raw kernel's.
 bool is_variant(const std::set<std::string>& words, const std::set<std::string>& raw) {
   std::size_t common = 0;
@@ -79,10 +96,12 @@ std::vector<std::string> Reach::never(const std::string& text, const Reach& raw,
   for (const std::string& line : raw.lines_never_run(raw_text))
     raws_own.push_back(words_of(line));
   const std::vector<std::string> lines = lines_of(text);
+  const std::set<unsigned> of_helpers = lines_of_helpers(text);
   std::set<unsigned> found;
   const std::lock_guard lock(mutex_);
   for (const auto& [place, ran] : places_) {
-    if (ran || place.first < 1 || place.first > lines.size() || known.contains(bare(lines[place.first - 1])))
+    if (ran || of_helpers.contains(place.first) || place.first < 1 || place.first > lines.size() ||
+        known.contains(bare(lines[place.first - 1])))
       continue;
     const std::set<std::string> words = words_of(lines[place.first - 1]);
     if (!std::ranges::any_of(raws_own, [&](const auto& other) { return is_variant(words, other); }))

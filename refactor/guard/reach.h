@@ -18,7 +18,8 @@ public:
   void note(const HostKernel& kernel, const TrialResult& result, bool is_proved = false);
 
   // Branches of `text` that never ran, by line with the line's text: "line 17 ('out[i] = 0;')". A line that
-  // is the raw kernel's own is left out, and one that says nearly what a line of its own that never ran says.
+  // is the raw kernel's own is left out, one that says nearly what a line of its own that never ran says, and
+  // one of a rule's helper that stands in the text as the rule wrote it (rewrite/helper_texts.h).
   std::vector<std::string> never(const std::string& text, const Reach& raw,
                                  const std::string& raw_text) const;
 

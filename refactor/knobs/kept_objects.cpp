@@ -77,12 +77,14 @@ private:
     return construction && construction->getNumArgs() == 0;
   }
 
-  // Assembly that loads is all that a method may have besides ordinary statements.
+  // Assembly that loads or converts is all that a method may have besides ordinary statements.
   bool only_reads() const {
     bool fine = true;
     visit_called(view_, access_.call, [&](const Stmt* statement) {
-      if (const auto* assembly = dyn_cast<GCCAsmStmt>(statement))
-        fine &= assembly->getAsmString()->getString().ltrim().starts_with("ld.");
+      if (const auto* assembly = dyn_cast<GCCAsmStmt>(statement)) {
+        const StringRef text = assembly->getAsmString()->getString().ltrim();
+        fine &= text.starts_with("ld.") || (text.starts_with("cvt.") && text.count(';') <= 1);
+      }
       if (const auto* call = dyn_cast<CallExpr>(statement))
         fine &= !threads_meet_in(callee_name(view_, call));
     });

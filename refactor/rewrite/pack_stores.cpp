@@ -1,5 +1,6 @@
 // pack-stores: elements that a loop stores one by one to consecutive places are stored together behind it.
 #include "refactor/knobs/packed_stores.h"
+#include "refactor/rewrite/helper_texts.h"
 #include "refactor/rewrite/loop_hint.h"
 #include "refactor/rewrite/rule_support.h"
 
@@ -12,25 +13,6 @@ namespace lathe::refactor {
 using namespace clang;
 
 namespace {
-
-const char* const helpers = R"(
-// COUNT values in registers, aligned as far as their number allows, to 16 bytes at most.
-template <class V, unsigned COUNT>
-struct alignas(COUNT * sizeof(V) % 16 == 0 ? 16 : COUNT * sizeof(V) & -(COUNT * sizeof(V))) lathe_packed {
-  V element[COUNT];
-};
-// To consecutive places: in wide stores where the address allows it.
-template <class V, unsigned COUNT>
-__device__ __forceinline__ void lathe_store_packed(const lathe_packed<V, COUNT>& values, V* target) {
-  if (reinterpret_cast<unsigned long long>(target) % alignof(lathe_packed<V, COUNT>) == 0) {
-    *reinterpret_cast<lathe_packed<V, COUNT>*>(target) = values;
-  } else {
-#pragma unroll
-    for (unsigned i = 0; i < COUNT; ++i)
-      target[i] = values.element[i];
-  }
-}
-)";
 
 class PackStores : public Rule {
 public:
@@ -61,7 +43,7 @@ public:
     }
     if (taken.empty())
       return Refusal{"the loops that store consecutive elements come from macros"};
-    proposal.edits.push_back(insert(prelude_position(candidate.text), helpers));
+    proposal.edits.push_back(insert(prelude_position(candidate.text), PACKED_STORE_HELPERS));
     proposal.knobs.push_back(make_knob(knob, KnobKind::vector, "int", {0, 1}, "0",
                                        "1: what is stored at " + lines +
                                            " is stored together behind the loop; 0: element by element"));

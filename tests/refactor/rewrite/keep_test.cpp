@@ -35,6 +35,12 @@ const std::string reading_type =
     "  __device__ void whole(const float* p) {\n    low = p[0];\n    high = p[1];\n  }\n"
     "  __device__ void together(const float* p) {\n    low = __shfl_sync(0xffffffffu, p[0], 0);\n    high "
     "= 0;\n  }\n"
+    "  __device__ void narrow(const float* p) {\n    unsigned short bits;\n    asm(\"cvt.rn.f16.f32 %0, "
+    "%1;\" "
+    ": \"=h\"(bits) : \"f\"(p[0]));\n    low = bits;\n    high = p[1];\n  }\n"
+    "  __device__ void trace(const float* p) {\n    unsigned bits;\n    asm volatile(\"{cvt.rni.u32.f32 "
+    "%0, %1; st.global.u32 [%2], %0;}\" : \"=r\"(bits) : \"f\"(p[0]), \"l\"(p));\n    low = bits;\n    high "
+    "= 0;\n  }\n"
     "  __device__ void store(float* p) {\n    p[0] = low;\n    p[1] = high;\n  }\n};\n";
 
 // Two loops over pairs of a row: `first` and `later` fill x, which goes into a sum and is stored.
@@ -131,6 +137,16 @@ INSTANTIATE_TEST_SUITE_P(
             plain(kernel(pairs(half_pair, half_pair), reading_type,
                          "float* __restrict__ out, float* __restrict__ in, int n, int d")),
             "KEEP", ""},
+        Row{"KeepObjectsThatAssemblyConverts", "keep-in-registers",
+            plain(kernel(pairs("    pair x;\n    x.narrow(in + i * 2);\n",
+                               "    pair x;\n    x.narrow(in + i * 2);\n"),
+                         reading_type, restricted)),
+            "KEEP", ""},
+        Row{"KeepNotObjectsWhoseAssemblyStores", "keep-in-registers",
+            plain(kernel(pairs("    pair x;\n    x.trace(in + i * 2);\n",
+                               "    pair x;\n    x.trace(in + i * 2);\n"),
+                         reading_type, restricted)),
+            "", "more than fill"},
         Row{"KeepObjectsFilledBefore", "keep-in-registers",
             plain(kernel(pairs("    pair x;\n    x.fill(0.f);\n    if (i * 2 < n) {\n      x.half(in + i * "
                                "2);\n    }\n",
