@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace lathe::refactor {
 namespace {
@@ -49,6 +50,49 @@ bool reaches_too_far(const Candidate& raw, const TracedKernel& kernel, const Gro
   return false;
 }
 
+// Sizes at which rows that places number lie apart: strides (by their names) are longer than what they step
+// over, those of outer dimensions the longest, as they come first.
+Dimensions with_long_strides(const Candidate& raw, Dimensions sizes) {
+  constexpr std::int64_t LONG = 1024, LONGER = 32 * LONG; // of a few rows what is watched holds
+  bool is_first = true;
+  for (const std::string& name : raw.dimensions)
+    if (const auto found = sizes.find(name); found != sizes.end() && name.find("stride") != std::string::npos)
+      found->second = std::exchange(is_first, false) ? LONGER : LONG;
+  return sizes;
+}
+
+struct Choice {
+  Counts counts;
+  Fill::Kind kind = Fill::Kind::permutation;
+};
+
+// The choice with the fewest places that threads write together, fewer than with zeros; no counts where none
+// is better.
+Result<Choice> fewest_clashes(TracedKernel& watched, const Counts& possible, const Dimensions& sizes) {
+  watched.set_places({});
+  Choice chosen;
+  LATHE_TRY(std::size_t fewest, watched.clashes(sizes, LONGEST_RUN_S));
+  if (fewest == 0)
+    return chosen;
+  std::vector<Choice> choices;
+  for (const Fill::Kind kind : {Fill::Kind::permutation, Fill::Kind::offsets}) {
+    for (const auto& [argument, count] : possible)
+      choices.push_back({{{argument, count}}, kind});
+    if (possible.size() > 1)
+      choices.push_back({possible, kind});
+  }
+  for (const Choice& choice : choices) {
+    watched.set_places(choice.counts, choice.kind);
+    if (const auto clashes = watched.clashes(sizes, LONGEST_RUN_S); clashes.ok() && *clashes < fewest) {
+      fewest = *clashes;
+      chosen = choice;
+    }
+    if (fewest == 0)
+      break;
+  }
+  return chosen;
+}
+
 } // namespace
 
 Result<Growth> trace_with_places_apart(Candidate& raw, const std::string& architecture, TracedKernel& kernel,
@@ -61,30 +105,10 @@ Result<Growth> trace_with_places_apart(Candidate& raw, const std::string& archit
   watched.set_integers(kernel.integers());
   LATHE_CHECK(watched.compile_watched());
   const Dimensions& sizes = with_zeros.sizes.back();
-  LATHE_TRY(std::size_t fewest, watched.clashes(sizes, LONGEST_RUN_S));
-  if (fewest == 0)
-    return Error{};
-  struct Choice {
-    Counts counts;
-    Fill::Kind kind = Fill::Kind::permutation;
-  };
-  std::vector<Choice> choices;
-  for (const Fill::Kind kind : {Fill::Kind::permutation, Fill::Kind::offsets}) {
-    for (const auto& [argument, count] : possible)
-      choices.push_back({{{argument, count}}, kind});
-    if (possible.size() > 1)
-      choices.push_back({possible, kind});
-  }
-  Choice chosen;
-  for (const Choice& choice : choices) {
-    watched.set_places(choice.counts, choice.kind);
-    if (const auto clashes = watched.clashes(sizes, LONGEST_RUN_S); clashes.ok() && *clashes < fewest) {
-      fewest = *clashes;
-      chosen = choice;
-    }
-    if (fewest == 0)
-      break;
-  }
+  LATHE_TRY(Choice chosen, fewest_clashes(watched, possible, sizes));
+  if (const Dimensions apart = with_long_strides(raw, sizes); chosen.counts.empty() && apart != sizes)
+    if (auto other = fewest_clashes(watched, possible, apart); other.ok())
+      chosen = std::move(*other);
   if (chosen.counts.empty())
     return Error{};
   kernel.set_places(chosen.counts, chosen.kind);

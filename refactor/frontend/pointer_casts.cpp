@@ -63,8 +63,9 @@ public:
   }
 
   bool VisitExplicitCastExpr(ExplicitCastExpr* cast) {
+    // static_cast<void*>(p) says nothing.
     if (const QualType type = cast->getTypeAsWritten();
-        type->isPointerType() && is_parameter(cast->getSubExpr()))
+        type->isPointerType() && !type->isVoidPointerType() && is_parameter(cast->getSubExpr()))
       add(type->getPointeeType().getUnqualifiedType());
     return true;
   }

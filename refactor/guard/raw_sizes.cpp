@@ -105,6 +105,7 @@ void RawSizes::look_for(const Types& types, const std::vector<const Configuratio
   }
   Tally tally;
   run(types, shapes, tally);
+  run_with_rows_apart(types, tally);
   if (clean_[types].empty())
     run_with_own_sizes(types, shapes, tally);
   if (clean_[types].empty())
@@ -144,6 +145,24 @@ void RawSizes::look_for(const Types& types, const std::vector<const Configuratio
                        ": smaller ones are wanted, such as lathe templatize is given with --problem");
   else
     findings.undecided(RUNS_NOWHERE + sizes + " (" + tally.first_problem + ")");
+}
+
+void RawSizes::run_with_rows_apart(const Types& types, Tally& tally) {
+  constexpr std::size_t MOST = 12;
+  std::vector<std::shared_ptr<const Workload>> shapes;
+  std::set<std::string> seen;
+  for (const auto& size : clean_[types])
+    seen.insert(size->workload->key());
+  for (const auto& size : clean_[types]) {
+    if (!overlaps(*size))
+      continue;
+    for (const Problem& problem : with_long_strides(*size->workload, parameters_.strides))
+      if (auto shape = shape_of(subject_, size->usual, problem, limits_);
+          shape && shapes.size() < MOST && seen.insert(shape->key()).second)
+        shapes.push_back(std::move(shape));
+  }
+  if (!shapes.empty())
+    run(types, shapes, tally);
 }
 
 void RawSizes::leave_out_overlaps(const Types& types, Findings& findings) {

@@ -72,6 +72,8 @@ private:
   std::vector<std::shared_ptr<const Workload>> sizes_like_problems(const Types& types) const;
   void keep(std::unique_ptr<ReferenceRuns> runs, const Types& types);
   void note_unwritten(const ReferenceRuns& runs);
+  // Beside sizes at which blocks write over each other, those with rows that lie apart.
+  void run_with_rows_apart(const Types& types, Tally& tally);
   void leave_out_overlaps(const Types& types, Findings& findings);
   void find_accepted(const Types& types, Findings& findings);
   std::vector<const ReferenceRuns*> run_more(const std::vector<std::shared_ptr<const Workload>>& workloads,

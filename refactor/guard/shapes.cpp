@@ -281,6 +281,33 @@ void consider_multiples(const std::map<std::string, std::int64_t>& units, ShapeL
     }
 }
 
+// Of each dimension more than 8 bits count, as the problems have it, with few of the others.
+void consider_many(const TuningSpec& spec, const std::map<std::string, std::int64_t>& units,
+                   ShapeList& list) {
+  constexpr std::int64_t COUNTED = 256;
+  constexpr std::size_t MOST = 8, EACH = 2;
+  const auto multiple = [](std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit * unit; };
+  std::size_t taken = 0;
+  for (const auto& [name, unit] : units) {
+    std::size_t of_this = 0;
+    const bool is_usual = std::ranges::any_of(spec.problems, [&](const Problem& problem) {
+      const auto own = problem.dimensions.find(name);
+      return own != problem.dimensions.end() && own->second > COUNTED;
+    });
+    for (const std::int64_t few : {1, 4, 16, 64})
+      for (const std::int64_t many : {1027, 259}) {
+        Dimensions dimensions = units;
+        for (auto& [other, size] : dimensions)
+          size = multiple(other == name ? many : few, size);
+        if (is_usual && of_this < EACH && taken < MOST && list.consider(dimensions)) {
+          ++of_this;
+          ++taken;
+          break;
+        }
+      }
+  }
+}
+
 } // namespace
 
 ShapeLimits widened(ShapeLimits limits) {
@@ -318,10 +345,13 @@ boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::stri
   if (only)
     list.consider_near(only->workload->problem.dimensions);
   // Several dimensions that have to be multiples are so together: few of each, and more of one.
-  if (only)
+  if (only) {
     consider_multiples(size_units(subject, only->workload->problem, types, &only->knobs), list);
-  else if (!subject.spec.problems.empty())
-    consider_multiples(size_units(subject, subject.spec.problems.front(), types, nullptr), list);
+  } else if (!subject.spec.problems.empty()) {
+    const auto units = size_units(subject, subject.spec.problems.front(), types, nullptr);
+    consider_multiples(units, list);
+    consider_many(subject.spec, units, list);
+  }
   // Where all problems have powers of two for a dimension, a size near theirs that is none, or else the least
   // that is admitted: a mask or a shift in place of a remainder or a quotient is right at theirs alone.
   for (const std::string& name : subject.spec.dimensions) {

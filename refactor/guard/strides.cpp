@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -96,6 +97,49 @@ std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const W
         static_cast<std::uint64_t>(odd ? most + 1 : most);
   }
   return apart;
+}
+
+std::vector<Problem> with_long_strides(const Workload& workload, const Strides& strides) {
+  const TuningSpec& spec = *workload.spec;
+  std::vector<std::string> dimensions; // the innermost first
+  for (const std::string& dimension : spec.dimensions)
+    if (std::ranges::any_of(strides.parameters, [&](int parameter) {
+          return static_cast<std::size_t>(parameter) < spec.arguments.size() &&
+                 spec.arguments[static_cast<std::size_t>(parameter)].value.text() == dimension;
+        }))
+      dimensions.insert(dimensions.begin(), dimension);
+  if (dimensions.empty())
+    return {};
+  const auto usual = [&](const std::string& dimension) {
+    std::int64_t size = 0;
+    for (const Problem& problem : spec.problems)
+      if (const auto found = problem.dimensions.find(dimension); found != problem.dimensions.end())
+        size = std::max(size, found->second);
+    return size;
+  };
+  std::ranges::stable_sort(dimensions, {}, usual);
+  std::set<std::int64_t> lengths;
+  for (const auto& [name, size] : workload.problem.dimensions)
+    if (size > 1 && std::ranges::find(dimensions, name) == dimensions.end())
+      lengths.insert(size);
+  std::vector<Problem> problems;
+  const auto add = [&](std::int64_t innermost, std::int64_t factor) {
+    Problem problem = workload.problem;
+    for (std::int64_t length = innermost; const std::string& dimension : dimensions) {
+      problem.dimensions[dimension] = length;
+      if (length <= std::numeric_limits<std::int64_t>::max() / factor)
+        length *= factor;
+    }
+    problem.label.clear();
+    for (const auto& [name, value] : problem.dimensions)
+      problem.label += (problem.label.empty() ? "" : " ") + name + "=" + std::to_string(value);
+    problems.push_back(std::move(problem));
+  };
+  for (const std::int64_t length : lengths)
+    add(length, 1);
+  if (dimensions.size() > 1 && !lengths.empty())
+    add(*lengths.rbegin(), *lengths.rbegin());
+  return problems;
 }
 
 std::shared_ptr<const Workload> with_rows_repeated(const std::shared_ptr<const Workload>& workload,

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <vector>
 
 namespace lathe::refactor {
 
@@ -30,6 +31,11 @@ std::shared_ptr<const Workload> with_strides_apart(const std::shared_ptr<const W
                                                    const Strides& strides, bool odd = false);
 // Which strides are odd at the workload: what serves that may not take alignment for granted.
 std::set<int> odd_strides(const Workload& workload, const Strides& strides);
+
+// The workload's problem with longer strides, where they are dimensions of their own, so that rows do not
+// come to lie over each other: all as long as another size, for each of these, and, where there are several,
+// outer ones (longer at the specification's problems, or named first) as often longer as there may be rows.
+std::vector<Problem> with_long_strides(const Workload& workload, const Strides& strides);
 
 // The workload with every stride 0 that serves inputs alone, as `expand` makes of a row that stands for many:
 // what rows hold is still theirs, and how far apart they lie says nothing of their width. Null where no input
