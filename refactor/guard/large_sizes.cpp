@@ -12,6 +12,8 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <utility>
 
 namespace lathe::refactor {
@@ -418,7 +420,7 @@ private:
       }
     }
     look_at_elements(subject);
-    if (!problem.empty() && !adds_up(subject))
+    if (!problem.empty() && !has_elements_for_each_block(subject))
       problem.clear();
   }
 
@@ -456,20 +458,36 @@ private:
           found + ", and no such thing at " + alike_->workload->key() + ", at " + subject.at[LARGE].text();
   }
 
-  // Whether half of the raw kernel's blocks write half of the elements at the large size. Where blocks write
-  // to one place they do not: what all blocks write is not known from some, and what is left there is whose
-  // turn came last.
-  bool adds_up(const Subject& subject) const {
+  // Whether the raw kernel's blocks have elements of their own at the large size: half of them write half as
+  // many, and beside those that answer to the template's they leave the same, whichever comes last. What all
+  // blocks write is not known from some otherwise, nor what is left there.
+  bool has_elements_for_each_block(const Subject& subject) const {
     const SparseTrial& all = subject.trials[LARGE][1];
-    SparseTrial some = all;
-    some.blocks.clear();
+    const SparseTrial& templated = subject.trials[LARGE][0];
+    const SparseResult& known = *subject.results[LARGE][1];
+    SparseTrial half = all, forth = all, back = all;
+    half.blocks.clear();
     for (std::size_t i = 0; i < all.blocks.size(); i += 2)
-      some.blocks.push_back(all.blocks[i]);
-    const SparseResult result = run_sparsely({&some, 1}).front();
-    const double expected = static_cast<double>(subject.results[LARGE][1]->written) *
-                            static_cast<double>(some.blocks.size()) / static_cast<double>(all.blocks.size());
-    const double share = static_cast<double>(result.written) / expected;
-    return result.clean && std::max(share, 1 / share) < NEARLY;
+      half.blocks.push_back(all.blocks[i]);
+    std::set<std::uint64_t> together(all.blocks.begin(), all.blocks.end());
+    for (const std::uint64_t block :
+         blocks_around(templated.blocks, *templated.launch, *all.launch, Matching::possible))
+      together.insert(block);
+    forth.blocks.assign(together.begin(), together.end());
+    back.blocks.assign(together.rbegin(), together.rend());
+    for (SparseTrial* more : {&forth, &back})
+      more->time_limit_s *= static_cast<double>(together.size()) / static_cast<double>(all.blocks.size());
+    const std::vector<SparseResult> results = run_sparsely(std::vector{half, forth, back});
+    const double expected = static_cast<double>(known.written) * static_cast<double>(half.blocks.size()) /
+                            static_cast<double>(all.blocks.size());
+    const double share = static_cast<double>(results[0].written) / expected;
+    if (!results[0].clean || std::max(share, 1 / share) > NEARLY)
+      return false;
+    return std::ranges::all_of(std::span(results).subspan(1), [&](const SparseResult& other) {
+      return !other.clean || compare_sparse(*subject.at[LARGE].workload, question_.seed, other, known,
+                                            Agreement::where_both, base_->unordered)
+                                 .empty();
+    });
   }
 
   // An element that a block of either kernel writes has one value, whichever blocks these are: what is wrong
