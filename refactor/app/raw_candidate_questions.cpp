@@ -23,6 +23,9 @@ std::int64_t usual_number(const std::string& name) {
   };
   if (says({"vec", "pack", "unroll", "per_thread", "perthread", "warps", "bits", "stages"}))
     return 4;
+  // Of a filter or a window, whose taps a kernel unrolls.
+  if (lower == "w" || lower == "w1" || lower == "kwidth" || says({"window", "taps", "radius"}))
+    return 4;
   return says({"thread"}) ? 256 : usual_size(name).value_or(128);
 }
 

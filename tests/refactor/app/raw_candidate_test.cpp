@@ -288,8 +288,8 @@ void launch(float* x, int first, int last) { k<<<(first + 255) / 256, 256>>>(x, 
 TEST(RawCandidate, ANumberInsideAnArgumentIsTold) {
   const auto raw = raw_of(TRAITS);
   ASSERT_TRUE(raw.ok()) << raw.error().sentence();
-  EXPECT_THAT(raw->candidate.instance, HasSubstr("ops::Traits<128, {Element}>"));
-  EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("W = 128, which compiles")));
+  EXPECT_THAT(raw->candidate.instance, HasSubstr("ops::Traits<4, {Element}>"));
+  EXPECT_THAT(raw->assumptions, testing::Contains(HasSubstr("W = 4, which compiles")));
 }
 
 TEST(RawCandidate, ATypeInsideAnArgumentIsAnElementType) {
