@@ -142,7 +142,9 @@ bool RawCandidateBuilder::is_true_or_false(const std::string& name) const {
     if ((parameter.name == name || site_.template_arguments[i] == name) && is_switch(parameter))
       return true;
   }
-  return false;
+  // A parameter of a class that the launcher makes an argument of (`Traits<BYTES, WAITS>`), by its name
+  // there.
+  return plain_word(name) && std::regex_search(extracted_.text, std::regex(R"(\bbool\s+)" + name + R"(\b)"));
 }
 
 bool RawCandidateBuilder::fits_block(const std::map<std::string, std::string>& values) const {

@@ -34,6 +34,24 @@ template <int HEAD_DIM, int VEC, bool kWaits> void launch(float* x, int n) {
   EXPECT_THAT(raw->assumed_template_arguments, testing::IsEmpty());
 }
 
+TEST(RawCandidateQuestions, SwitchesOfAClassThatIsAnArgumentAreNoNumbers) {
+  const auto taken = raw_of(R"(
+template <int BYTES, bool kWaits> struct Moves {
+  static_assert(BYTES % 16 == 0);
+  static __device__ int number() { return kWaits ? BYTES : BYTES / 16; }
+};
+template <class Trait> __global__ void k(float* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] = Trait::number();
+}
+template <int BYTES, bool kWaits> void launch(float* x, int n) {
+  k<Moves<BYTES, kWaits>><<<(n + 127) / 128, 128>>>(x, n);
+}
+)");
+  ASSERT_TRUE(taken.ok()) << taken.error().sentence();
+  EXPECT_EQ(taken->candidate.instance, "k<Moves<128, false>>");
+}
+
 TEST(RawCandidateQuestions, NumbersMakeABlockThatMayBe) {
   const auto taken = raw_of(R"(
 template <int R, int C, int F> __global__ void k(float* x, int n) {
