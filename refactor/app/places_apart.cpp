@@ -52,7 +52,7 @@ bool reaches_too_far(const Candidate& raw, const TracedKernel& kernel, const Gro
 
 // Sizes at which rows that places number lie apart: strides (by their names) are longer than what they step
 // over, those of outer dimensions the longest, as they come first.
-Dimensions with_long_strides(const Candidate& raw, Dimensions sizes) {
+Dimensions enlarged_strides(const Candidate& raw, Dimensions sizes) {
   constexpr std::int64_t LONG = 1024, LONGER = 32 * LONG; // of a few rows what is watched holds
   bool is_first = true;
   for (const std::string& name : raw.dimensions)
@@ -106,7 +106,7 @@ Result<Growth> trace_with_places_apart(Candidate& raw, const std::string& archit
   LATHE_CHECK(watched.compile_watched());
   const Dimensions& sizes = with_zeros.sizes.back();
   LATHE_TRY(Choice chosen, fewest_clashes(watched, possible, sizes));
-  if (const Dimensions apart = with_long_strides(raw, sizes); chosen.counts.empty() && apart != sizes)
+  if (const Dimensions apart = enlarged_strides(raw, sizes); chosen.counts.empty() && apart != sizes)
     if (auto other = fewest_clashes(watched, possible, apart); other.ok())
       chosen = std::move(*other);
   if (chosen.counts.empty())

@@ -57,13 +57,10 @@ private:
   void note(const Expr* target, const Expr* value = nullptr) {
     target = target->IgnoreParenImpCasts();
     std::string name; // of a variable's member
-    while (true) {
+    while (const Expr* object = whole_of(target)) {
       const auto* member = dyn_cast<MemberExpr>(target);
-      const Expr* array = element_of_array(target);
-      if (!member && !array)
-        break;
       name = member ? member->getMemberNameInfo().getAsString() : "";
-      target = member ? member->getBase()->IgnoreParenImpCasts() : array;
+      target = object;
     }
     if (const auto* reference = dyn_cast<DeclRefExpr>(target))
       if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl())) {

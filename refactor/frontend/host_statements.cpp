@@ -332,13 +332,8 @@ void HostReader::assign(const Expr* target, const HostValue& value) {
   }
   // Something of a variable changed in a way that is not followed: nothing is known of it any more.
   const Expr* base = target->IgnoreParenImpCasts();
-  while (true) {
-    const auto* member = dyn_cast<MemberExpr>(base);
-    const Expr* array = element_of_array(base);
-    if (!member && !array)
-      break;
-    base = member ? member->getBase()->IgnoreParenImpCasts() : array;
-  }
+  while (const Expr* whole = whole_of(base))
+    base = whole;
   if (const auto* reference = dyn_cast<DeclRefExpr>(base))
     if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl()))
       frame_.variables[variable] = HostValue::unknown(

@@ -77,6 +77,12 @@ const Expr* element_of_array(const Expr* expression) {
   return array && array->getType()->isArrayType() ? array : nullptr;
 }
 
+const Expr* whole_of(const Expr* part) {
+  if (const auto* member = dyn_cast<MemberExpr>(part->IgnoreParenImpCasts()))
+    return member->getBase()->IgnoreParenImpCasts();
+  return element_of_array(part);
+}
+
 bool names_variable(const Stmt* statement, const VarDecl* variable) {
   const auto* reference = dyn_cast<DeclRefExpr>(statement);
   return (reference && reference->getDecl() == variable) ||

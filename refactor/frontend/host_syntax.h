@@ -35,6 +35,8 @@ const clang::VarDecl* variable_of(const clang::Expr* expression);
 // The array that an expression is an element of; null for what is no element, or one of what a pointer points
 // to.
 const clang::Expr* element_of_array(const clang::Expr* expression);
+// The object that an expression is a member of, or the array that it is an element of; null for neither.
+const clang::Expr* whole_of(const clang::Expr* part);
 // Whether it is named anywhere in the statement.
 bool names_variable(const clang::Stmt* statement, const clang::VarDecl* variable);
 // The one expression that a loop evaluates in each round; null where it does more.

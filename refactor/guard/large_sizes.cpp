@@ -458,27 +458,35 @@ private:
           found + ", and no such thing at " + alike_->workload->key() + ", at " + subject.at[LARGE].text();
   }
 
+  // Raw blocks that may hold the elements of the template's at the large size.
+  static std::vector<std::uint64_t> possible_blocks(const Subject& subject) {
+    const auto& [templated, raw] = subject.trials[LARGE];
+    return blocks_around(templated.blocks, *templated.launch, *raw.launch, Matching::possible);
+  }
+  // The raw kernel's trial with these, in their order, and as much more time as they are more.
+  static SparseTrial with_blocks(SparseTrial raw, std::vector<std::uint64_t> blocks) {
+    raw.time_limit_s *=
+        std::max(1.0, static_cast<double>(blocks.size()) / static_cast<double>(raw.blocks.size()));
+    raw.blocks = std::move(blocks);
+    return raw;
+  }
+
   // Whether the raw kernel's blocks have elements of their own at the large size: half of them write half as
   // many, and beside those that answer to the template's they leave the same, whichever comes last. What all
   // blocks write is not known from some otherwise, nor what is left there.
   bool has_elements_for_each_block(const Subject& subject) const {
     const SparseTrial& all = subject.trials[LARGE][1];
-    const SparseTrial& templated = subject.trials[LARGE][0];
     const SparseResult& known = *subject.results[LARGE][1];
-    SparseTrial half = all, forth = all, back = all;
-    half.blocks.clear();
+    std::vector<std::uint64_t> half;
     for (std::size_t i = 0; i < all.blocks.size(); i += 2)
-      half.blocks.push_back(all.blocks[i]);
+      half.push_back(all.blocks[i]);
+    const std::vector<std::uint64_t> possible = possible_blocks(subject);
     std::set<std::uint64_t> together(all.blocks.begin(), all.blocks.end());
-    for (const std::uint64_t block :
-         blocks_around(templated.blocks, *templated.launch, *all.launch, Matching::possible))
-      together.insert(block);
-    forth.blocks.assign(together.begin(), together.end());
-    back.blocks.assign(together.rbegin(), together.rend());
-    for (SparseTrial* more : {&forth, &back})
-      more->time_limit_s *= static_cast<double>(together.size()) / static_cast<double>(all.blocks.size());
-    const std::vector<SparseResult> results = run_sparsely(std::vector{half, forth, back});
-    const double expected = static_cast<double>(known.written) * static_cast<double>(half.blocks.size()) /
+    together.insert(possible.begin(), possible.end());
+    const std::vector<SparseResult> results =
+        run_sparsely(std::vector{with_blocks(all, half), with_blocks(all, {together.begin(), together.end()}),
+                                 with_blocks(all, {together.rbegin(), together.rend()})});
+    const double expected = static_cast<double>(known.written) * static_cast<double>(half.size()) /
                             static_cast<double>(all.blocks.size());
     const double share = static_cast<double>(results[0].written) / expected;
     if (!results[0].clean || std::max(share, 1 / share) > NEARLY)
@@ -506,10 +514,7 @@ private:
   // Whether the template differs at the large size from all raw blocks too that may hold the same elements,
   // so that it is not for want of one of them that it does.
   bool is_beyond_all(const Subject& subject) const {
-    const auto& [templated, raw] = subject.trials[LARGE];
-    SparseTrial wide = raw_trial(subject.at[LARGE], blocks_around(templated.blocks, *templated.launch,
-                                                                  *raw.launch, Matching::possible));
-    wide.time_limit_s *= static_cast<double>(wide.blocks.size()) / static_cast<double>(raw.blocks.size());
+    const SparseTrial wide = with_blocks(subject.trials[LARGE][1], possible_blocks(subject));
     const SparseResult result = run_sparsely({&wide, 1}).front();
     return !result.clean ||
            !compare_sparse(*subject.at[LARGE].workload, question_.seed, *subject.results[LARGE][0], result,

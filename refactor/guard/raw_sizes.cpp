@@ -161,8 +161,7 @@ void RawSizes::run_with_rows_apart(const Types& types, Tally& tally) {
           shape && shapes.size() < MOST && seen.insert(shape->key()).second)
         shapes.push_back(std::move(shape));
   }
-  if (!shapes.empty())
-    run(types, shapes, tally);
+  run(types, shapes, tally);
 }
 
 void RawSizes::leave_out_overlaps(const Types& types, Findings& findings) {

@@ -289,17 +289,19 @@ void consider_many(const TuningSpec& spec, const std::map<std::string, std::int6
   const auto multiple = [](std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit * unit; };
   std::size_t taken = 0;
   for (const auto& [name, unit] : units) {
-    std::size_t of_this = 0;
     const bool is_usual = std::ranges::any_of(spec.problems, [&](const Problem& problem) {
       const auto own = problem.dimensions.find(name);
       return own != problem.dimensions.end() && own->second > COUNTED;
     });
+    if (!is_usual)
+      continue;
+    std::size_t of_this = 0;
     for (const std::int64_t few : {1, 4, 16, 64})
       for (const std::int64_t many : {1027, 259}) {
         Dimensions dimensions = units;
         for (auto& [other, size] : dimensions)
           size = multiple(other == name ? many : few, size);
-        if (is_usual && of_this < EACH && taken < MOST && list.consider(dimensions)) {
+        if (of_this < EACH && taken < MOST && list.consider(dimensions)) {
           ++of_this;
           ++taken;
           break;

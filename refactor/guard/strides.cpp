@@ -108,8 +108,6 @@ std::vector<Problem> with_long_strides(const Workload& workload, const Strides& 
                  spec.arguments[static_cast<std::size_t>(parameter)].value.text() == dimension;
         }))
       dimensions.insert(dimensions.begin(), dimension);
-  if (dimensions.empty())
-    return {};
   const auto usual = [&](const std::string& dimension) {
     std::int64_t size = 0;
     for (const Problem& problem : spec.problems)
@@ -122,6 +120,8 @@ std::vector<Problem> with_long_strides(const Workload& workload, const Strides& 
   for (const auto& [name, size] : workload.problem.dimensions)
     if (size > 1 && std::ranges::find(dimensions, name) == dimensions.end())
       lengths.insert(size);
+  if (dimensions.empty() || lengths.empty())
+    return {};
   std::vector<Problem> problems;
   const auto add = [&](std::int64_t innermost, std::int64_t factor) {
     Problem problem = workload.problem;
@@ -130,14 +130,11 @@ std::vector<Problem> with_long_strides(const Workload& workload, const Strides& 
       if (length <= std::numeric_limits<std::int64_t>::max() / factor)
         length *= factor;
     }
-    problem.label.clear();
-    for (const auto& [name, value] : problem.dimensions)
-      problem.label += (problem.label.empty() ? "" : " ") + name + "=" + std::to_string(value);
     problems.push_back(std::move(problem));
   };
   for (const std::int64_t length : lengths)
     add(length, 1);
-  if (dimensions.size() > 1 && !lengths.empty())
+  if (dimensions.size() > 1)
     add(*lengths.rbegin(), *lengths.rbegin());
   return problems;
 }

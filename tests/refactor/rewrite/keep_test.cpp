@@ -38,8 +38,8 @@ const std::string reading_type =
     "  __device__ void narrow(const float* p) {\n    unsigned short bits;\n    asm(\"cvt.rn.f16.f32 %0, "
     "%1;\" "
     ": \"=h\"(bits) : \"f\"(p[0]));\n    low = bits;\n    high = p[1];\n  }\n"
-    "  __device__ void trace(const float* p) {\n    unsigned bits;\n    asm volatile(\"{cvt.rni.u32.f32 "
-    "%0, %1; st.global.u32 [%2], %0;}\" : \"=r\"(bits) : \"f\"(p[0]), \"l\"(p));\n    low = bits;\n    high "
+    "  __device__ void trace(const float* p) {\n    unsigned bits;\n    asm volatile(\"cvt.rni.u32.f32 "
+    "%0, %1; st.global.u32 [%2], %0;\" : \"=r\"(bits) : \"f\"(p[0]), \"l\"(p));\n    low = bits;\n    high "
     "= 0;\n  }\n"
     "  __device__ void store(float* p) {\n    p[0] = low;\n    p[1] = high;\n  }\n};\n";
 
