@@ -79,6 +79,7 @@ Result<RawCandidate> RawCandidateBuilder::build() {
   count_allocated();
   result_.candidate.kernel = extracted_.kernel;
   LATHE_CHECK(mend_text());
+  LATHE_CHECK(free_text_sizes());
   return std::move(result_);
 }
 
@@ -248,6 +249,10 @@ void RawCandidateBuilder::collect_dimensions() {
   for (const Expression& expression : candidate.launch.block)
     add(expression);
   add(candidate.launch.shared_bytes);
+  for (const auto& [host_name, text_name] : site_.text_sizes)
+    if (const std::string name = in_kernel_terms(host_name);
+        names(extracted_.text, text_name) && std::ranges::find(dimensions, name) == dimensions.end())
+      dimensions.push_back(name);
   const auto take = [&](const std::string& name, std::int64_t value, const char* where) {
     if (std::ranges::find(dimensions, name) == dimensions.end() ||
         !result_.own_sizes.emplace(name, value).second || !facts_.problems.empty())

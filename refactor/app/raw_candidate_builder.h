@@ -14,6 +14,8 @@ namespace lathe::refactor {
 
 // Letters, digits and underscores only; not empty.
 bool plain_word(const std::string& text);
+// Whether an identifier of the text is the name.
+bool names(const std::string& text, const std::string& name);
 // `text` with whole identifiers replaced.
 std::string substitute(const std::string& text, const std::map<std::string, std::string>& names);
 
@@ -114,6 +116,8 @@ private:
   // for other types. Element types for which it is another one are left out.
   std::string accumulator_dtype(const std::string& type);
   Status mend_text();
+  // Sizes that the text fixes become macros that a compiler may be told otherwise.
+  Status free_text_sizes();
   bool is_class_of_text(const std::string& name) const;
   std::string type_left_out(std::size_t parameter) const;
   void name_types();

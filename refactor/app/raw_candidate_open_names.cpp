@@ -16,11 +16,11 @@ namespace {
 // Where NVRTC reads the instance that was asked for; other messages are about the text.
 constexpr const char* IN_THE_INSTANCE = "__nv_name_map";
 
+} // namespace
+
 bool names(const std::string& text, const std::string& name) {
   return std::ranges::count(identifiers(text), name) > 0;
 }
-
-} // namespace
 
 // What the compiler says against the instance with these values for names, in its own text or behind it.
 std::string RawCandidateBuilder::complaint(const std::map<std::string, std::string>& values) const {

@@ -43,6 +43,7 @@ Result<TuningSpec> assemble_spec(const std::string& name, const Candidate& raw, 
   spec.name = name;
   spec.path = paths.spec_file;
   spec.dimensions = raw.dimensions;
+  spec.text_sizes = raw.text_sizes;
   spec.types = raw.types;
   spec.knobs = tuned.knobs;
   spec.conditions = tuned.conditions;

@@ -10,6 +10,7 @@
 #include "refactor/app/related_sizes.h"
 #include "refactor/app/runnable_problems.h"
 #include "refactor/app/sized_buffers.h"
+#include "refactor/app/text_sizes.h"
 #include "refactor/app/usual_launch.h"
 #include "refactor/app/usual_problems.h"
 #include "refactor/extract/flatten.h"
@@ -175,6 +176,7 @@ Status settle_sizes(Subject& subject, const SubjectRequest& request) {
       relate_sizes(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
   }
   LATHE_CHECK(check_problems(subject.facts.problems, subject.raw.dimensions));
+  keep_text_sizes(subject.raw, subject.facts.problems);
   if (!subject.guessed_problems)
     tell_other_launches(subject);
   LATHE_CHECK(size_buffers(subject, request.parse));
@@ -193,7 +195,8 @@ Status settle_sizes(Subject& subject, const SubjectRequest& request) {
   for (const auto& [name, dtypes] : subject.facts.types)
     given_types.insert(name);
   keep_runnable_types(subject.raw, given_types, subject.architecture, subject.facts.problems, subject.notes);
-  return Done{};
+  keep_text_sizes(subject.raw, subject.facts.problems);
+  return choose_text_sizes(subject.raw, subject.architecture, subject.facts.problems, subject.notes);
 }
 
 bool states_standard(const ParseOptions& options) {
@@ -344,6 +347,8 @@ void take_telling_launch(const SubjectRequest& request, ParsedSource& source, Su
 
 Result<Subject> prepare_subject(const SubjectRequest& request, ParsedSource& source) {
   LATHE_TRY(Subject subject, extract_subject(request, source));
+  if (request.parse.free_text_sizes && subject.raw.text_sizes.empty())
+    return Error{"cannot try " + subject.kernel + " at other sizes", "its text fixes none", ""};
   subject.guessed_strides = strides_to_guess(subject);
   if (request.contiguous_tensors)
     set_strides(subject);

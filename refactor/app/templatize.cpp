@@ -9,6 +9,7 @@
 #include "refactor/app/retreat.h"
 #include "refactor/app/subject_options.h"
 #include "refactor/app/template_report.h"
+#include "refactor/app/traced_kernel.h"
 #include "refactor/frontend/standard.h"
 #include "refactor/rewrite/joined_kernels.h"
 #include "tuner/base/files.h"
@@ -272,9 +273,7 @@ Result<Product> templatize_subject(const Request& request, const Subject& subjec
 // Where the raw kernel is told strides that nobody gave and runs clean at none of the sizes, or at none that
 // a configuration admits, once more with strides that follow from the sizes: independent ones make rows
 // overlap. That comes before any rule is left out, which is then not at fault.
-Result<Product> templatize(const Request& request, std::unique_ptr<ParsedSource> source) {
-  if (!request.other.empty())
-    return templatize_choice(request, *source);
+Result<Product> templatize_kernel(const Request& request, std::unique_ptr<ParsedSource> source) {
   LATHE_TRY(const Subject subject, prepare_subject(request.subject, *source));
   // What is run is run in forks, each of which takes a copy of this process's page tables: half of its memory
   // is the source's, which only strides may ask for once more.
@@ -306,6 +305,28 @@ Result<Product> templatize(const Request& request, std::unique_ptr<ParsedSource>
   if (is_out_of_time)
     product.notes.push_back(out_of_time(request, "of tensors without gaps"));
   return product;
+}
+
+// Whether the raw kernel is too much work at the sizes that there are.
+bool takes_too_long(const Result<Product>& made) {
+  if (!made.ok())
+    return made.error().sentence().find(DID_NOT_END) != std::string::npos ||
+           made.error().sentence().find(RUNS_TOOK_ALL_TIME) != std::string::npos;
+  return is_undecided_for(made->certificate, NONE_SMALL_ENOUGH) ||
+         is_undecided_for(made->certificate, TIME_LEFT_NO_RUN);
+}
+
+// Where that is so, once more with those of its sizes free that its own text fixes.
+Result<Product> templatize(Request request, std::unique_ptr<ParsedSource> source) {
+  if (!request.other.empty())
+    return templatize_choice(request, *source);
+  auto made = templatize_kernel(request, std::move(source));
+  if (request.model || !takes_too_long(made))
+    return made;
+  request.subject.parse.free_text_sizes = true;
+  LATHE_TRY(std::unique_ptr<ParsedSource> freed, open_source(request.subject));
+  auto other = templatize_kernel(request, std::move(freed));
+  return other.ok() ? std::move(other) : std::move(made);
 }
 
 // The kernel alone, and whether NVRTC takes it, for the first of its element types.

@@ -130,13 +130,28 @@ Status TracedKernel::compile_watched() {
 }
 
 Status TracedKernel::compile_with(HostCompileOptions options) {
+  options_ = std::move(options);
+  kernels_.clear();
+  LATHE_TRY([[maybe_unused]] const HostKernel* own, kernel_at({}));
+  return Done{};
+}
+
+Result<const HostKernel*> TracedKernel::kernel_at(const Dimensions& dimensions) const {
+  std::vector<std::string> macros;
+  for (const TextSize& size : raw_.text_sizes)
+    if (const auto found = dimensions.find(size.dimension);
+        found != dimensions.end() && found->second != size.value)
+      macros.push_back(fmt::format("-D{}={}", size.macro, found->second));
+  if (const auto known = kernels_.find(macros); known != kernels_.end())
+    return &known->second;
+  HostCompileOptions options = options_;
   options.compile_options = {standard_option(raw_.text)};
+  options.compile_options.insert(options.compile_options.end(), macros.begin(), macros.end());
   auto kernel = HostKernel::compile(raw_.text, instance(), options);
   if (!kernel.ok())
     return Error{"cannot run " + raw_.kernel + " to see its buffers", kernel.error().sentence(),
                  "give every buffer's size with --argument NAME=COUNT"};
-  kernel_.emplace(std::move(*kernel));
-  return Done{};
+  return &kernels_.emplace(std::move(macros), std::move(*kernel)).first->second;
 }
 
 Result<Value> TracedKernel::evaluate(const Expression& expression, const Dimensions& dimensions) const {
@@ -289,12 +304,12 @@ element::FillPlan TracedKernel::plan_of(const Argument& argument, Fill::Kind kin
 Result<HostRunResult> TracedKernel::launch_watched(const Prepared& prepared, const Dimensions& dimensions,
                                                    HostRunOptions options) const {
   if (seconds_left_ <= 0)
-    return Error{"the raw kernel does not run", "its runs have taken all the time that there is for them",
-                 ""};
+    return Error{"the raw kernel does not run", RUNS_TOOK_ALL_TIME, ""};
   LATHE_TRY(const Launch geometry, launch(dimensions));
   options.time_limit_s = std::min(options.time_limit_s, seconds_left_);
+  LATHE_TRY(const HostKernel* kernel, kernel_at(dimensions));
   const double before = seconds_of_children();
-  const auto ran = kernel_->run_isolated(geometry, prepared.arguments, options);
+  const auto ran = kernel->run_isolated(geometry, prepared.arguments, options);
   seconds_left_ -= seconds_of_children() - before;
   LATHE_TRY(HostRunResult result, ran);
   if (result.outcome != Outcome::ok)

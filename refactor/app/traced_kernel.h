@@ -28,6 +28,9 @@ double seconds_of_children();
 // In the reason of a run that took longer than it may.
 inline constexpr const char* DID_NOT_END = "did not end within";
 
+// In the reason of a run that was not begun.
+inline constexpr const char* RUNS_TOOK_ALL_TIME = "its runs have taken all the time that there is for them";
+
 class TracedKernel {
 public:
   // `architecture`: whose limits a launch may ask for. `raw` outlives this. `processor_seconds`: of all runs
@@ -89,6 +92,8 @@ private:
   Result<HostRunResult> launch_watched(const Prepared& prepared, const Dimensions& dimensions,
                                        HostRunOptions options) const;
   Status compile_with(HostCompileOptions options);
+  // Compiled with the text sizes that the dimensions say.
+  Result<const HostKernel*> kernel_at(const Dimensions& dimensions) const;
   element::FillPlan plan_of(const Argument& argument, Fill::Kind kind, std::int64_t count, std::int64_t high,
                             std::size_t index) const;
   Plans rising(const std::vector<Extent>& extents, const Dimensions& dimensions) const;
@@ -97,7 +102,8 @@ private:
   const Candidate& raw_;
   std::map<std::string, std::string> types_;
   std::map<std::string, Value> device_;
-  std::optional<HostKernel> kernel_;
+  HostCompileOptions options_;
+  mutable std::map<std::vector<std::string>, HostKernel> kernels_; // by the macros of text sizes
   std::map<std::size_t, std::int8_t> integers_;
   std::map<std::size_t, Expression> places_;
   Fill::Kind kind_of_places_ = Fill::Kind::permutation;

@@ -24,6 +24,8 @@ struct ParseOptions {
   std::vector<std::string> flags;         // after `--` on the command line
   std::string architecture = "sm_90";
   std::map<std::filesystem::path, std::string> overlay; // file contents that replace the disk's
+  // Sizes that device code has as macros or constants are dimensions of its launches, not numbers.
+  bool free_text_sizes = false;
 };
 
 // One translation unit, parsed in CUDA device mode (docs/frontend.md states the flags).
@@ -80,6 +82,9 @@ struct LaunchSite {
   std::vector<std::string> template_arguments; // as written: {"T", "256"}
   std::vector<std::string> dimensions;         // integer parameters of the launcher that the expressions use
   std::map<std::string, std::int64_t> fixed_sizes; // of these, what the source's text has for them
+  // Of these, what device code names itself, where the source was parsed to free that: dimension -> the name
+  // of the macro or constant.
+  std::map<std::string, std::string> text_sizes;
   std::array<std::string, 3> grid{"1", "1", "1"}, block{"1", "1", "1"};
   std::string shared_bytes = "0";
   // Kernel parameter name -> host expression passed for it ("" where unreadable), and launcher pointers

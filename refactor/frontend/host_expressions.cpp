@@ -170,10 +170,15 @@ std::optional<HostValue> HostReader::fixed_size(const VarDecl* variable) {
 
 std::optional<HostValue> HostReader::fixed_size(const Expr* expression) {
   const auto macro = sizes_.macro_of(expression);
-  if (!macro)
+  return macro ? fixed_macro(macro->first) : std::nullopt;
+}
+
+std::optional<HostValue> HostReader::fixed_macro(const std::string& name) {
+  const auto value = sizes_.value_of(name);
+  if (!value)
     return std::nullopt;
-  HostValue size = query("#define " + macro->first, macro->first);
-  fixed_sizes_[size.text] = macro->second;
+  HostValue size = query("#define " + name, name);
+  fixed_sizes_[size.text] = *value;
   return size;
 }
 

@@ -273,6 +273,12 @@ void HostReader::record(const KernelReference& kernel, const HostValue& grid, co
       else if (names_.contains(name) && !contains(site.dimensions, name))
         site.dimensions.push_back(name);
   }
+  for (const auto& [name, variable] : sizes_.in_device_text()) {
+    const std::string size = (variable ? *fixed_size(variable) : *fixed_macro(name)).text;
+    site.text_sizes[size] = name;
+    if (!contains(site.dimensions, size))
+      site.dimensions.push_back(size);
+  }
   for (const auto& [name, value] : fixed_sizes_)
     if (contains(site.dimensions, name))
       site.fixed_sizes[name] = value;

@@ -73,6 +73,7 @@ private:
   // A number that the text fixes, as a dimension: by the variable or the macro that names it.
   std::optional<HostValue> fixed_size(const clang::VarDecl* variable);
   std::optional<HostValue> fixed_size(const clang::Expr* expression);
+  std::optional<HostValue> fixed_macro(const std::string& name);
   HostValue listed(llvm::ArrayRef<clang::Expr*> elements);
   HostValue name(const clang::DeclRefExpr* reference);
   HostValue convert(const clang::Expr* expression, const clang::Expr* inner, clang::QualType to);

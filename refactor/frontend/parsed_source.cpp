@@ -343,6 +343,7 @@ Result<std::unique_ptr<ParsedSource>> ParsedSource::parse(const fs::path& file, 
   source->consumer_ = std::move(parsed.consumer);
   source->unit_ = std::move(parsed.unit);
   source->command_ = std::move(command.arguments);
+  source->frees_text_sizes_ = options.free_text_sizes;
   for (const ParseError& error : source->record_->errors)
     source->error_texts_.push_back(error.text);
   std::set<std::string> told;

@@ -90,6 +90,7 @@ public:
   const std::vector<std::string>& errors() const override { return error_texts_; }
   const std::vector<std::string>& stand_ins() const override { return stand_ins_; }
   const ParseRecord& record() const { return *record_; }
+  bool frees_text_sizes() const { return frees_text_sizes_; } // ParseOptions
 
   // True for the source, its repository's headers and those of its dependencies.
   bool is_user_file(clang::SourceLocation location);
@@ -108,6 +109,7 @@ private:
   std::unique_ptr<FileClassifier> files_;
   std::filesystem::path file_;
   std::vector<std::string> command_, error_texts_, stand_ins_;
+  bool frees_text_sizes_ = false;
 };
 
 inline ParsedSourceImpl& implementation(ParsedSource& source) {

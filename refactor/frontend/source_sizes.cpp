@@ -18,6 +18,12 @@ namespace {
 
 // Smaller numbers are more often tiles, radii or numbers of bins than sizes of a problem.
 constexpr std::int64_t LARGEST_OTHER = 256;
+// In device code, where what a block's shape or arrays are made of is left out.
+constexpr std::int64_t LEAST_IN_DEVICE_TEXT = 64, MOST_IN_DEVICE_TEXT = std::int64_t{1} << 30;
+
+bool is_size_in_device_text(std::int64_t value) {
+  return value >= LEAST_IN_DEVICE_TEXT && value <= MOST_IN_DEVICE_TEXT;
+}
 
 std::optional<std::int64_t> number(const Expr* expression, const ASTContext& context) {
   Expr::EvalResult result;
@@ -128,9 +134,110 @@ const std::set<std::string>& SourceSizes::device_words() {
   return *device_words_;
 }
 
+// The constants of device code, those apart that sizes of arrays in it and bounds of launches are made of.
+class SourceSizes::InDeviceText : public RecursiveASTVisitor<InDeviceText> {
+public:
+  InDeviceText(ParsedSourceImpl& source, ASTContext& context)
+      : of_code(context), of_shapes(context, true), source_(source) {}
+
+  Found of_code, of_shapes;
+
+  bool TraverseDecl(Decl* declaration) {
+    return (declaration && source_.is_elsewhere(*declaration)) ||
+           RecursiveASTVisitor::TraverseDecl(declaration);
+  }
+  bool VisitFunctionDecl(FunctionDecl* function) {
+    if (!function->doesThisDeclarationHaveABody() ||
+        !(function->hasAttr<CUDAGlobalAttr>() || function->hasAttr<CUDADeviceAttr>()))
+      return true;
+    Operands(of_code).TraverseStmt(function->getBody());
+    for (const ParmVarDecl* parameter : function->parameters()) // rows of a matrix: float m[][N]
+      if (const TypeSourceInfo* type = parameter->getTypeSourceInfo())
+        of_code.TraverseTypeLoc(type->getTypeLoc());
+    Arrays(of_shapes).TraverseStmt(function->getBody());
+    if (const auto* bounds = function->getAttr<CUDALaunchBoundsAttr>())
+      for (Expr* bound : {bounds->getMaxThreads(), bounds->getMinBlocks()})
+        of_shapes.TraverseStmt(bound);
+    return true;
+  }
+
+private:
+  // What is computed or compared with: no masks, flags and numbers that are stored as they are.
+  struct Operands : RecursiveASTVisitor<Operands> {
+    Found& of_code;
+    explicit Operands(Found& into) : of_code(into) {}
+    bool VisitBinaryOperator(BinaryOperator* operation) {
+      const BinaryOperatorKind kind = operation->isCompoundAssignmentOp()
+                                          ? BinaryOperator::getOpForCompoundAssignment(operation->getOpcode())
+                                          : operation->getOpcode();
+      if (!BinaryOperator::isComparisonOp(kind) && !BinaryOperator::isMultiplicativeOp(kind) &&
+          !BinaryOperator::isAdditiveOp(kind))
+        return true;
+      for (Expr* operand : {operation->getLHS(), operation->getRHS()}) {
+        Expr* alone = operand->IgnoreParenCasts();
+        of_code.VisitExpr(alone);
+        if (auto* reference = dyn_cast<DeclRefExpr>(alone))
+          of_code.VisitDeclRefExpr(reference);
+      }
+      return true;
+    }
+  };
+  struct Arrays : RecursiveASTVisitor<Arrays> {
+    Found& of_shapes;
+    explicit Arrays(Found& into) : of_shapes(into) {}
+    bool VisitVarDecl(VarDecl* variable) {
+      if (const TypeSourceInfo* type = variable->getTypeSourceInfo())
+        of_shapes.TraverseTypeLoc(type->getTypeLoc());
+      return true;
+    }
+  };
+  ParsedSourceImpl& source_;
+};
+
+bool SourceSizes::is_object_macro(const std::string& name) const {
+  return std::ranges::any_of(source_.record().macro_uses, [&](const MacroUse& use) {
+    return use.name == name && use.definition && use.definition->isObjectLike();
+  });
+}
+
+// What is made of other macros follows them.
+bool SourceSizes::is_number_macro(const std::string& name) const {
+  return is_object_macro(name) && std::ranges::none_of(source_.record().macro_uses, [&](const MacroUse& use) {
+           return use.name == name && use.definition &&
+                  std::ranges::any_of(use.definition->tokens(), [](const Token& token) {
+                    return token.isAnyIdentifier() || token.is(tok::raw_identifier);
+                  });
+         });
+}
+
+void SourceSizes::free_device_text(const Found& in_blocks, const Found& in_instances) {
+  ASTContext& context = source_.ast().getASTContext();
+  InDeviceText device(source_, context);
+  device.TraverseAST(context);
+  for (const auto& [macro, value] : device.of_code.macros)
+    if (is_size_in_device_text(value) && is_number_macro(macro) && !device.of_shapes.macros.contains(macro) &&
+        !in_blocks.macros.contains(macro) && !in_instances.macros.contains(macro)) {
+      macros_[macro] = value;
+      in_device_text_[macro] = nullptr;
+    }
+  for (const auto& [variable, value] : device.of_code.variables) {
+    // What is made of other constants follows them.
+    Found made_of(context, true);
+    made_of.TraverseStmt(const_cast<Expr*>(variable->getInit()));
+    if (is_size_in_device_text(value) && variable->isFileVarDecl() && !variable->isStaticDataMember() &&
+        made_of.variables.empty() && made_of.macros.empty() &&
+        !device.of_shapes.variables.contains(variable) && !in_blocks.variables.contains(variable) &&
+        !in_instances.variables.contains(variable)) {
+      variables_[variable] = value;
+      in_device_text_[variable->getNameAsString()] = variable;
+    }
+  }
+}
+
 void SourceSizes::read(const FunctionDecl* launcher) {
   variables_.clear();
   macros_.clear();
+  in_device_text_.clear();
   ASTContext& context = source_.ast().getASTContext();
   Launches launches;
   launches.TraverseStmt(launcher->getBody());
@@ -160,18 +267,22 @@ void SourceSizes::read(const FunctionDecl* launcher) {
         (variable->isLocalVarDecl() || !device_words().contains(variable->getNameAsString())))
       variables_[variable] = value;
   for (const auto& [macro, value] : in_arguments.macros) {
-    const bool is_object = std::ranges::any_of(source_.record().macro_uses, [&](const MacroUse& use) {
-      return use.name == macro && use.definition && use.definition->isObjectLike();
-    });
-    if (is_object && value > LARGEST_OTHER && !in_blocks.macros.contains(macro) &&
+    if (is_object_macro(macro) && value > LARGEST_OTHER && !in_blocks.macros.contains(macro) &&
         !in_instances.macros.contains(macro) && !device_words().contains(macro))
       macros_[macro] = value;
   }
+  if (source_.frees_text_sizes())
+    free_device_text(in_blocks, in_instances);
 }
 
 std::optional<std::int64_t> SourceSizes::value_of(const VarDecl* variable) const {
   const auto found = variables_.find(variable);
   return found == variables_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::int64_t> SourceSizes::value_of(const std::string& macro) const {
+  const auto found = macros_.find(macro);
+  return found == macros_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::optional<std::pair<std::string, std::int64_t>> SourceSizes::macro_of(const Expr* expression) const {

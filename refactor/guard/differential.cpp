@@ -6,6 +6,7 @@
 #include "refactor/guard/checks.h"
 #include "refactor/guard/large_sizes.h"
 #include "refactor/guard/missing_barriers.h"
+#include "refactor/guard/own_text_sizes.h"
 #include "refactor/guard/parallel.h"
 #include "refactor/guard/raw_sizes.h"
 #include "refactor/guard/task_judge.h"
@@ -97,10 +98,15 @@ private:
   void judge() {
     const std::vector<const Configuration*> configurations = sampled_and_defaults();
     HostKernels::Wanted raw_wanted, template_wanted;
-    for (const Configuration& configuration : subject_.defaults)
+    for (const Configuration& configuration : subject_.defaults) {
       raw_wanted.emplace_back(configuration.raw_instance, configuration.macros());
-    for (const Configuration* configuration : configurations)
-      template_wanted.emplace_back(configuration->template_instance, configuration->macros());
+      for (const Configuration& trial : at_text_trials(configuration, subject_.device))
+        raw_wanted.emplace_back(trial.raw_instance, trial.macros());
+    }
+    // Where texts fix sizes, which of these the template is compiled with shows once the raw kernel has run.
+    if (subject_.spec.text_sizes.empty())
+      for (const Configuration* configuration : configurations)
+        template_wanted.emplace_back(configuration->template_instance, configuration->macros());
     // Both sides are compiled at once; the raw kernel's runs start as soon as it is there, and are few beside
     // the compilers of many instances.
     auto building = std::async(std::launch::async, [&] { templated_.compile(template_wanted, jobs_); });
@@ -121,6 +127,42 @@ private:
     run_tasks();
     if (!findings_.failed())
       ask_at_large_sizes();
+    if (!findings_.failed() && !is_other_architecture_)
+      ask_at_own_text_sizes();
+  }
+
+  // A few blocks at the sizes that the program has, where no run of a whole launch is.
+  void ask_at_own_text_sizes() {
+    for (const auto& [types, sizes] : sizes_.clean()) {
+      OwnTextSizes question{subject_,
+                            raw_,
+                            {},
+                            trial_seed(subject_, 0),
+                            sizes_.parameters().meets_by_count,
+                            sizes_.parameters().has_atomics,
+                            same_code_,
+                            jobs_};
+      for (const auto& size : sizes)
+        question.sizes.push_back(size.get());
+      if (!is_for_own_text_sizes(question))
+        continue;
+      const std::vector<Configuration> asked = configurations_at_own_text_sizes(question);
+      HostKernels::Wanted wanted;
+      for (const Configuration& configuration : asked)
+        wanted.emplace_back(configuration.template_instance, configuration.macros());
+      templated_.compile(wanted, jobs_);
+      if (refuse_uncompiled())
+        return;
+      const OwnTextFindings found = compare_at_own_text_sizes(question, templated_, asked);
+      if (!found.problem.empty())
+        findings_.fail(found.problem);
+      else if (found.is_compared)
+        findings_.evidence(found.evidence);
+      else
+        findings_.undecided(
+            "at the sizes that the kernels' texts have, which were not run whole, no block of "
+            "both could be compared");
+    }
   }
 
   // A few blocks of launches over billions of elements.
@@ -340,7 +382,7 @@ private:
         findings_.undecided(NEVER_RAN + line);
     for (const std::string& text : untested)
       if (!findings_.failed())
-        findings_.undecided("the time limit left no run for " + text);
+        findings_.undecided(std::string(TIME_LEFT_NO_RUN) + "for " + text);
   }
 
   // Whether the runs say that a barrier that is missing was not needed.

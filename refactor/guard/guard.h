@@ -29,6 +29,8 @@ std::string_view to_string(Verdict verdict);
 inline constexpr const char* NOT_ADMITTED = "no size at which the raw kernel runs clean is admitted at ";
 inline constexpr const char* NEVER_RAN = "code that ran at none of the sizes and configurations: ";
 // Begins what is undecided whatever the template is: the sizes do not go together.
+inline constexpr const char* NONE_SMALL_ENOUGH = "no size is small enough to be run on the host executor";
+inline constexpr const char* TIME_LEFT_NO_RUN = "the time limit left no run ";
 inline constexpr const char* RUNS_NOWHERE = "the raw kernel runs clean at none of ";
 
 struct CheckResult {

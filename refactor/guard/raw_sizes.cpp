@@ -139,9 +139,9 @@ void RawSizes::look_for(const Types& types, const std::vector<const Configuratio
     return;
   const std::string sizes = std::to_string(tally.tried) + " sizes";
   if (tally.tried == 0)
-    findings.undecided("no size is small enough to be run on the host executor");
+    findings.undecided(NONE_SMALL_ENOUGH);
   else if (tally.unclean == 0)
-    findings.undecided("the time limit left no run of the raw kernel at any of " + sizes +
+    findings.undecided(std::string(TIME_LEFT_NO_RUN) + "of the raw kernel at any of " + sizes +
                        ": smaller ones are wanted, such as lathe templatize is given with --problem");
   else
     findings.undecided(RUNS_NOWHERE + sizes + " (" + tally.first_problem + ")");

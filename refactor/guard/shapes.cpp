@@ -158,8 +158,22 @@ public:
             const ShapeLimits& limits, std::size_t most, const Configuration* only)
       : subject_(subject), types_(types), limits_(limits), most_(most), only_(only) {}
 
-  // Whether it was taken.
+  // Whether it was taken; with the text sizes of a trial where these are not such as go together, or do not
+  // fit as they are.
   bool consider(const Dimensions& dimensions) {
+    if (take(dimensions))
+      return true;
+    const std::vector<TextSize>& text_sizes = subject_.spec.text_sizes;
+    if (text_sizes.empty() || text_sizes.front().trials.empty())
+      return false;
+    const std::size_t trial = turn_++ % text_sizes.front().trials.size();
+    Dimensions tried = dimensions;
+    for (const TextSize& size : text_sizes)
+      tried[size.dimension] = size.trials[trial];
+    return take(tried);
+  }
+
+  bool take(const Dimensions& dimensions) {
     if (shapes.size() >= most_ || !seen_.insert(dimensions).second)
       return false;
     Problem problem;
@@ -230,6 +244,7 @@ private:
   const ShapeLimits& limits_;
   std::size_t most_;
   const Configuration* only_;
+  std::size_t turn_ = 0; // of the trials of text sizes
   std::set<Dimensions> seen_;
 };
 

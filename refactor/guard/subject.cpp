@@ -8,6 +8,7 @@
 #include <clang/Frontend/ASTUnit.h>
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <future>
 #include <set>
 #include <tuple>
@@ -70,7 +71,10 @@ Status parse_side(const JudgedPair& subject, const KernelSource& source, const s
   for (const WantedCode& one : wanted)
     if (std::find(instances.begin(), instances.end(), one.instance) == instances.end())
       instances.push_back(one.instance);
-  const std::string pinned = with_instances(text, instances);
+  std::string pinned = with_instances(text, instances);
+  for (const TextSize& size : subject.spec.text_sizes)
+    pinned +=
+        fmt::format("static_assert(({0}) == {1}, \"the text has {1} for {0}\");\n", size.macro, size.value);
   LATHE_TRY(side.source, ParsedSource::parse(source.file, parse_options(subject, source, pinned)));
   LATHE_TRY(const std::vector<KernelInfo> kernels, kernels_of(side, source));
   side.kernel = kernels.front();
@@ -123,11 +127,7 @@ std::string Configuration::knobs_text() const {
 }
 
 std::vector<std::string> Configuration::macros() const {
-  std::vector<std::string> options;
-  for (std::size_t i = 0; i < knobs.size(); ++i)
-    if (workload->spec->knobs[i].is_macro)
-      options.push_back("-D" + workload->spec->knobs[i].name + "=" + lathe::to_string(knobs[i]));
-  return options;
+  return bind_macros(*workload, knobs);
 }
 
 bool Configuration::flag_is_set() const {
@@ -175,6 +175,24 @@ Result<std::shared_ptr<const Workload>> own_workload(const TuningSpec& spec, con
                                                      const DeviceInfo& device) {
   LATHE_TRY(Workload workload, bind_workload(spec, problem, types, device.limits()));
   return std::make_shared<const Workload>(std::move(workload));
+}
+
+std::vector<Configuration> at_text_trials(const Configuration& configuration, const DeviceInfo& device) {
+  const Workload& own = *configuration.workload;
+  const std::vector<TextSize>& text_sizes = own.spec->text_sizes;
+  std::vector<Configuration> found;
+  for (std::size_t trial = 0; !text_sizes.empty() && trial < text_sizes.front().trials.size(); ++trial) {
+    Problem problem = own.problem;
+    for (const TextSize& size : text_sizes)
+      problem.dimensions[size.dimension] = size.trials[trial];
+    const auto workload = own_workload(*own.spec, problem, own.types, device);
+    if (!workload)
+      continue;
+    auto bound = bind_configuration(*workload, configuration.knobs);
+    if (bound.ok())
+      found.push_back(std::move(*bound));
+  }
+  return found;
 }
 
 Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options, std::uint64_t seed) {

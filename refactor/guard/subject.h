@@ -23,7 +23,7 @@ struct Configuration {
   Launch raw_launch, template_launch;
 
   std::string knobs_text() const;          // "BLOCK=256 VEC=8"
-  std::vector<std::string> macros() const; // "-DBLOCK=256" for knobs that reach the compiler so
+  std::vector<std::string> macros() const; // bind_macros()
   bool flag_is_set() const; // a flag knob, which may own a change of precision, is away from its default
   std::string text() const; // with the workload's key
 };
@@ -36,6 +36,9 @@ bool admitted(const Workload& workload, const KnobValues& knobs);
 Result<std::shared_ptr<const Workload>> own_workload(const TuningSpec& spec, const Problem& problem,
                                                      const std::map<std::string, std::string>& types,
                                                      const DeviceInfo& device);
+
+// The configuration's knobs at its problem with the text sizes of each trial, where these can be bound.
+std::vector<Configuration> at_text_trials(const Configuration& configuration, const DeviceInfo& device);
 
 // The specification's problems, or one without dimensions.
 std::vector<Problem> problems_of(const TuningSpec& spec);

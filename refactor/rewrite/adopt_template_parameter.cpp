@@ -89,6 +89,9 @@ public:
     if (all.knobs.empty())
       return Refusal{reasons.empty() ? "no integer template parameter is free to change" : reasons};
     all.launch = current.launch;
+    // Conditions may name constants besides, which no rule behind this one makes knobs of.
+    if (tiles_)
+      values.merge(values_of_constants(KernelView(source, kernel)));
     settle_names(candidate, values, all);
     return all;
   }

@@ -29,7 +29,8 @@ struct Candidate {
   std::vector<Condition> conditions;
   std::vector<TypeParameter> types; // type parameters and the dtypes in use
   std::vector<std::string> dimensions;
-  std::vector<Argument> arguments; // of the kernel, as far as known (scalars' value expressions)
+  std::vector<TextSize> text_sizes; // of these, what the text fixes
+  std::vector<Argument> arguments;  // of the kernel, as far as known (scalars' value expressions)
   // Over dimensions: where they do not all hold, the launcher launches something else.
   std::vector<Expression> launched_where;
   // The program's launches that differ in template arguments and geometry alone: first that which the

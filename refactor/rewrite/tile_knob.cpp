@@ -26,6 +26,26 @@ bool is_named_constant(const KernelView& view, const VarDecl* variable) {
          view.in_main_file(variable->getLocation()) && view.evaluate(variable->getInit()).as_constant();
 }
 
+// Named constants that the view's kernel declares or reads.
+std::vector<const VarDecl*> constants_of(const KernelView& view) {
+  std::set<const VarDecl*> found;
+  view.visit([&](const Stmt* statement) {
+    if (const auto* declaration = dyn_cast<DeclStmt>(statement)) {
+      for (const Decl* declared : declaration->decls())
+        if (const auto* variable = dyn_cast<VarDecl>(declared))
+          found.insert(variable);
+    } else if (const auto* reference = dyn_cast<DeclRefExpr>(statement)) {
+      if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl()))
+        found.insert(variable);
+    }
+  });
+  std::vector<const VarDecl*> constants;
+  for (const VarDecl* variable : found)
+    if (is_named_constant(view, variable))
+      constants.push_back(variable);
+  return constants;
+}
+
 class TileStudy {
 public:
   TileStudy(ParsedSource& source, const KernelInfo& kernel, const Candidate& candidate,
@@ -78,21 +98,7 @@ private:
 
   // Named constants stay names, so that conditions hold whichever of them become knobs.
   void keep_constants() {
-    std::set<const VarDecl*> found;
-    view_.visit([&](const Stmt* statement) {
-      if (const auto* declaration = dyn_cast<DeclStmt>(statement)) {
-        for (const Decl* declared : declaration->decls())
-          if (const auto* variable = dyn_cast<VarDecl>(declared))
-            found.insert(variable);
-      } else if (const auto* reference = dyn_cast<DeclRefExpr>(statement)) {
-        if (const auto* variable = dyn_cast<VarDecl>(reference->getDecl()))
-          found.insert(variable);
-      }
-    });
-    std::vector<const VarDecl*> constants;
-    for (const VarDecl* variable : found)
-      if (is_named_constant(view_, variable))
-        constants.push_back(variable);
+    const std::vector<const VarDecl*> constants = constants_of(view_);
     std::map<const VarDecl*, std::int64_t> initial;
     for (const VarDecl* variable : constants)
       initial[variable] = *view_.evaluate(variable->getInit()).as_constant();
@@ -398,6 +404,13 @@ std::variant<std::string, Proposal> study_tile(ParsedSource& source, const Kerne
   if (auto* reason = std::get_if<std::string>(&studied))
     return constant.name + " (" + constant.where + "): " + *reason;
   return studied;
+}
+
+std::map<std::string, std::string> values_of_constants(const KernelView& view) {
+  std::map<std::string, std::string> values;
+  for (const VarDecl* variable : constants_of(view))
+    values[variable->getNameAsString()] = std::to_string(*view.evaluate(variable->getInit()).as_constant());
+  return values;
 }
 
 void settle_names(const Candidate& candidate, const std::map<std::string, std::string>& values,

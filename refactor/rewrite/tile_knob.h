@@ -20,6 +20,9 @@ std::variant<std::string, Proposal> study_tile(ParsedSource& source, const Kerne
                                                const Candidate& candidate,
                                                const ConstantUnderStudy& constant);
 
+// What the named constants are that the kernel declares or reads, by name.
+std::map<std::string, std::string> values_of_constants(const KernelView& view);
+
 // Names in conditions and in the launch that did not become knobs are replaced by their values.
 void settle_names(const Candidate& candidate, const std::map<std::string, std::string>& values,
                   Proposal& proposal);

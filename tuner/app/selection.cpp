@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <fmt/format.h>
 #include <iterator>
 #include <map>
 #include <set>
@@ -34,6 +35,11 @@ Result<Problem> parse_problem(const TuningSpec& spec, const std::string& text) {
       return usage_error("cannot use " + name + "=" + value, "a dimension is a whole number above 0");
     problem.dimensions[name] = number;
   }
+  for (const TextSize& fixed : spec.text_sizes)
+    if (problem.dimensions.try_emplace(fixed.dimension, fixed.value).first->second != fixed.value)
+      return usage_error(
+          fmt::format("cannot use {}={}", fixed.dimension, problem.dimensions[fixed.dimension]),
+          fmt::format("the kernel's text fixes it at {}", fixed.value), "leave it out");
   for (const std::string& name : spec.dimensions)
     if (!problem.dimensions.contains(name))
       return usage_error("problem '" + text + "' lacks dimension '" + name + "'", "",

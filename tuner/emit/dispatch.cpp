@@ -204,13 +204,18 @@ inline constexpr double trusted_beyond = 4;
   return admits(other->configuration, p) ? other->configuration : -1;
 }
 )";
+  std::string fixed;
+  for (const TextSize& size : spec.text_sizes)
+    fixed +=
+        fmt::format("  if (p.{0} != {1}) // the kernel's text fixes it\n    return cudaErrorInvalidValue;\n",
+                    size.dimension, size.value);
   for (std::size_t t = 0; t < table.types.size(); ++t) {
     text +=
         fmt::format("\n// Launches the kernel for problem `p`: the tuned configuration where one applies, "
                     "else the raw kernel.\n"
                     "[[maybe_unused]] inline cudaError_t launch(const problem& p, cudaStream_t stream{}) {{\n"
-                    "  switch (select(current_device(), {}, p)) {{\n",
-                    parameters(spec, table.types[t]), t);
+                    "{}  switch (select(current_device(), {}, p)) {{\n",
+                    parameters(spec, table.types[t]), fixed, t);
     for (std::size_t c = 0; c < table.configurations.size(); ++c)
       if (table.configurations[c].types == table.types[t])
         text += fmt::format("  case {}:\n    return tuned::launch_{}(p, stream{});\n", c, c,
@@ -220,8 +225,8 @@ inline constexpr double trusted_beyond = 4;
     text += fmt::format(
         "\n// The raw kernel with its own launch, for comparison.\n"
         "[[maybe_unused]] inline cudaError_t launch_raw(const problem& p, cudaStream_t stream{}) {{\n"
-        "  return raw::launch_{}(p, stream{});\n}}\n",
-        parameters(spec, table.types[t]), t, argument_names(spec));
+        "{}  return raw::launch_{}(p, stream{});\n}}\n",
+        parameters(spec, table.types[t]), fixed, t, argument_names(spec));
   }
   return text;
 }

@@ -108,7 +108,10 @@ std::string argument_names(const TuningSpec& spec) {
 std::string launch_helpers(const TuningSpec& spec) {
   std::string dimensions;
   for (const std::string& name : spec.dimensions)
-    dimensions += "  long long " + name + ";\n";
+    if (const TextSize* fixed = spec.find_text_size(name))
+      dimensions += fmt::format("  long long {} = {}; // as the kernel's text has it\n", name, fixed->value);
+    else
+      dimensions += "  long long " + name + ";\n";
   return fmt::format(R"(// The sizes that decide which configuration runs.
 struct problem {{
 {0}}};

@@ -17,10 +17,7 @@ Result<PlannedConfiguration> plan_configuration(const Workload& workload, const 
   PlannedConfiguration result;
   LATHE_TRY(result.instance, bind_instance(source, workload, knobs));
   LATHE_TRY(result.launch, bind_launch(source.launch, workload, knobs));
-  const std::vector<Knob>& declared = workload.spec->knobs;
-  for (std::size_t i = 0; i < declared.size() && i < knobs.size(); ++i)
-    if (declared[i].is_macro)
-      result.options.push_back("-D" + declared[i].name + "=" + to_string(knobs[i]));
+  result.options = bind_macros(workload, knobs);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "tuner/spec/fields.h"
 #include "tuner/spec/instance.h"
 #include "tuner/spec/names.h"
+#include "tuner/spec/text_sizes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -119,6 +120,9 @@ Status bind_names(Workload& workload, const std::map<std::string, std::string>& 
   for (const std::string& name : spec.dimensions)
     if (!workload.problem.dimensions.contains(name))
       return usage_error(what, "the dimension " + name + " has no size", "give every dimension an integer");
+  if (!spec.text_sizes.empty() && !spec::has_text_sizes_of_one_place(spec, workload.problem))
+    return usage_error(what, "the kernel's text fixes " + spec.text_sizes.front().dimension,
+                       "give it the value that the text has");
   std::vector<std::string> known;
   for (const TypeParameter& type : spec.types) {
     known.push_back(type.name);

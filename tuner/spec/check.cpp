@@ -3,6 +3,7 @@
 #include "tuner/spec/fields.h"
 #include "tuner/spec/instance.h"
 #include "tuner/spec/names.h"
+#include "tuner/spec/text_sizes.h"
 
 #include <algorithm>
 #include <iterator>
@@ -48,6 +49,7 @@ public:
     LATHE_CHECK(check_unique_names());
     LATHE_CHECK(check_arguments());
     LATHE_CHECK(check_problems());
+    LATHE_CHECK(check_text_sizes(reading_));
     LATHE_CHECK(check_size_knobs());
     collect();
     for (const Entry& entry : entries_)

@@ -33,6 +33,16 @@ public:
         add(dtype);
     }
   }
+  // Their values are what runs see beside the problems.
+  void add_text_sizes(const TuningSpec& spec) {
+    for (const TextSize& size : spec.text_sizes) {
+      add(size.dimension);
+      add(size.macro);
+      add(std::to_string(size.value));
+      for (const std::int64_t trial : size.trials)
+        add(std::to_string(trial));
+    }
+  }
   void add_arguments(const TuningSpec& spec) {
     for (const Argument& argument : spec.arguments) {
       add(argument.name);
@@ -56,6 +66,7 @@ std::string contract_hash(const TuningSpec& spec) {
   Contract contract;
   contract.add(spec.name);
   contract.add_types(spec);
+  contract.add_text_sizes(spec);
   for (const Knob& knob : spec.knobs) {
     contract.add(knob.name);
     contract.add(knob.type);
@@ -81,6 +92,7 @@ std::string contract_hash(const TuningSpec& spec) {
 std::string reference_hash(const TuningSpec& spec) {
   Contract contract;
   contract.add_types(spec);
+  contract.add_text_sizes(spec);
   contract.add_arguments(spec);
   contract.add(spec.reference);
   return contract.hash();

@@ -3,6 +3,7 @@
 #include "tuner/spec/fields.h"
 #include "tuner/spec/names.h"
 #include "tuner/spec/schema.h"
+#include "tuner/spec/text_sizes.h"
 
 #include <algorithm>
 
@@ -279,6 +280,7 @@ Status read_lathe(Reading& reading) {
   spec.dimensions = texts_at(document, lathe_path / "Dimensions");
   for (std::size_t i = 0; i < spec.dimensions.size(); ++i)
     reading.origins["dimension " + spec.dimensions[i]] = lathe_path / "Dimensions" / i;
+  LATHE_CHECK(read_text_sizes(reading));
   LATHE_CHECK(read_types(reading));
   LATHE_CHECK(read_knobs(reading));
   LATHE_CHECK(read_conditions(reading));

@@ -85,6 +85,14 @@ struct TypeParameter {
 // one.
 std::vector<std::map<std::string, std::string>> type_choices(const std::vector<TypeParameter>& types);
 
+// A dimension that both kernels' texts fix by a macro (`#ifndef N`, `#define N 4096`, `#endif`). All problems
+// have that value; to be judged at sizes that a run can afford, both texts are compiled with others.
+struct TextSize {
+  std::string dimension, macro;
+  std::int64_t value = 0;           // what the texts have
+  std::vector<std::int64_t> trials; // as many for each text size: those of one place go together
+};
+
 enum class ProblemRole { tune, select, report };
 
 struct Problem {
@@ -121,6 +129,7 @@ struct TuningSpec {
   std::string name;
   std::filesystem::path path; // the file it was read from
   std::vector<std::string> dimensions;
+  std::vector<TextSize> text_sizes; // of these, the dimensions that the kernels' texts fix
   std::vector<TypeParameter> types;
   std::vector<Knob> knobs;
   std::vector<Condition> conditions;
@@ -140,6 +149,7 @@ struct TuningSpec {
   std::vector<std::string> warnings;
 
   const Knob* find_knob(std::string_view name) const;
+  const TextSize* find_text_size(std::string_view dimension) const;
   // The knobs' names in the order of `knobs`, which is that of every configuration.
   std::vector<std::string> knob_names() const;
 };
@@ -227,6 +237,9 @@ struct Launch {
 Result<Launch> bind_launch(const LaunchGeometry& geometry, const Workload& workload, const KnobValues& knobs);
 // The knobs' default values for this workload (what the raw kernel does).
 Result<KnobValues> default_knobs(const Workload& workload);
+// What the compiler is told for both kernels: "-DBLOCK=256" for knobs that are macros, and for text sizes
+// that are not what the texts have.
+std::vector<std::string> bind_macros(const Workload& workload, const KnobValues& knobs);
 // Whether the knob's size is part of the instance at this value.
 bool fixes_size(const Knob& knob, const Value& value);
 // The kernel instance as a C++ name expression.

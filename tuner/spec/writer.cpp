@@ -104,6 +104,9 @@ json argument_json(const Argument& argument) {
 
 json lathe_json(const TuningSpec& spec, const std::filesystem::path& path) {
   json lathe = {{"Version", 1}, {"Name", spec.name}, {"Dimensions", spec.dimensions}};
+  for (const TextSize& size : spec.text_sizes)
+    lathe["TextSizes"].push_back(
+        {{"Name", size.dimension}, {"Macro", size.macro}, {"Value", size.value}, {"Trials", size.trials}});
   lathe["Types"] = json::array();
   for (const TypeParameter& type : spec.types)
     lathe["Types"].push_back({{"Name", type.name}, {"Dtypes", type.dtypes}});

@@ -13,9 +13,11 @@ using testing::Pair;
 using testing::UnorderedElementsAre;
 
 // The first launch of kernel k.
-LaunchSite launch_in(const std::string& text) {
+LaunchSite launch_in(const std::string& text, bool frees_text_sizes = false) {
   static std::vector<std::unique_ptr<ParsedSource>> kept;
-  kept.push_back(parse_text(text));
+  ParseOptions options;
+  options.free_text_sizes = frees_text_sizes;
+  kept.push_back(parse_text(text, options));
   if (!kept.back())
     return {};
   EXPECT_THAT(kept.back()->errors(), IsEmpty());
@@ -124,6 +126,41 @@ TEST(SourceSizes, MembersOfObjectsThatMayBeOthersAreFixedByNothing) {
                           "void run(float* x) { Set o; k<<<o.rows, 128>>>(x, 1, o.rows); }",
                           "void run(float* x) { Options o{17}; k<<<o.rows, 128>>>(x, 1, o.rows); }"})
     EXPECT_THAT(launch_in(options + KERNEL + run).fixed_sizes, IsEmpty()) << run;
+}
+
+LaunchSite freed_launch_in(const std::string& text) {
+  return launch_in(text, true);
+}
+
+TEST(SourceSizes, ThoseOfDeviceTextAreDimensionsWhereTheyAreFreed) {
+  const std::string text =
+      "#define NX 512\n#define NY (4 * 64)\n#define ALL (NX * NY)\nconstexpr int ROWS = 4096;\n"
+      "__global__ void k(float (*m)[NX], float* x) {\n"
+      "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  if (i < ALL) x[i] = m[i % ROWS][i % NX];\n}\n"
+      "void run(float (*m)[NX], float* x) { k<<<ALL / 128, 128>>>(m, x); }";
+  const LaunchSite site = freed_launch_in(text);
+  EXPECT_EQ(site.grid[0], "NX * NY / 128");
+  EXPECT_THAT(site.fixed_sizes, UnorderedElementsAre(Pair("NX", 512), Pair("NY", 256), Pair("ROWS", 4096)));
+  EXPECT_THAT(site.text_sizes,
+              UnorderedElementsAre(Pair("NX", "NX"), Pair("NY", "NY"), Pair("ROWS", "ROWS")));
+  EXPECT_THAT(launch_in(text).text_sizes, IsEmpty());
+}
+
+// Tiles, blocks, template arguments and small numbers are no sizes, and what is computed from a size follows
+// it.
+TEST(SourceSizes, WhatDeviceTextNamesBesidesIsLeftAsItIs) {
+  const LaunchSite site = freed_launch_in(
+      "#define TILE 64\n#define BLOCK 128\n#define RADIUS 3\n#define WIDE 256\n#define N 8192\n"
+      "#define MASK 0xffff\n#define NONE 100000\n"
+      "constexpr int HALF = N / 2;\n"
+      "template <int W> __global__ void __launch_bounds__(BLOCK) k(float* x) {\n"
+      "  __shared__ float tile[TILE];\n  float own[WIDE];\n  own[threadIdx.x] = tile[RADIUS];\n"
+      "  int mark = NONE;\n  if (threadIdx.x & MASK) x[mark] = 0;\n"
+      "  const int i = blockIdx.x * BLOCK + threadIdx.x;\n"
+      "  if (i < HALF) x[i] = tile[i % TILE] + own[i % WIDE] + W + N;\n}\n"
+      "#define WIDTH 512\nvoid run(float* x) { k<WIDTH><<<HALF / BLOCK, BLOCK>>>(x); }");
+  EXPECT_THAT(site.text_sizes, UnorderedElementsAre(Pair("N", "N")));
 }
 
 } // namespace

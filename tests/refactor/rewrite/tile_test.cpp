@@ -51,6 +51,30 @@ TEST(Tile, TemplateParameterOfAMatrixProduct) {
   EXPECT_NE(other.rfind("error", 0), 0u) << other;
 }
 
+// A specification knows no constants of the text.
+TEST(Tile, ConditionsHaveTheValuesOfOtherConstants) {
+  const std::string text =
+      "constexpr int PARTS = 7;\n"
+      "template <int TILE> __global__ void k(float* out, const float* in, int n) {\n"
+      "  __shared__ float parts[TILE * PARTS];\n  float sum = 0;\n"
+      "  for (int base = 0; base < n; base += TILE) {\n"
+      "    if (threadIdx.x < TILE)\n      for (int p = 0; p < PARTS; ++p)\n"
+      "        parts[threadIdx.x * PARTS + p] = in[(base + threadIdx.x) * PARTS + p];\n"
+      "    __syncthreads();\n"
+      "    for (int i = 0; i < TILE; ++i) sum += parts[i * PARTS];\n    __syncthreads();\n  }\n"
+      "  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;\n}\n";
+  Facts facts = plain(text, {"256"}, {"n / 256"});
+  facts.instance = "k<128>";
+  facts.dimensions = {"n"};
+  const Outcome outcome = apply_rule("adopt-tile", facts);
+  ASSERT_TRUE(outcome.report.applied) << outcome.report.detail;
+  ASSERT_NE(outcome.knob("TILE"), nullptr);
+  for (const Condition& condition : outcome.candidate.conditions)
+    for (const std::string& name : condition.expression.names())
+      EXPECT_NE(name, "PARTS") << condition.expression.text();
+  EXPECT_TRUE(outcome.has_condition("(7)"));
+}
+
 TEST(Tile, NumberThatMayMeanTheSameIsRefused) {
   std::string text = matrix_product;
   const std::size_t at = text.find("j < TILE");

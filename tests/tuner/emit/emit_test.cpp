@@ -173,6 +173,18 @@ TEST_F(Emit, KernelsForOneSizeRunAtThatSize) {
             0);
 }
 
+// A kernel whose text fixes its size is not launched for another.
+TEST_F(Emit, ASizeOfTheTextIsNoOther) {
+  spec_.text_sizes = {{"n", "N", 1024, {64}}};
+  const auto header = emit_header(spec_, {winner(1024, 128, 1.4)}, {});
+  ASSERT_TRUE(header.ok()) << header.error().sentence();
+  const std::string arguments = "}, nullptr, static_cast<__nv_bfloat16*>(nullptr), "
+                                "static_cast<const __nv_bfloat16*>(nullptr), 0) == cudaErrorInvalidValue";
+  EXPECT_EQ(first_failing(*header, {"problem{}.n == 1024", "select(0, 0, {}) == 0", "launch({512" + arguments,
+                                    "launch_raw({0" + arguments}),
+            0);
+}
+
 // A size that decides the block must be one that was measured.
 TEST_F(Emit, SelectionNeverCrossesSizesThatShapeABlock) {
   spec_.dimensions = {"n", "d"};
