@@ -3,6 +3,7 @@
 // comparison itself is still the right one is for the differential check, whose shapes are not multiples of
 // the tile.
 #include "refactor/guard/checks.h"
+#include "tuner/measure/fill.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -35,6 +36,27 @@ bool is_conditioned(const JudgedPair& subject, int parameter) {
                      });
 }
 
+// Whether runs at other sizes, and with other real numbers, show what the template makes of the parameter:
+// they do not where another one is told the same, as a pitch is that equals the width at every size.
+bool varies_alone(const JudgedPair& subject, int parameter) {
+  const Argument* argument = scalar_argument(subject, parameter);
+  if (!argument)
+    return false;
+  if (const auto type = element_type(argument->dtype); type && element::is_real(*type))
+    return true;
+  return !argument->value.names().empty() &&
+         std::ranges::count_if(subject.spec.arguments, [&](const Argument& other) {
+           return !other.is_buffer && other.value.text() == argument->value.text();
+         }) == 1;
+}
+
+// What stands in for code that no longer asks for a parameter; empty: nothing does.
+std::string stands_in(const JudgedPair& subject, int parameter) {
+  if (is_conditioned(subject, parameter))
+    return "; a condition speaks of it, and runs stand in";
+  return varies_alone(subject, parameter) ? "; no other parameter is told the same, and runs stand in" : "";
+}
+
 void compare_guards(const JudgedPair& subject, const FactPair& pair, const Root& root,
                     const std::set<int>& raw, const std::set<int>& templated, const std::string& access,
                     Findings& findings) {
@@ -44,8 +66,8 @@ void compare_guards(const JudgedPair& subject, const FactPair& pair, const Root&
     const std::string sentence = access + " of " + parameter_name(subject, root) + " no longer depends on " +
                                  parameter_name(subject, std::to_string(parameter)) + " at " +
                                  pair.configuration->text();
-    if (is_conditioned(subject, parameter))
-      findings.report(sentence + "; a condition speaks of it, and runs stand in");
+    if (const std::string instead = stands_in(subject, parameter); !instead.empty())
+      findings.report(sentence + instead);
     else
       findings.fail("a guard was lost: " + sentence);
   }
@@ -55,8 +77,8 @@ void compare_guards(const JudgedPair& subject, const FactPair& pair, const Root&
 // agree, as strides do that equal the width in every problem.
 void compare_parameters(const JudgedPair& subject, const FactPair& pair, Findings& findings) {
   const auto lost = [&](int parameter, const std::string& sentence) {
-    if (is_conditioned(subject, parameter))
-      findings.report(sentence + "; a condition speaks of it, and runs stand in");
+    if (const std::string instead = stands_in(subject, parameter); !instead.empty())
+      findings.report(sentence + instead);
     else
       findings.fail(sentence);
   };

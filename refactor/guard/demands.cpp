@@ -418,6 +418,12 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     settings.integers = std::move(stretches);
     settings.data = shape.nans && (own_seed >> 7 & 1) != 0 ? Data::nans : Data::usual;
   }
+  // Exact halves among their products, which two ways of rounding tell apart.
+  if (const auto integers = free_integers(*shape.workload); !integers.empty() && draw(2) == 0) {
+    TrialSettings& settings = own(" on integers that are powers of two");
+    for (const std::size_t i : integers)
+      settings.integers[i] = {IntegerFill::Kind::powers};
+  }
   // What a template does once for a tile: where there is nothing in it, or the same everywhere.
   if (auto fills = in_long_stretches(*shape.workload, draw);
       !fills.empty() || has_real_inputs(*shape.workload)) {

@@ -1,6 +1,7 @@
 #include "refactor/guard/integer_data.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace lathe::refactor {
 namespace {
@@ -32,10 +33,30 @@ element::u64 large_number(std::uint64_t hash, int bits, bool is_negative) {
   return is_negative ? ~number + 1 : number;
 }
 
+// A power of two no larger than the number of so many bits, with its sign; the number itself where the bounds
+// leave none.
+element::u64 power_near(element::u64 number, int bits, bool is_signed, std::uint64_t hash,
+                        IntegerBounds bounds) {
+  const bool is_negative = is_signed && (number >> (bits - 1) & 1) != 0;
+  const std::uint64_t size = (is_negative ? ~number + 1 : number) & most_of(bits);
+  const auto places = static_cast<int>(std::bit_width(size));
+  if (places == 0 || places > 62)
+    return number;
+  // The largest in one of two, so that narrow ranges have it.
+  for (const int place :
+       {(hash & 1) != 0 ? places - 1 : static_cast<int>((hash >> 1) % static_cast<std::uint64_t>(places)),
+        places - 1}) {
+    const std::int64_t power = is_negative ? -(std::int64_t{1} << place) : std::int64_t{1} << place;
+    if (power >= bounds.low && power <= bounds.high)
+      return static_cast<element::u64>(power);
+  }
+  return number;
+}
+
 } // namespace
 
 void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t seed,
-                   std::span<std::byte> bytes) {
+                   std::span<std::byte> bytes, IntegerBounds bounds) {
   const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
   const int bits = 8 * element::size_of(dtype);
   const bool is_signed = element::is_signed_integer(dtype);
@@ -63,6 +84,9 @@ void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t 
       break;
     case IntegerFill::Kind::stretches: // those in front stand already
       put(element::load(dtype, bytes.data(), i - back_in_stretch(i, seed)));
+      break;
+    case IntegerFill::Kind::powers:
+      put(power_near(element::load(dtype, bytes.data(), i), bits, is_signed, hash, bounds));
       break;
     case IntegerFill::Kind::marked:
       if (hash % ONE_MARKED_IN == 0 || i == seed % count)

@@ -26,6 +26,9 @@ struct IntegerFill {
     permuted,
     // The specification's, each in place of up to seven behind it, or of none, by the seed.
     stretches,
+    // The specification's as powers of two, in its range, with their signs: their products are halves of
+    // others.
+    powers,
     // The specification's, with `bound` (its bits) among them: a number that marks what is left out.
     marked,
     // The specification's, which never fall, some of the last as the largest number of the type: sorted keys,
@@ -46,9 +49,14 @@ struct IntegerFill {
   auto operator<=>(const IntegerFill&) const = default;
 };
 
+// What the specification's numbers are from and to.
+struct IntegerBounds {
+  std::int64_t low = 0, high = 0;
+};
+
 // Changes the elements in `bytes`, which hold the specification's numbers, as `fill` says. `dtype`: an
 // integer type that is no truth value. The same for the same seed.
 void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t seed,
-                   std::span<std::byte> bytes);
+                   std::span<std::byte> bytes, IntegerBounds bounds = {});
 
 } // namespace lathe::refactor

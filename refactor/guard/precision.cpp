@@ -116,7 +116,8 @@ CheckResult check_precision(const JudgedPair& subject) {
       for (const auto& place : pair.template_source->accumulators) {
         const auto templated = pair.template_source->variables.find(place);
         if (templated == pair.template_source->variables.end() || templated->second.first != kind ||
-            pair.raw_source->with_counters.contains(place) || templated->second.second >= least)
+            pair.raw_source->with_counters.contains(place) || templated->second.second >= least ||
+            pair.template_source->bounded_counters.contains(place))
           continue;
         find("'" + place.second + "' adds up as a " + width(templated->second) +
              ", and everything that the raw kernel adds up is wider");

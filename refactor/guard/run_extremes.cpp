@@ -15,6 +15,17 @@ constexpr std::uint64_t MOST_WORK = 1'000'000; // HostRunResult::work: each is o
 
 } // namespace
 
+std::size_t RunPlan::turn_of(const Configuration& configuration) const {
+  std::size_t turn = 0;
+  for (const auto* configurations : {&subject_.sampled, &subject_.swept})
+    for (const Configuration& other : *configurations) {
+      if (other.knobs == configuration.knobs)
+        return turn;
+      ++turn;
+    }
+  return 0;
+}
+
 // For each dimension a size at which it is as small as the configuration admits, the others as in its first
 // size, and one at which all of them are: the boundary of each tile from below. And one at which it is as
 // large as can be, with two of everything else where that is admitted, or one more, with one: what lies
@@ -29,10 +40,21 @@ RunPlan::Groups RunPlan::extremes_of(const Configuration& configuration) const {
     return {};
   const Problem base = first->shape->workload->problem;
   Problem ones = base, twos = base;
-  std::vector<std::pair<std::int64_t, std::string>> largest_first;
+  std::vector<std::pair<std::int64_t, std::string>> dimensions;
+  for (const auto& [name, size] : base.dimensions)
+    dimensions.emplace_back(-size, name);
+  // Of many dimensions each configuration takes the next few.
+  const auto take_turns = [turn = turn_of(configuration)](auto& all) {
+    if (all.size() > MOST)
+      std::ranges::rotate(all, all.begin() + static_cast<std::ptrdiff_t>(turn * MOST % all.size()));
+  };
+  std::vector<std::pair<std::int64_t, std::string>> largest_first = dimensions;
+  std::ranges::sort(largest_first);
+  take_turns(dimensions);
+  take_turns(largest_first);
   Groups wanted;
-  for (const auto& [name, size] : base.dimensions) {
-    largest_first.emplace_back(-size, name);
+  for (const auto& [negative, name] : dimensions) {
+    const std::int64_t size = -negative;
     const auto least = least_shape(subject_, configuration, base, name, limits_);
     if (!least)
       continue;
@@ -46,14 +68,14 @@ RunPlan::Groups RunPlan::extremes_of(const Configuration& configuration) const {
   // Many rows of the least length may take too long where one of them does not.
   if (auto shape = shape_of(subject_, configuration, ones, limits_))
     wanted.push_back({std::move(shape)});
-  std::ranges::sort(largest_first);
   largest_first.resize(std::min(largest_first.size(), MOST));
   for (const auto& [negative, name] : largest_first)
     for (const bool is_of_ones : {false, true}) {
       Problem small = is_of_ones ? ones : twos;
       small.dimensions[name] = -negative;
       std::vector<std::shared_ptr<const Workload>> longer;
-      for (const std::uint64_t growth : {GROWTH, GROWTH * GROWTH, GROWTH * GROWTH * GROWTH})
+      for (const std::uint64_t growth :
+           {GROWTH, GROWTH * GROWTH, GROWTH * GROWTH * GROWTH, GROWTH * GROWTH * GROWTH * GROWTH})
         if (auto shape = longest_shape(subject_, configuration, small, name,
                                        static_cast<std::int64_t>(growth), is_of_ones, limits_))
           longer.push_back(std::move(shape));

@@ -51,8 +51,11 @@ bool RunPlan::add(const Configuration& configuration, const ReferenceRuns& shape
     return task.shape == &shape && task.configuration.knobs == configuration.knobs;
   });
   auto bound = bind_configuration(shape.workload, configuration.knobs);
+  // The raw kernel has more than the limit only where its grid is capped.
+  const bool is_capped = !fits(*shape.workload, shape.usual.raw_launch, limits.bytes, limits.threads);
+  const std::uint64_t threads = limits.template_threads * (is_capped ? OF_CAPPED_GRIDS : 1);
   if (known || !bound || !admitted(*shape.workload, configuration.knobs) ||
-      !fits(*shape.workload, bound->template_launch, limits.bytes, limits.template_threads) ||
+      !fits(*shape.workload, bound->template_launch, limits.bytes, threads) ||
       !has_blocks(bound->template_launch, limits.fewest_blocks))
     return false;
   std::set<std::string> instances;
@@ -78,6 +81,7 @@ bool RunPlan::add_sampled(const Configuration& configuration) {
       return task.configuration.knobs == configuration.knobs &&
              task.configuration.workload->types == configuration.workload->types;
     });
+  add_odd(configuration);
   add_written_sizes(configuration);
   add_left_over(configuration);
   add_extremes(configuration);
@@ -167,20 +171,74 @@ bool RunPlan::add_to_reach(const Configuration& configuration, const ReferenceRu
   return true;
 }
 
+namespace {
+
+// The name of the largest dimension.
+std::string longest_name(const ReferenceRuns& shape) {
+  const auto& dimensions = shape.workload->problem.dimensions;
+  const auto largest =
+      std::ranges::max_element(dimensions, {}, [](const auto& dimension) { return dimension.second; });
+  return largest == dimensions.end() ? "" : largest->first;
+}
+
+} // namespace
+
+std::size_t RunPlan::add_odd(const Configuration& configuration) {
+  constexpr std::int64_t SMALL = 24, SMALLER = 8;
+  const auto found = shapes_.find(configuration.workload->types);
+  if (found == shapes_.end())
+    return 0;
+  const auto is_power_of_two = [](std::int64_t size) { return (size & (size - 1)) == 0; };
+  std::vector<std::string> names;
+  for (const std::string& name : subject_.spec.dimensions)
+    if (std::ranges::all_of(subject_.spec.problems, [&](const Problem& problem) {
+          const auto own = problem.dimensions.find(name);
+          return own != problem.dimensions.end() && is_power_of_two(own->second);
+        }))
+      names.push_back(name);
+  if (names.empty())
+    return 0;
+  const std::string& name = names[turn_of(configuration) % names.size()];
+  const auto size_of = [&](const ReferenceRuns* shape) {
+    return shape->workload->problem.dimensions.at(name);
+  };
+  std::vector<const ReferenceRuns*> odd;
+  for (const auto& shape : found->second)
+    if (const std::int64_t size = size_of(shape.get()); size <= SMALL && !is_power_of_two(size))
+      odd.push_back(shape.get());
+  const auto others = [&](const ReferenceRuns* shape) {
+    double elements = 1;
+    for (const auto& [other, size] : shape->workload->problem.dimensions)
+      elements *= other == name ? 1 : static_cast<double>(size);
+    return std::pair(size_of(shape) <= SMALLER, elements);
+  };
+  std::ranges::stable_sort(odd, std::ranges::greater{}, others);
+  for (const ReferenceRuns* shape : odd)
+    if (add(configuration, *shape))
+      return 1;
+  return 0;
+}
+
 void RunPlan::add_swept(const Configuration& configuration) {
-  constexpr std::size_t SIZES = 4, LONG_ONES = 3;
+  constexpr std::size_t SIZES = 4, LONG_ONES = 4;
   const std::size_t first = tasks_.size();
-  add_telling(configuration, SIZES - add_largest(configuration));
-  // Those in which loops go round most often.
-  std::vector<const ReferenceRuns*> extremes;
+  add_telling(configuration, SIZES - add_largest(configuration) - add_odd(configuration));
+  // Those in which loops go round most often: the longest in each dimension, which take turns to be first.
+  std::map<std::string, std::vector<const ReferenceRuns*>> extremes;
   for (const auto& [key, shape] : extremes_)
     if (shape && shape->workload->types == configuration.workload->types)
-      extremes.push_back(shape);
-  std::ranges::stable_sort(extremes, std::ranges::greater{}, longest_dimension);
+      extremes[longest_name(*shape)].push_back(shape);
+  std::vector<std::vector<const ReferenceRuns*>> turns;
+  for (auto& [name, shapes] : extremes) {
+    std::ranges::stable_sort(shapes, std::ranges::greater{}, longest_dimension);
+    turns.push_back(std::move(shapes));
+  }
   std::size_t taken = 0;
-  for (const ReferenceRuns* shape : extremes)
-    if (taken < LONG_ONES)
-      taken += add(configuration, *shape);
+  for (std::size_t i = 0; i < turns.size() && taken < LONG_ONES; ++i) {
+    const auto& shapes = turns[(turn_of(configuration) * LONG_ONES + i) % turns.size()];
+    taken +=
+        std::ranges::any_of(shapes, [&](const ReferenceRuns* shape) { return add(configuration, *shape); });
+  }
   for (std::size_t i = first; i < tasks_.size(); ++i)
     tasks_[i].is_brief = true;
 }

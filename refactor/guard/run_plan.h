@@ -73,6 +73,11 @@ private:
   void add_left_over(const Configuration& configuration);
   void add_extremes(const Configuration& configuration);
   Groups extremes_of(const Configuration& configuration) const;
+  // Where the configuration stands among those that are run: what each has few of, they take in turns.
+  std::size_t turn_of(const Configuration& configuration) const;
+  // A size of which one dimension is a small number and no power of two, where the problems have none such,
+  // with the most of all else. Returns how many were added.
+  std::size_t add_odd(const Configuration& configuration);
   std::vector<const ReferenceRuns*> run_extremes(const Groups& wanted);
   void add_blocks_beside_each_other(const Configuration& configuration);
 

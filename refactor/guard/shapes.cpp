@@ -4,6 +4,7 @@
 #include "tuner/space/space.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <set>
@@ -187,12 +188,15 @@ public:
     if (!knobs || !admitted(**workload, *knobs))
       return false;
     const auto launch = bind_launch(subject_.spec.reference.launch, **workload, *knobs);
-    if (!launch || !fits(**workload, *launch, limits_.bytes, limits_.threads))
+    if (!launch)
+      return false;
+    const std::uint64_t more = is_capped(dimensions, launch->grid) ? OF_CAPPED_GRIDS : 1;
+    if (!fits(**workload, *launch, limits_.bytes, more * limits_.threads))
       return false;
     if (only_) {
       const auto bound = bind_configuration(*workload, only_->knobs);
       if (!bound || !admitted(**workload, only_->knobs) ||
-          !fits(**workload, bound->template_launch, limits_.bytes, limits_.template_threads))
+          !fits(**workload, bound->template_launch, limits_.bytes, more * limits_.template_threads))
         return false;
       for (std::size_t axis = 0; axis < 3; ++axis)
         if (bound->template_launch.grid[axis] < limits_.fewest_blocks[axis])
@@ -239,6 +243,26 @@ public:
   std::vector<std::shared_ptr<const Workload>> shapes;
 
 private:
+  // Whether the grid follows the size's largest dimension, but no further than here.
+  bool is_capped(Dimensions dimensions, const std::array<std::uint32_t, 3>& grid) const {
+    const auto largest =
+        std::ranges::max_element(dimensions, {}, [](const auto& dimension) { return dimension.second; });
+    const auto& sides = subject_.spec.reference.launch.grid;
+    if (largest == dimensions.end() || std::ranges::none_of(sides, [&](const Expression& side) {
+          return std::ranges::find(side.names(), largest->first) != side.names().end();
+        }))
+      return false;
+    largest->second *= 2;
+    Problem larger;
+    larger.dimensions = std::move(dimensions);
+    const auto workload = own_workload(subject_.spec, larger, types_, subject_.device);
+    const auto knobs = workload ? default_knobs(**workload) : Result<KnobValues>(Error{});
+    if (!knobs)
+      return false;
+    const auto launch = bind_launch(subject_.spec.reference.launch, **workload, *knobs);
+    return launch.ok() && launch->grid == grid;
+  }
+
   const JudgedPair& subject_;
   const std::map<std::string, std::string>& types_;
   const ShapeLimits& limits_;
@@ -300,7 +324,7 @@ void consider_multiples(const std::map<std::string, std::int64_t>& units, ShapeL
 void consider_many(const TuningSpec& spec, const std::map<std::string, std::int64_t>& units,
                    ShapeList& list) {
   constexpr std::int64_t COUNTED = 256;
-  constexpr std::size_t MOST = 8, EACH = 2;
+  constexpr std::size_t MOST = 8;
   const auto multiple = [](std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit * unit; };
   std::size_t taken = 0;
   for (const auto& [name, unit] : units) {
@@ -310,18 +334,46 @@ void consider_many(const TuningSpec& spec, const std::map<std::string, std::int6
     });
     if (!is_usual)
       continue;
-    std::size_t of_this = 0;
-    for (const std::int64_t few : {1, 4, 16, 64})
-      for (const std::int64_t many : {1027, 259}) {
+    const auto is_taken = [&](std::int64_t few) {
+      return std::ranges::any_of(std::array<std::int64_t, 2>{1027, 259}, [&](std::int64_t many) {
         Dimensions dimensions = units;
         for (auto& [other, size] : dimensions)
           size = multiple(other == name ? many : few, size);
-        if (of_this < EACH && taken < MOST && list.consider(dimensions)) {
-          ++of_this;
-          ++taken;
-          break;
-        }
+        return list.consider(dimensions);
+      });
+    };
+    // The fewest that there are, and the most that fit: no powers of two, so that tiles are left in part.
+    for (const auto& few :
+         {std::array<std::int64_t, 4>{1, 4, 16, 64}, std::array<std::int64_t, 4>{61, 23, 11, 5}})
+      taken += taken < MOST && std::ranges::any_of(few, is_taken);
+  }
+}
+
+// Each dimension of which the problems have powers of two alone as a small number that is none, with as much
+// of the others as there is room for: pages of a few tokens, and many of them.
+void consider_odd(const TuningSpec& spec, const Dimensions& start, ShapeList& list) {
+  constexpr std::size_t MOST = 6;
+  std::size_t taken = 0;
+  for (const std::string& name : spec.dimensions) {
+    const bool is_told = std::ranges::any_of(spec.problems, [&](const Problem& problem) {
+      const auto own = problem.dimensions.find(name);
+      return own != problem.dimensions.end() && !is_power_of_two(own->second);
+    });
+    const auto is_taken = [&](std::int64_t size) {
+      Dimensions dimensions = start;
+      dimensions[name] = size;
+      while (!list.consider(dimensions)) {
+        const auto largest = std::ranges::max_element(dimensions, {}, [&](const auto& dimension) {
+          return dimension.first == name ? 0 : dimension.second;
+        });
+        if (largest->first == name || largest->second <= 8)
+          return false;
+        largest->second = (largest->second + 1) / 2;
       }
+      return true;
+    };
+    if (!is_told && taken < MOST)
+      taken += std::ranges::any_of(std::array<std::int64_t, 5>{5, 3, 6, 12, 24}, is_taken);
   }
 }
 
@@ -368,6 +420,7 @@ boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::stri
     const auto units = size_units(subject, subject.spec.problems.front(), types, nullptr);
     consider_multiples(units, list);
     consider_many(subject.spec, units, list);
+    consider_odd(subject.spec, starts[0], list);
   }
   // Where all problems have powers of two for a dimension, a size near theirs that is none, or else the least
   // that is admitted: a mask or a shift in place of a remainder or a quotient is right at theirs alone.
@@ -516,9 +569,10 @@ std::shared_ptr<const Workload> longest_shape(const JudgedPair& subject, const C
       dimensions[other] = std::max<std::int64_t>(1, dimensions[other] * size / own);
     return !tied.empty() && list.consider(dimensions);
   };
+  // Where a grid has as many blocks as it may, more may be too many, and many more not.
   for (std::int64_t size = 2 * own; size < 2 * growth * own; size *= 2)
-    if (!(one_more && is_taken(size + 1)) && !is_taken(size))
-      break;
+    if (!(one_more && is_taken(size + 1)))
+      is_taken(size);
   return list.shapes.empty() ? nullptr : list.shapes.back();
 }
 

@@ -23,6 +23,10 @@ struct ShapeLimits {
   std::array<std::uint32_t, 3> fewest_blocks{1, 1, 1}; // of the template's launch
 };
 
+// So often as many threads where a grid has as many blocks as it may, since nothing smaller shows what a
+// block does in its second round.
+inline constexpr std::uint64_t OF_CAPPED_GRIDS = 5;
+
 // For the few sizes that are run once, as nothing smaller reaches some code.
 ShapeLimits widened(ShapeLimits limits);
 

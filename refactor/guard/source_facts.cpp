@@ -112,7 +112,31 @@ public:
   bool VisitForStmt(ForStmt* loop) {
     if (const VarDecl* counter = counter_of_few_steps(loop, context_))
       counters_.insert(counter);
+    if (const VarDecl* counter = bounded_counter(loop))
+      facts_.bounded_counters.emplace(function_, counter->getNameAsString());
     return true;
+  }
+  // Of `for (int i = ...; i < n; i += ...)`, n an int: what it counts fits.
+  const VarDecl* bounded_counter(const ForStmt* loop) const {
+    const auto* step = dyn_cast_or_null<BinaryOperator>(loop->getInc());
+    const auto* end = dyn_cast_or_null<BinaryOperator>(loop->getCond());
+    if (!step || !step->isCompoundAssignmentOp() || !end || !end->isRelationalOp())
+      return nullptr;
+    const VarDecl* counter = assigned_variable(step->getLHS());
+    const auto width = counter ? arithmetic_width(context_, counter->getType()) : std::nullopt;
+    if (!width || width->first != 'i')
+      return nullptr;
+    const auto is_counter = [&](const Expr* side) {
+      const auto* reference = dyn_cast<DeclRefExpr>(side->IgnoreParenImpCasts());
+      return reference && reference->getDecl() == counter;
+    };
+    for (const auto& [side, other] :
+         {std::pair(end->getLHS(), end->getRHS()), std::pair(end->getRHS(), end->getLHS())}) {
+      const auto bound = arithmetic_width(context_, other->IgnoreParenImpCasts()->getType());
+      if (is_counter(side) && bound && bound->first == 'i' && bound->second <= width->second)
+        return counter;
+    }
+    return nullptr;
   }
   bool VisitVarDecl(VarDecl* variable) {
     if (const auto width = arithmetic_width(context_, variable->getType());

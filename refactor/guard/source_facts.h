@@ -43,6 +43,8 @@ struct SourceFacts {
   std::set<std::int64_t> equalled_integers;
   // Of `variables`, those that something is added to, or taken from, again and again: "sum += x".
   std::set<std::pair<std::string, std::string>> accumulators;
+  // Counters of loops that end at integers which are no wider than they are.
+  std::set<std::pair<std::string, std::string>> bounded_counters;
   FencePlaces fences;
   // Vectors through rows of a shared array whose length is no multiple of the vector's alignment.
   std::set<std::string> vectors_across_rows;

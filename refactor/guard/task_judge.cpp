@@ -109,7 +109,10 @@ std::vector<Demand> TaskJudge::demands_of_task(const Task& task, std::size_t ind
                                         : std::vector<Demand>{};
     demands.erase(demands.begin(), demands.begin() + static_cast<std::ptrdiff_t>(index % 2));
     demands.resize(1);
-    demands.front().settings.find_races |= asks_for_barriers_;
+    // A block meets what it left itself only where a capped grid goes round, as it does at few sizes.
+    const bool goes_round = !fits(*task.shape->workload, task.shape->usual.raw_launch, raw_.limits().bytes,
+                                  raw_.limits().threads);
+    demands.front().settings.find_races |= asks_for_barriers_ || goes_round;
     demands.front().settings.equal_writes_race |= asks_for_barriers_;
     demands.insert(demands.end(), own.begin(), own.end());
     return demands;

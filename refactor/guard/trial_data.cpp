@@ -21,9 +21,15 @@ void strew(element::DType dtype, Data data, std::uint64_t seed, std::span<std::b
   const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
   const double infinity = std::numeric_limits<double>::infinity();
   const double specials[] = {infinity, -infinity, 0.0, -0.0, 1e-40, infinity, -infinity, -1e-7};
+  // Many in some stretches; in others so few that a row has one behind many other numbers, if any.
+  constexpr std::uint64_t ONE_IN[] = {32, 32, 128, 512}, STRETCH = 2048, SHORT = 256, ONE_IN_SHORT = 4;
+  const auto one_in = [&](std::uint64_t place) {
+    return count < SHORT ? ONE_IN_SHORT
+                         : ONE_IN[element::mix(seed ^ element::mix(place / STRETCH)) % std::size(ONE_IN)];
+  };
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t hash = element::mix(seed ^ element::mix(i + 0x51ed));
-    if (hash % (count < 256 ? 4 : 32) != 0)
+    if (hash % one_in(i) != 0)
       continue;
     // A device's own NaN has all bits but the sign (PTX ISA, "Floating point"); others have fewer.
     constexpr std::uint64_t ONE_BIT = 1;
@@ -327,7 +333,8 @@ const std::vector<std::byte>& Fills::of(const Workload& workload, std::size_t in
       change(description, *dtype, settings.data, settings.seed + index, real_scalars(workload),
              settings.numbers, bytes);
     else if (dtype)
-      fill_integers(integer, *dtype, settings.seed + index, bytes);
+      fill_integers(integer, *dtype, settings.seed + index, bytes,
+                    {description.integer_low, description.integer_high});
     if (settings.data == Data::opposed)
       oppose(workload, index, settings.seed, bytes);
     if (settings.data == Data::far && is_zero_beside_far(workload, index, settings.seed))

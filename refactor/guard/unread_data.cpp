@@ -13,7 +13,9 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>>
 unread_elements(const Workload& workload, std::size_t index, const std::vector<BufferAccess>& accesses) {
   const Workload::Buffer& buffer = workload.buffers[index];
   const auto dtype = element_type(buffer.dtype);
-  if (buffer.direction != Direction::in || !dtype || *dtype == element::boolean || accesses.empty())
+  // Offsets rise, be they read or not: who walks along them reads more than who searches among them.
+  if (buffer.direction != Direction::in || !dtype || *dtype == element::boolean || accesses.empty() ||
+      buffer.fill.kind == Fill::Kind::offsets)
     return {};
   const auto size = static_cast<std::int64_t>(element::size_of(*dtype));
   std::vector<std::pair<std::uint64_t, std::uint64_t>> unread;

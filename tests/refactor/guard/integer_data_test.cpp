@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -99,6 +101,33 @@ TEST(IntegerData, SortedEndsReachTheLargestOfTheType) {
       EXPECT_TRUE(
           std::equal(usual.begin(), usual.begin() + static_cast<std::ptrdiff_t>(count / 2), filled.begin()));
     }
+}
+
+TEST(IntegerData, PowersStayInTheirRange) {
+  std::vector<std::int32_t> usual{0, 1, -1, 100, -100, 5000, std::numeric_limits<std::int32_t>::min()};
+  for (std::int32_t i = 0; i < 200; ++i)
+    usual.push_back(37 * i - 3000);
+  const auto powers = [&](std::int64_t low, std::int64_t high) {
+    std::vector<std::int32_t> filled = usual;
+    fill_integers({IntegerFill::Kind::powers}, element::s32, 7, std::as_writable_bytes(std::span(filled)),
+                  {low, high});
+    return filled;
+  };
+  const std::vector<std::int32_t> filled = powers(-5000, 5000);
+  std::set<std::int32_t> seen;
+  for (std::size_t i = 0; i < usual.size(); ++i) {
+    const std::int64_t size = std::abs(std::int64_t{filled[i]});
+    if (filled[i] != usual[i]) {
+      EXPECT_EQ(size & (size - 1), 0) << usual[i];
+      EXPECT_LE(size, std::abs(std::int64_t{usual[i]}));
+      EXPECT_EQ(filled[i] < 0, usual[i] < 0);
+    }
+    seen.insert(filled[i]);
+  }
+  EXPECT_GT(seen.size(), 12u);
+  // Where the range has no power that is small enough, the number stays.
+  for (std::size_t i = 0; i < usual.size(); ++i)
+    EXPECT_TRUE(powers(2049, 5000)[i] == usual[i] || powers(2049, 5000)[i] == 4096);
 }
 
 } // namespace
