@@ -98,6 +98,19 @@ void compare_parameters(const JudgedPair& subject, const FactPair& pair, Finding
   }
 }
 
+// Whether so many elements a block fit in 31 bits for all blocks of the axis that there can be: the kernels'
+// texts fix how many these are.
+bool fits_all_blocks(const Configuration& configuration, const std::string& axis, std::uint64_t step) {
+  const TuningSpec& spec = *configuration.workload->spec;
+  const auto place = static_cast<std::size_t>(axis.back() - 'x');
+  const auto is_fixed = [&](const std::string& name) {
+    return spec.find_text_size(name) || spec.find_knob(name);
+  };
+  return !spec.text_sizes.empty() && place < configuration.template_launch.grid.size() &&
+         std::ranges::all_of(spec.kernel.launch.grid[place].names(), is_fixed) &&
+         configuration.template_launch.grid[place] * step <= std::uint64_t{1} << 31;
+}
+
 // Indices that the raw kernel computes in 64 bits wrap around in 32 at sizes that nobody runs here.
 // What the raw kernel computes in 32 bits once it is compiled for the same size, the template may.
 void compare_widths(const FactPair& pair, const CodeFacts& raw_code, Findings& findings) {
@@ -116,7 +129,8 @@ void compare_widths(const FactPair& pair, const CodeFacts& raw_code, Findings& f
     // By a block of threads or more: elements. Of rows there are no more than the raw kernel has blocks.
     constexpr std::uint64_t FEWEST_THREADS = 64;
     const auto threads = std::max<std::uint64_t>(FEWEST_THREADS, pair.configuration->raw_launch.block[0]);
-    if (wide >= threads && narrow < wide && steps.second >= wide)
+    if (wide >= threads && narrow < wide && steps.second >= wide &&
+        !fits_all_blocks(*pair.configuration, axis, steps.second))
       findings.fail(axis + " is multiplied by " + std::to_string(steps.second) +
                     " in 32 bits, and by the raw kernel in 64" + where);
   }

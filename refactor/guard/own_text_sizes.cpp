@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t MOST_CONFIGURATIONS = 6;
 constexpr double SECONDS = 4;                 // a run at most
-constexpr std::uint64_t MOST_RAW_BLOCKS = 96; // beside the template's
+constexpr std::uint64_t MOST_RAW_BLOCKS = 768; // beside the template's
 
 bool is_at_own_text_sizes(const Workload& workload) {
   return std::ranges::all_of(workload.spec->text_sizes, [&](const TextSize& size) {
