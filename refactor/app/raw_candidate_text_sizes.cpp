@@ -7,7 +7,8 @@
 namespace lathe::refactor {
 namespace {
 
-// In front of a constant's name: the macro that it is initialised with.
+// In front of the name of a constant or macro: the macro that it stands for. Its own might be a parameter's
+// in a header, which an option of the compiler reaches as well.
 constexpr const char* SIZE_MACRO = "LATHE_SIZE_";
 
 struct FreedText {
@@ -31,16 +32,17 @@ std::optional<FreedText> freed(const std::string& text, const std::string& name)
     return line == std::string::npos ? 0 : line + 1;
   };
   const std::regex macro(R"([ \t]*#[ \t]*define[ \t]+)" + name + R"([ \t]+([^\n]*[^\n\\])\n)");
+  const std::string own = SIZE_MACRO + name;
   if (const auto found = only(macro)) {
     const auto place = static_cast<std::size_t>(found->position());
-    return FreedText{text.substr(0, place) + defined_unless(name, (*found)[1].str()) + found->suffix().str(),
-                     name};
+    return FreedText{text.substr(0, place) + defined_unless(own, (*found)[1].str()) + "#define " + name +
+                         " " + own + "\n" + found->suffix().str(),
+                     own};
   }
   const std::regex constant(R"(\bconst(?:expr)?\b[^;{}()\n]*\b)" + name + R"(\s*=\s*([^,;\n]+)[,;])");
   const auto found = only(constant);
   if (!found)
     return std::nullopt;
-  const std::string own = SIZE_MACRO + name;
   const std::size_t line = begin_of_line(static_cast<std::size_t>(found->position())),
                     value = static_cast<std::size_t>(found->position(1));
   return FreedText{text.substr(0, line) + defined_unless(own, (*found)[1].str()) +

@@ -11,7 +11,7 @@ namespace lathe::refactor {
 namespace {
 
 constexpr std::size_t MOST_CONFIGURATIONS = 6;
-constexpr double SECONDS = 4;                 // a run at most
+constexpr double SECONDS = 4;                  // a run at most
 constexpr std::uint64_t MOST_RAW_BLOCKS = 768; // beside the template's
 
 bool is_at_own_text_sizes(const Workload& workload) {

@@ -38,7 +38,7 @@ TEST(TextSizes, AreDimensionsWithNumbersToTry) {
   ASSERT_EQ(raw.text_sizes.size(), 2u);
   for (const TextSize& size : raw.text_sizes) {
     EXPECT_EQ(size.value, size.dimension == "ROWS" ? 8192 : 16384);
-    EXPECT_EQ(size.macro, size.dimension == "ROWS" ? "ROWS" : "LATHE_SIZE_COLUMNS");
+    EXPECT_EQ(size.macro, "LATHE_SIZE_" + size.dimension);
     EXPECT_GE(size.trials.size(), 2u);
     for (const std::int64_t trial : size.trials)
       EXPECT_LT(trial, 512);
@@ -48,7 +48,10 @@ TEST(TextSizes, AreDimensionsWithNumbersToTry) {
   ASSERT_EQ(subject->facts.problems.size(), 1u);
   EXPECT_EQ(subject->facts.problems[0].dimensions,
             (std::map<std::string, std::int64_t>{{"ROWS", 8192}, {"COLUMNS", 16384}}));
-  EXPECT_THAT(raw.text, HasSubstr("#ifndef ROWS\n#define ROWS 8192\n#endif\n"));
+  EXPECT_THAT(
+      raw.text,
+      HasSubstr(
+          "#ifndef LATHE_SIZE_ROWS\n#define LATHE_SIZE_ROWS 8192\n#endif\n#define ROWS LATHE_SIZE_ROWS\n"));
   EXPECT_THAT(raw.text, HasSubstr("#ifndef LATHE_SIZE_COLUMNS\n#define LATHE_SIZE_COLUMNS 16384\n#endif\n"
                                   "constexpr int COLUMNS = LATHE_SIZE_COLUMNS;"));
   EXPECT_THAT(subject->notes, Contains(HasSubstr("the kernel's text fixes")));
@@ -61,7 +64,7 @@ TEST(TextSizes, AreFreedWhereTheTextHasOneDefinition) {
                        MATRIX.substr(MATRIX.find("constexpr")));
   // The branch that is not taken is no part of what is extracted.
   ASSERT_TRUE(subject.ok()) << subject.error().sentence();
-  EXPECT_THAT(subject->raw.text, HasSubstr("#define ROWS 4096"));
+  EXPECT_THAT(subject->raw.text, HasSubstr("#define LATHE_SIZE_ROWS 4096"));
   const auto none = freed_subject_of("__global__ void k(float* x, int n) { x[blockIdx.x] = n; }\n"
                                      "void run(float* x, int n) { k<<<n, 64>>>(x, n); }\n");
   ASSERT_FALSE(none.ok());
