@@ -84,7 +84,7 @@ std::string dispatch_tables(const TuningSpec& spec, const WinningTable& table) {
           "constexpr row table[] = {\n";
   for (const TableRow& row : table.rows) {
     std::string dimensions;
-    for (const std::string& name : spec.dimensions) {
+    for (const std::string& name : open_dimensions(spec)) {
       const auto value = row.problem.dimensions.find(name);
       dimensions += (dimensions.empty() ? "" : ", ") +
                     std::to_string(value == row.problem.dimensions.end() ? 0 : value->second);
@@ -110,7 +110,7 @@ Result<std::string> dispatch_functions(const TuningSpec& spec, const WinningTabl
 
   const std::set<std::string> counts = counting_dimensions(spec);
   std::string extent, alike, equal;
-  for (const std::string& name : spec.dimensions) {
+  for (const std::string& name : open_dimensions(spec)) {
     if (counts.contains(name))
       extent += fmt::format(" * static_cast<double>(p.{})", name);
     else
@@ -204,18 +204,13 @@ inline constexpr double trusted_beyond = 4;
   return admits(other->configuration, p) ? other->configuration : -1;
 }
 )";
-  std::string fixed;
-  for (const TextSize& size : spec.text_sizes)
-    fixed +=
-        fmt::format("  if (p.{0} != {1}) // the kernel's text fixes it\n    return cudaErrorInvalidValue;\n",
-                    size.dimension, size.value);
   for (std::size_t t = 0; t < table.types.size(); ++t) {
     text +=
         fmt::format("\n// Launches the kernel for problem `p`: the tuned configuration where one applies, "
                     "else the raw kernel.\n"
                     "[[maybe_unused]] inline cudaError_t launch(const problem& p, cudaStream_t stream{}) {{\n"
-                    "{}  switch (select(current_device(), {}, p)) {{\n",
-                    parameters(spec, table.types[t]), fixed, t);
+                    "  switch (select(current_device(), {}, p)) {{\n",
+                    parameters(spec, table.types[t]), t);
     for (std::size_t c = 0; c < table.configurations.size(); ++c)
       if (table.configurations[c].types == table.types[t])
         text += fmt::format("  case {}:\n    return tuned::launch_{}(p, stream{});\n", c, c,
@@ -225,8 +220,8 @@ inline constexpr double trusted_beyond = 4;
     text += fmt::format(
         "\n// The raw kernel with its own launch, for comparison.\n"
         "[[maybe_unused]] inline cudaError_t launch_raw(const problem& p, cudaStream_t stream{}) {{\n"
-        "{}  return raw::launch_{}(p, stream{});\n}}\n",
-        parameters(spec, table.types[t]), fixed, t, argument_names(spec));
+        "  return raw::launch_{}(p, stream{});\n}}\n",
+        parameters(spec, table.types[t]), t, argument_names(spec));
   }
   return text;
 }

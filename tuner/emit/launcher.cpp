@@ -60,11 +60,21 @@ CxxName launch_names(const TuningSpec& spec, const Types& types, const KnobValue
 
 } // namespace
 
+std::vector<std::string> open_dimensions(const TuningSpec& spec) {
+  std::vector<std::string> open;
+  for (const std::string& name : spec.dimensions)
+    if (!spec.find_text_size(name))
+      open.push_back(name);
+  return open;
+}
+
 CxxName cxx_names(const TuningSpec& spec, const Types& types, const KnobValues& knobs,
                   const std::map<std::string, Value>& limits) {
   std::map<std::string, std::string> names;
   for (const std::string& dimension : spec.dimensions)
     names[dimension] = "p." + dimension;
+  for (const TextSize& size : spec.text_sizes) // its name is a macro in the kernel's text
+    names[size.dimension] = std::to_string(size.value) + "LL";
   for (const auto& [parameter, dtype] : types)
     names["sizeof_" + parameter] = std::to_string(dtype_size(dtype)) + "LL";
   const auto spell = [](const Value& value) -> std::optional<std::string> {
@@ -107,11 +117,8 @@ std::string argument_names(const TuningSpec& spec) {
 
 std::string launch_helpers(const TuningSpec& spec) {
   std::string dimensions;
-  for (const std::string& name : spec.dimensions)
-    if (const TextSize* fixed = spec.find_text_size(name))
-      dimensions += fmt::format("  long long {} = {}; // as the kernel's text has it\n", name, fixed->value);
-    else
-      dimensions += "  long long " + name + ";\n";
+  for (const std::string& name : open_dimensions(spec))
+    dimensions += "  long long " + name + ";\n";
   return fmt::format(R"(// The sizes that decide which configuration runs.
 struct problem {{
 {0}}};

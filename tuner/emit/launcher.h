@@ -15,6 +15,9 @@ namespace lathe {
 // A C++ identifier that looks like the text.
 std::string identifier(std::string text);
 
+// The dimensions that the kernels' texts do not fix, in their order: the members of the emitted problem.
+std::vector<std::string> open_dimensions(const TuningSpec& spec);
+
 // What expressions may mention, and how each is spelled where `p` is the problem.
 CxxName cxx_names(const TuningSpec& spec, const Types& types, const KnobValues& knobs,
                   const std::map<std::string, Value>& limits);

@@ -173,16 +173,35 @@ TEST_F(Emit, KernelsForOneSizeRunAtThatSize) {
             0);
 }
 
-// A kernel whose text fixes its size is not launched for another.
-TEST_F(Emit, ASizeOfTheTextIsNoOther) {
-  spec_.text_sizes = {{"n", "N", 1024, {64}}};
-  const auto header = emit_header(spec_, {winner(1024, 128, 1.4)}, {});
+// A size that the texts fix is a macro there, and nobody is asked for it.
+TEST_F(Emit, SizesOfTheTextAreNoPartOfTheProblem) {
+  const std::string
+      size = "#ifndef LATHE_SIZE_N\n#define LATHE_SIZE_N 1024\n#endif\n#define N LATHE_SIZE_N\n",
+      body = " scale(T* out, const T* in) {\n"
+             "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < N) out[i] = in[i];\n}\n";
+  const std::string text = size + "template <typename T, unsigned BLOCK> __global__ void" + body;
+  ASSERT_TRUE(write_file(path("scale.cuh"), text).ok());
+  ASSERT_TRUE(write_file(path("scale.raw.cuh"), size + "template <typename T> __global__ void" + body).ok());
+  spec_.template_hash = content_hash(text);
+  spec_.dimensions = {"N"};
+  spec_.text_sizes = {{"N", "LATHE_SIZE_N", 1024, {64}}};
+  spec_.conditions = {{parse("N % BLOCK == 0"), ""}};
+  spec_.arguments.pop_back();
+  for (Argument& one : spec_.arguments)
+    one.count = parse("N");
+  for (LaunchGeometry* launch : {&spec_.kernel.launch, &spec_.reference.launch})
+    launch->grid[0] = parse("ceil_div(N, 256)");
+  StoredWinner one = winner(1024, 128, 1.4);
+  one.key.template_hash = spec_.template_hash;
+  one.problem.dimensions = {{"N", 1024}};
+  const auto header = emit_header(spec_, {one}, {});
   ASSERT_TRUE(header.ok()) << header.error().sentence();
-  const std::string arguments = "}, nullptr, static_cast<__nv_bfloat16*>(nullptr), "
-                                "static_cast<const __nv_bfloat16*>(nullptr), 0) == cudaErrorInvalidValue";
-  EXPECT_EQ(first_failing(*header, {"problem{}.n == 1024", "select(0, 0, {}) == 0", "launch({512" + arguments,
-                                    "launch_raw({0" + arguments}),
+  // The including file's own macro of that name is another one.
+  EXPECT_EQ(first_failing("#define N 7\n" + *header, {"select(0, 0, {}) == 0", "admits(0, {})", "N == 7"}),
             0);
+  const auto source = emit_cuda(spec_, one, {}, true);
+  ASSERT_TRUE(source.ok()) << source.error().sentence();
+  EXPECT_EQ(first_failing(source->text, {"admits({})"}), 0);
 }
 
 // A size that decides the block must be one that was measured.
