@@ -1,4 +1,5 @@
 #include "refactor/app/spec_assembly.h"
+#include "refactor/app/text_sizes.h"
 #include "refactor/frontend/standard.h"
 
 #include "tuner/base/hash.h"
@@ -47,6 +48,7 @@ Result<TuningSpec> assemble_spec(const std::string& name, const Candidate& raw, 
   spec.types = raw.types;
   spec.knobs = tuned.knobs;
   spec.conditions = tuned.conditions;
+  name_text_sizes(spec.text_sizes, spec.conditions);
   spec.launched_where = raw.launched_where;
   spec.arguments = raw.arguments;
   spec.problems = facts.problems;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <regex>
 #include <set>
 
 namespace lathe::refactor {
@@ -85,6 +86,19 @@ void keep_text_sizes(const Candidate& raw, std::vector<Problem>& problems) {
       problem.dimensions[size.dimension] = size.value;
     return !seen.insert(problem.dimensions).second;
   });
+}
+
+void name_text_sizes(const std::vector<TextSize>& text_sizes, std::vector<Condition>& conditions) {
+  for (Condition& condition : conditions)
+    for (const TextSize& size : text_sizes) {
+      const auto& names = condition.expression.names();
+      if (std::ranges::find(names, size.dimension) == names.end())
+        continue;
+      const std::regex number("\\b" + std::to_string(size.value) + "\\b");
+      const std::string text = std::regex_replace(condition.expression.text(), number, size.dimension);
+      if (auto named = Expression::parse(text); named.ok())
+        condition.expression = std::move(*named);
+    }
 }
 
 Status choose_text_sizes(Candidate& raw, const std::string& architecture,

@@ -84,6 +84,16 @@ TEST(TextSizes, AreSuchAsTheKernelRunsCleanWith) {
     EXPECT_EQ(trial % 64, 0) << trial;
 }
 
+TEST(TextSizes, ConditionsNameThem) {
+  const auto condition = [](const char* text) { return Condition{*Expression::parse(text), ""}; };
+  std::vector<Condition> conditions{condition("ceil_div(N, 32) * 32 >= (4096) || N % 40960 == 0"),
+                                    condition("BLOCK <= 4096"), condition("M * BLOCK <= 4096")};
+  name_text_sizes({{"N", "LATHE_SIZE_N", 4096, {64}}, {"M", "LATHE_SIZE_M", 128, {8}}}, conditions);
+  EXPECT_EQ(conditions[0].expression.text(), "ceil_div(N, 32) * 32 >= (N) || N % 40960 == 0");
+  EXPECT_EQ(conditions[1].expression.text(), "BLOCK <= 4096");
+  EXPECT_EQ(conditions[2].expression.text(), "M * BLOCK <= 4096");
+}
+
 TEST(TextSizes, ProblemsKeepThem) {
   Candidate raw;
   raw.text_sizes = {{"N", "N", 4096, {64}}};
