@@ -12,6 +12,8 @@
 namespace lathe::refactor {
 namespace {
 
+constexpr const char* A_CONDITION_SPEAKS = "; a condition speaks of it, and runs stand in";
+
 // What is passed for the parameter; null for a buffer.
 const Argument* scalar_argument(const JudgedPair& subject, int parameter) {
   if (parameter >= static_cast<int>(subject.spec.arguments.size()))
@@ -53,7 +55,7 @@ bool varies_alone(const JudgedPair& subject, int parameter) {
 // What stands in for code that no longer asks for a parameter; empty: nothing does.
 std::string stands_in(const JudgedPair& subject, int parameter) {
   if (is_conditioned(subject, parameter))
-    return "; a condition speaks of it, and runs stand in";
+    return A_CONDITION_SPEAKS;
   return varies_alone(subject, parameter) ? "; no other parameter is told the same, and runs stand in" : "";
 }
 
@@ -76,16 +78,18 @@ void compare_guards(const JudgedPair& subject, const FactPair& pair, const Root&
 // Sizes and strides that the raw kernel needs and the template no longer does: right where they happen to
 // agree, as strides do that equal the width in every problem.
 void compare_parameters(const JudgedPair& subject, const FactPair& pair, Findings& findings) {
-  const auto lost = [&](int parameter, const std::string& sentence) {
-    if (const std::string instead = stands_in(subject, parameter); !instead.empty())
-      findings.report(sentence + instead);
-    else
+  const auto lost = [&](const std::string& instead, const std::string& sentence) {
+    if (instead.empty())
       findings.fail(sentence);
+    else
+      findings.report(sentence + instead);
   };
   const std::string where = " at " + pair.configuration->text();
+  // Who asks for a size nowhere does so by no other way either.
   for (const int parameter : pair.raw_at_size->used_parameters)
     if (!pair.templated->used_parameters.contains(parameter))
-      lost(parameter, parameter_name(subject, std::to_string(parameter)) + " is no longer used" + where);
+      lost(is_conditioned(subject, parameter) ? A_CONDITION_SPEAKS : "",
+           parameter_name(subject, std::to_string(parameter)) + " is no longer used" + where);
   for (const auto& [root, raw] : pair.raw_at_size->memory) {
     const auto found = pair.templated->memory.find(root);
     if (found == pair.templated->memory.end() || root == "shared" || root == "local")
@@ -93,8 +97,9 @@ void compare_parameters(const JudgedPair& subject, const FactPair& pair, Finding
     for (const int parameter : raw.address_parameters)
       if (!found->second.address_parameters.contains(parameter) &&
           pair.templated->used_parameters.contains(parameter))
-        lost(parameter, "an address in " + parameter_name(subject, root) + " no longer depends on " +
-                            parameter_name(subject, std::to_string(parameter)) + where);
+        lost(stands_in(subject, parameter), "an address in " + parameter_name(subject, root) +
+                                                " no longer depends on " +
+                                                parameter_name(subject, std::to_string(parameter)) + where);
   }
 }
 
