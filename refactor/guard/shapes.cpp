@@ -325,9 +325,9 @@ void consider_many(const TuningSpec& spec, const std::map<std::string, std::int6
                    ShapeList& list) {
   constexpr std::int64_t COUNTED = 256;
   constexpr std::size_t MOST = 8;
-  const auto multiple = [](std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit * unit; };
   std::size_t taken = 0;
-  for (const auto& [name, unit] : units) {
+  for (const auto& unit : units) {
+    const std::string& name = unit.first;
     const bool is_usual = std::ranges::any_of(spec.problems, [&](const Problem& problem) {
       const auto own = problem.dimensions.find(name);
       return own != problem.dimensions.end() && own->second > COUNTED;
@@ -335,12 +335,14 @@ void consider_many(const TuningSpec& spec, const std::map<std::string, std::int6
     if (!is_usual)
       continue;
     const auto is_taken = [&](std::int64_t few) {
-      return std::ranges::any_of(std::array<std::int64_t, 2>{1027, 259}, [&](std::int64_t many) {
-        Dimensions dimensions = units;
-        for (auto& [other, size] : dimensions)
-          size = multiple(other == name ? many : few, size);
-        return list.consider(dimensions);
-      });
+      for (const std::int64_t many : {1027, 259}) {
+        Dimensions dimensions;
+        for (const auto& [other, least] : units)
+          dimensions[other] = ((other == name ? many : few) + least - 1) / least * least;
+        if (list.consider(dimensions))
+          return true;
+      }
+      return false;
     };
     // The fewest that there are, and the most that fit: no powers of two, so that tiles are left in part.
     for (const auto& few :
