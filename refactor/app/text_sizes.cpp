@@ -1,6 +1,7 @@
 #include "refactor/app/text_sizes.h"
 
 #include "refactor/app/traced_kernel.h"
+#include "refactor/guard/shapes.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -12,8 +13,6 @@ namespace {
 
 constexpr std::size_t MOST_TRIALS = 3; // each has both kernels compiled anew
 constexpr double RUN_LIMIT_S = 2;
-// Of a run of the guard: more is left to its few larger ones.
-constexpr std::uint64_t MOST_THREADS = 1u << 15, MOST_BYTES = 1u << 19;
 constexpr std::int64_t FEW = 4; // of what nothing fixes, where that runs
 
 using Sizes = std::vector<std::int64_t>; // one a text size
@@ -46,17 +45,12 @@ std::vector<std::vector<Sizes>> candidates(const std::vector<TextSize>& text_siz
   return kinds;
 }
 
-bool fits(const TracedKernel& kernel, const Dimensions& sizes) {
+// Whether a run of the guard may be so large.
+bool is_small(const TracedKernel& kernel, const Dimensions& sizes) {
+  const ShapeLimits limits;
   const auto workload = kernel.workload(sizes);
   const auto launch = kernel.launch(sizes);
-  if (!workload.ok() || !launch.ok())
-    return false;
-  std::uint64_t bytes = 0, threads = 1;
-  for (const Workload::Buffer& buffer : workload->buffers)
-    bytes += buffer.count * static_cast<std::uint64_t>(std::max(1, dtype_size(buffer.dtype)));
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    threads *= std::uint64_t{launch->grid[axis]} * launch->block[axis];
-  return bytes <= MOST_BYTES && threads > 0 && threads <= MOST_THREADS;
+  return workload.ok() && launch.ok() && fits(*workload, *launch, limits.bytes, limits.threads);
 }
 
 // Whether the raw kernel stays inside the buffers that it is given there.
@@ -117,7 +111,7 @@ Status choose_text_sizes(Candidate& raw, const std::string& architecture,
       const auto are_clean = [&](Dimensions dimensions) {
         for (std::size_t i = 0; i < sizes.size(); ++i)
           dimensions[raw.text_sizes[i].dimension] = sizes[i];
-        return fits(kernel, dimensions) && runs(raw, kernel, dimensions);
+        return is_small(kernel, dimensions) && runs(raw, kernel, dimensions);
       };
       if (chosen.contains(sizes) || !(are_clean(few) || are_clean(problems.front().dimensions)))
         continue;

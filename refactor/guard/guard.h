@@ -28,9 +28,10 @@ std::string_view to_string(Verdict verdict);
 // Begin what is undecided of a template that may be decided of one with fewer knobs: the raw kernel runs.
 inline constexpr const char* NOT_ADMITTED = "no size at which the raw kernel runs clean is admitted at ";
 inline constexpr const char* NEVER_RAN = "code that ran at none of the sizes and configurations: ";
-// Begins what is undecided whatever the template is: the sizes do not go together.
+// Is, or begins, what is undecided where the raw kernel is too much work.
 inline constexpr const char* NONE_SMALL_ENOUGH = "no size is small enough to be run on the host executor";
 inline constexpr const char* TIME_LEFT_NO_RUN = "the time limit left no run ";
+// Begins what is undecided whatever the template is: the sizes do not go together.
 inline constexpr const char* RUNS_NOWHERE = "the raw kernel runs clean at none of ";
 
 struct CheckResult {
