@@ -83,6 +83,17 @@ TrialSettings several_arguments(const ReferenceRuns& shape, const AcceptedInputs
   return changeable < 2 ? usual : settings;
 }
 
+// One of several real numbers among the arguments, drawn; none where there are fewer.
+template <class Draw> std::optional<std::size_t> one_of_real_scalars(const Workload& workload, Draw draw) {
+  std::vector<std::size_t> all;
+  for (std::size_t p = 0; p < workload.parameters.size(); ++p)
+    if (is_real_scalar(workload.parameters[p]))
+      all.push_back(p);
+  if (all.size() < 2)
+    return std::nullopt;
+  return all[draw(all.size())];
+}
+
 // Whether a dimension has a single element.
 bool has_single(const Workload& workload) {
   return std::ranges::any_of(workload.problem.dimensions,
@@ -354,6 +365,14 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     const auto& [scalars, suffix] = SCALARS[draw(std::size(SCALARS))];
     TrialSettings& settings = own(suffix);
     settings.real_scalars = scalars;
+    settings.data = BESIDE_SCALARS[draw(std::size(BESIDE_SCALARS))];
+    if (settings.data == Data::zeros && configuration.flag_is_set())
+      demands.back().otherwise = Otherwise::told;
+  }
+  // Of a term whose factor is zero the others' factors are not.
+  if (const auto one = one_of_real_scalars(*shape.workload, draw); one && shape.other_scalars) {
+    TrialSettings& settings = own(" with zero for one of the real numbers among the arguments");
+    settings.real_scalars_of[*one] = RealScalars::zero;
     settings.data = BESIDE_SCALARS[draw(std::size(BESIDE_SCALARS))];
     if (settings.data == Data::zeros && configuration.flag_is_set())
       demands.back().otherwise = Otherwise::told;
