@@ -58,6 +58,43 @@ private:
   }
 };
 
+// The problem with the dimension of that size, and those that are nowhere shorter no shorter than it: what
+// lies within a row that ends before does not reach the edge.
+Problem with_room(const TuningSpec& spec, const Problem& base, const std::string& dimension,
+                  std::int64_t size) {
+  Problem problem = base;
+  for (auto& [name, other] : problem.dimensions) {
+    const bool is_nowhere_shorter = std::ranges::all_of(spec.problems, [&](const Problem& one) {
+      return one.dimensions.at(name) >= one.dimensions.at(dimension);
+    });
+    if (is_nowhere_shorter)
+      other = std::max(other, size);
+  }
+  problem.dimensions[dimension] = size;
+  return problem;
+}
+
+// At the edge, or where the other conditions do not admit that, before it at a multiple of a small power of
+// two.
+std::shared_ptr<const Workload> shape_at_edge(const JudgedPair& subject, const Configuration& configuration,
+                                              const Problem& base, const std::string& dimension,
+                                              std::int64_t edge, const ShapeLimits& limits) {
+  constexpr std::int64_t LARGEST_UNIT = 64;
+  const std::int64_t within = base.dimensions.at(dimension);
+  for (std::int64_t unit = 1; unit <= LARGEST_UNIT && edge - edge % unit >= within; unit *= 2) {
+    if (unit > 1 && edge % unit == edge % (unit / 2))
+      continue; // the same again
+    const std::int64_t size = edge - edge % unit;
+    if (auto shape = shape_of(subject, configuration, with_room(subject.spec, base, dimension, size), limits))
+      return shape;
+    Problem alone = base;
+    alone.dimensions[dimension] = size;
+    if (auto shape = shape_of(subject, configuration, alone, limits))
+      return shape;
+  }
+  return nullptr;
+}
+
 } // namespace
 
 std::vector<std::shared_ptr<const Workload>> edge_shapes(const JudgedPair& subject,
@@ -76,9 +113,7 @@ std::vector<std::shared_ptr<const Workload>> edge_shapes(const JudgedPair& subje
       const auto size = base.problem.dimensions.contains(name) ? edges.last(condition, name) : std::nullopt;
       if (!size || !known.emplace(name, *size).second)
         continue;
-      Problem problem = base.problem;
-      problem.dimensions[name] = *size;
-      if (auto shape = shape_of(subject, configuration, problem, limits))
+      if (auto shape = shape_at_edge(subject, configuration, base.problem, name, *size, limits))
         shapes.push_back(std::move(shape));
     }
   }

@@ -10,8 +10,10 @@ namespace lathe::refactor {
 
 // For each condition of the specification that ties dimensions to knobs and each of these dimensions: the
 // size like `base` but for that dimension, which is the largest for which the condition holds and the next
-// does not, where the raw kernel's launch and the configuration admit it. A condition that allows one too
-// many shows there and nowhere else. `base` is admitted; each size once, `most` at most.
+// does not, or one shortly before it that the other conditions admit, where the raw kernel's launch and the
+// configuration admit it. Dimensions that no problem has shorter are as long, where there is room for that. A
+// condition that allows one too many shows there and nowhere else. `base` is admitted; each size once, `most`
+// at most.
 std::vector<std::shared_ptr<const Workload>> edge_shapes(const JudgedPair& subject,
                                                          const Configuration& configuration,
                                                          const Workload& base, const ShapeLimits& limits,
