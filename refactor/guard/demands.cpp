@@ -48,6 +48,8 @@ constexpr std::pair<RealScalars, const char*> SCALARS[] = {
 };
 constexpr Data BESIDE_SCALARS[] = {Data::usual,  Data::zeros,      Data::far,
                                    Data::coarse, Data::infinities, Data::nans};
+constexpr Data BESIDE_ONE_ZERO[] = {Data::usual,      Data::zeros, Data::far,    Data::coarse,
+                                    Data::infinities, Data::nans,  Data::opposed};
 
 // `usual` with some of what the raw kernel takes as arguments, drawn for each of them; nothing changed where
 // there are fewer than two to change.
@@ -373,7 +375,7 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   if (const auto one = one_of_real_scalars(*shape.workload, draw); one && shape.other_scalars) {
     TrialSettings& settings = own(" with zero for one of the real numbers among the arguments");
     settings.real_scalars_of[*one] = RealScalars::zero;
-    settings.data = BESIDE_SCALARS[draw(std::size(BESIDE_SCALARS))];
+    settings.data = BESIDE_ONE_ZERO[draw(std::size(BESIDE_ONE_ZERO))];
     if (settings.data == Data::zeros && configuration.flag_is_set())
       demands.back().otherwise = Otherwise::told;
   }
@@ -408,7 +410,11 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     TrialSettings& settings = own(is_zero ? " on numbers with stretches of -infinity, with zeros as arguments"
                                           : " on numbers with stretches of -infinity");
     settings.data = Data::masked;
-    settings.real_scalars = is_zero ? RealScalars::zero : RealScalars::usual;
+    // A factor beside it that is zero as well leaves nothing of what is masked.
+    if (const auto one = one_of_real_scalars(*shape.workload, draw); is_zero && one && draw(2) == 0)
+      settings.real_scalars_of[*one] = RealScalars::zero;
+    else if (is_zero)
+      settings.real_scalars = RealScalars::zero;
   }
   std::map<std::size_t, IntegerFill> marked;
   for (std::size_t i = 0; i < accepted.integers.size(); ++i)

@@ -35,7 +35,7 @@ enum class Data {
   tiny,    // squares vanish
   coarse,  // halves, the numbers among the arguments and TrialSettings::numbers, with ties and zeros of both
            // signs, all of one sign or not: what rounding and comparing decide
-  opposed, // whole numbers in one input, zeros among them, beside infinities in the others
+  opposed, // whole numbers with zeros among them, or as in `wide`, in one input, beside infinities in others
   ties,    // single precision half way between two numbers of 16 bits
   sparse,  // zeros, with few of the specification's numbers among them
   masked,  // the specification's, with long stretches of -infinity: whole rows, or a buffer

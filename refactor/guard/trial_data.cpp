@@ -247,21 +247,27 @@ std::vector<std::size_t> opposable(const Workload& workload) {
   return inputs;
 }
 
-// Whole numbers from -2 to 2 in one of the inputs, infinities above zero among the numbers of the others.
+// Whole numbers from -2 to 2 in one of the inputs, infinities above zero among the numbers of the others. In
+// a third of the runs numbers so far from each other that exponentials of differences vanish: zeros, too.
 void oppose(const Workload& workload, std::size_t index, std::uint64_t seed, std::span<std::byte> bytes) {
   constexpr std::uint64_t ONE_INFINITE_IN = 4, WHOLE_NUMBERS = 5;
   const std::vector<std::size_t> inputs = opposable(workload);
   if (std::ranges::find(inputs, index) == inputs.end())
     return;
   const element::DType dtype = *element_type(workload.buffers[index].dtype);
-  const bool is_whole = inputs[element::mix(seed ^ 0x6b1f) % inputs.size()] == index;
+  const std::uint64_t drawn = element::mix(seed ^ 0x6b1f);
+  const bool is_the_one = inputs[drawn % inputs.size()] == index;
   const bool both = may_be_negative(workload.buffers[index]);
+  constexpr std::uint64_t ONE_SPREAD_IN = 3;
+  const bool is_spread =
+      element::mix(drawn) % ONE_SPREAD_IN == 0 && may_hold(workload.buffers[index], dtype, Data::wide);
   const std::uint64_t infinite = element::encode(dtype, std::numeric_limits<double>::infinity());
   for (std::uint64_t i = 0; i < workload.buffers[index].count; ++i) {
     const std::uint64_t hash = element::mix(seed + index + element::mix(i + 0x4d2b));
-    const double whole = static_cast<double>(hash % WHOLE_NUMBERS) - 2;
-    if (is_whole)
-      element::store(dtype, bytes.data(), i, element::encode(dtype, both ? whole : std::abs(whole)));
+    const double number = is_spread ? (static_cast<double>(hash >> 11) * 0x1p-52 - 1) * WIDTH
+                                    : static_cast<double>(hash % WHOLE_NUMBERS) - 2;
+    if (is_the_one)
+      element::store(dtype, bytes.data(), i, element::encode(dtype, both ? number : std::abs(number)));
     else if (hash % ONE_INFINITE_IN == 0)
       element::store(dtype, bytes.data(), i, infinite);
   }
