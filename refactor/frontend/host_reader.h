@@ -80,7 +80,7 @@ private:
   // The integer that a call of ceil(), floor() or __builtin_clz() is, where it is known.
   std::optional<HostValue> rounded_call(const std::string& function,
                                         llvm::ArrayRef<const clang::Expr*> written);
-  // The integer that a logarithm or a power of two becomes.
+  // The integer that a real number becomes: a quotient, a logarithm, a power of two.
   std::optional<HostValue> truncated(const clang::Expr* expression);
   std::optional<HostValue> converted_where_it_stands(const clang::Expr* expression);
   // The n of log2(n) and of log(n) / log(2).

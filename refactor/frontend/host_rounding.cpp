@@ -9,13 +9,19 @@ using namespace host_syntax;
 
 namespace {
 
-bool is_whole(const HostValue& value) {
-  return value.is_number() && value.text.find('.') == std::string::npos;
-}
-
 HostValue as_integer(HostValue value) {
   value.kind = HostValue::Kind::integer;
   return value;
+}
+
+// What a real number is, rounded down: numbers are sizes, which are no less than zero. Nothing where that is
+// not to be told.
+std::optional<HostValue> rounded_down(const HostValue& value) {
+  if (value.is_whole())
+    return as_integer(value);
+  if (value.kind == HostValue::Kind::real && value.elements.size() == 2)
+    return combine(BO_Div, value.elements[0], value.elements[1]);
+  return std::nullopt;
 }
 
 bool is_named(const std::string& function, const std::string& name) {
@@ -50,7 +56,7 @@ std::optional<HostValue> HostReader::logarithm_of(const Expr* expression) {
     if (!called || called->getNumArgs() != 1 || !is_named(callee_name(called), function))
       return std::nullopt;
     HostValue value = evaluate(called->getArg(0));
-    return is_whole(value) ? std::optional(as_integer(std::move(value))) : std::nullopt;
+    return value.is_whole() ? std::optional(as_integer(std::move(value))) : std::nullopt;
   };
   if (auto value = argument(expression, "log2"))
     return value;
@@ -64,9 +70,10 @@ std::optional<HostValue> HostReader::logarithm_of(const Expr* expression) {
 std::optional<HostValue> HostReader::truncated(const Expr* expression) {
   if (const auto value = logarithm_of(expression))
     return call("floor_log2", {*value});
-  const auto* called = dyn_cast<CallExpr>(plain(expression));
+  const Expr* number = plain(expression);
+  const auto* called = dyn_cast<CallExpr>(number);
   if (!called)
-    return std::nullopt;
+    return number->getType()->isRealFloatingType() ? rounded_down(evaluate(number)) : std::nullopt;
   const std::string function = callee_name(called);
   const bool has_base = called->getNumArgs() == 2 && is_named(function, "pow");
   if (!has_base && !(called->getNumArgs() == 1 && is_named(function, "exp2")))
@@ -74,7 +81,7 @@ std::optional<HostValue> HostReader::truncated(const Expr* expression) {
   if (has_base && evaluate(called->getArg(0)).text != "2")
     return std::nullopt;
   const HostValue exponent = evaluate(called->getArg(has_base ? 1 : 0));
-  return is_whole(exponent) ? std::optional(combine(BO_Shl, HostValue::integer("1"), as_integer(exponent)))
+  return exponent.is_whole() ? std::optional(combine(BO_Shl, HostValue::integer("1"), as_integer(exponent)))
                             : std::nullopt;
 }
 
@@ -98,15 +105,11 @@ std::optional<HostValue> HostReader::rounded_call(const std::string& function,
     return call("floor_log2", {up ? combine(BO_Sub, combine(BO_Mul, HostValue::integer("2"), *value),
                                             HostValue::integer("1"))
                                   : *value});
-  const auto* quotient = dyn_cast<BinaryOperator>(plain(written[0]));
-  if (quotient && quotient->getOpcode() == BO_Div) {
-    const HostValue left = evaluate(quotient->getLHS()), right = evaluate(quotient->getRHS());
-    if (up && left.is_number() && right.is_number()) // the real quotient of two integers, rounded up
-      return call("ceil_div", {left, right});
-    // Of two integers, which are no less than zero where they are sizes; cast to real numbers or not.
-    if (down && is_whole(left) && is_whole(right))
-      return combine(BO_Div, as_integer(left), as_integer(right));
-  }
+  const HostValue value = evaluate(written[0]);
+  if (up && !value.is_whole() && value.elements.size() == 2)
+    return call("ceil_div", value.elements);
+  if (const auto rounded = rounded_down(value))
+    return *rounded;
   return HostValue::unknown("");
 }
 

@@ -126,11 +126,53 @@ void inherit(HostValue& value, const HostValue& from) {
 
 } // namespace
 
+namespace {
+
+// By a point or by this function it shows in an expression that it is real.
+constexpr const char* TO_REAL = "float";
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
 HostValue HostValue::real(double number) {
-  HostValue value = integer(fmt::format("{}", number), number < 0 ? BIND_UNARY : BIND_PRIMARY);
+  std::string text = fmt::format("{}", number);
+  if (const std::size_t exponent = text.find('e'); exponent != std::string::npos && !has(text, "."))
+    text.insert(exponent, ".0");
+  HostValue value = integer(std::move(text), number < 0 ? BIND_UNARY : BIND_PRIMARY);
   value.kind = Kind::real;
   return value;
 }
+
+bool HostValue::is_whole() const {
+  return kind == Kind::integer ||
+         (kind == Kind::real && !has(text, ".") && !has(text, std::string(TO_REAL) + "("));
+}
+
+namespace {
+
+// Of real numbers, in an expression language that would divide integers as integers.
+HostValue real_quotient(const HostValue& left, const HostValue& right) {
+  HostValue result;
+  result.kind = HostValue::Kind::real;
+  result.binding = BIND_MULTIPLY;
+  const std::string over = bound(right, BIND_MULTIPLY + 1);
+  result.text = left.is_whole() && right.is_whole()
+                    ? fmt::format("{}({}) / {}", TO_REAL, left.text, over)
+                    : fmt::format("{} / {}", bound(left, BIND_MULTIPLY), over);
+  const bool is_quotient = left.kind == HostValue::Kind::real && left.elements.size() == 2;
+  if (right.is_whole() && (left.is_whole() || is_quotient)) {
+    result.elements = is_quotient ? left.elements : std::vector{left, HostValue::integer("1")};
+    result.elements.back() = combine(clang::BO_Mul, result.elements.back(), right);
+    for (HostValue& whole : result.elements)
+      whole.kind = HostValue::Kind::integer;
+  }
+  return result;
+}
+
+} // namespace
 
 std::string bound(const HostValue& value, int binding) {
   return value.binding < binding ? fmt::format("({})", value.text) : value.text;
@@ -157,6 +199,13 @@ HostValue combine(BinaryOperatorKind operation, const HostValue& left, const Hos
   if ((operation == clang::BO_Div && right.text == "1") ||
       ((operation == clang::BO_Add || operation == clang::BO_Sub) && right.text == "0"))
     return left;
+  if (operation == clang::BO_Div &&
+      (left.kind == HostValue::Kind::real || right.kind == HostValue::Kind::real)) {
+    HostValue quotient = real_quotient(left, right);
+    inherit(quotient, left);
+    inherit(quotient, right);
+    return limited(std::move(quotient));
+  }
   HostValue result;
   const bool real = left.kind == HostValue::Kind::real || right.kind == HostValue::Kind::real;
   const bool truth = described->binding <= BIND_LESS && described->binding != BIND_BIT_AND &&

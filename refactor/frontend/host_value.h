@@ -46,7 +46,7 @@ struct HostValue {
   enum class Kind {
     unknown,   // `text`: the object's name where it has one; `why`: what stands in the way
     integer,   // `text` is a Lathe expression
-    real,      // `text` is a Lathe expression of floating type
+    real,      // `text` is a Lathe expression of floating type; of a quotient of integers `elements` are both
     structure, // `members`
     kernel,
     closure,
@@ -71,6 +71,8 @@ struct HostValue {
 
   bool is_integer() const { return kind == Kind::integer; }
   bool is_number() const { return kind == Kind::integer || kind == Kind::real; }
+  // An integer, or a real number that is one.
+  bool is_whole() const;
   bool operator==(const HostValue& other) const {
     return kind == other.kind && text == other.text && members == other.members &&
            elements == other.elements && kernels == other.kernels && closure == other.closure &&

@@ -38,15 +38,16 @@ bool is_conditioned(const JudgedPair& subject, int parameter) {
                      });
 }
 
-// Whether runs at other sizes, and with other real numbers, show what the template makes of the parameter:
-// they do not where another one is told the same, as a pitch is that equals the width at every size.
+// Whether runs show what the template makes of the parameter: at other sizes where its value follows them, and
+// with other arguments where it does not (accepted_scalars.h, TrialSettings). Sizes do not where another
+// parameter is told the same, as a pitch is that equals the width at every size.
 bool varies_alone(const JudgedPair& subject, int parameter) {
   const Argument* argument = scalar_argument(subject, parameter);
   if (!argument)
     return false;
   if (const auto type = element_type(argument->dtype); type && element::is_real(*type))
     return true;
-  return !argument->value.names().empty() &&
+  return argument->value.names().empty() ||
          std::ranges::count_if(subject.spec.arguments, [&](const Argument& other) {
            return !other.is_buffer && other.value.text() == argument->value.text();
          }) == 1;
@@ -56,7 +57,7 @@ bool varies_alone(const JudgedPair& subject, int parameter) {
 std::string stands_in(const JudgedPair& subject, int parameter) {
   if (is_conditioned(subject, parameter))
     return A_CONDITION_SPEAKS;
-  return varies_alone(subject, parameter) ? "; no other parameter is told the same, and runs stand in" : "";
+  return varies_alone(subject, parameter) ? "; runs in which it alone is another stand in" : "";
 }
 
 void compare_guards(const JudgedPair& subject, const FactPair& pair, const Root& root,

@@ -311,35 +311,6 @@ void launch(float* x, int n) { k<<<up(n, 128), 128>>>(x); }
   EXPECT_EQ(value_of(sites[0].grid[0], {{"n", 257}}), 3);
 }
 
-// As many libraries of point clouds have it.
-TEST(LaunchSizes, LogarithmsAndPowersOfTwo) {
-  const auto sites = launches(R"(
-#include <algorithm>
-#include <cmath>
-int threads_for(int n) {
-  const int power = std::log(static_cast<double>(n)) / std::log(2.0);
-  return std::max(std::min(1 << power, 512), 1);
-}
-__global__ void k(float* x) {}
-void launch(float* x, int n) {
-  k<<<1, threads_for(n)>>>(x);
-  k<<<(int)log2(n), static_cast<int>(std::ceil(std::log2(static_cast<float>(n))))>>>(x);
-  k<<<std::pow(2, std::ceil(std::log2(n))), 32 - __builtin_clz(n)>>>(x);
-  k<<<1, log2(n) * 8>>>(x);
-}
-)");
-  ASSERT_EQ(sites.size(), 4u);
-  for (const auto& [n, down, up] : {std::array{1, 0, 0}, {2, 1, 1}, {3, 1, 2}, {64, 6, 6}, {100, 6, 7}}) {
-    const std::map<std::string, std::int64_t> sizes{{"n", n}};
-    EXPECT_EQ(value_of(sites[0].block[0], sizes), 1 << down) << n;
-    EXPECT_EQ(value_of(sites[1].grid[0], sizes), down) << n;
-    EXPECT_EQ(value_of(sites[1].block[0], sizes), up) << n;
-    EXPECT_EQ(value_of(sites[2].grid[0], sizes), 1 << up) << n;
-    EXPECT_EQ(value_of(sites[2].block[0], sizes), down + 1) << n;
-  }
-  EXPECT_EQ(sites[3].block[0].find("log2"), std::string::npos); // of a real number, which is not read
-}
-
 TEST(LaunchSizes, FieldsOfAClassTemplateAndItsBases) {
   const auto sites = launches(R"(
 template <class T> struct Pitched { T* data; int step; };
