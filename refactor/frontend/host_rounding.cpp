@@ -82,7 +82,7 @@ std::optional<HostValue> HostReader::truncated(const Expr* expression) {
     return std::nullopt;
   const HostValue exponent = evaluate(called->getArg(has_base ? 1 : 0));
   return exponent.is_whole() ? std::optional(combine(BO_Shl, HostValue::integer("1"), as_integer(exponent)))
-                            : std::nullopt;
+                             : std::nullopt;
 }
 
 std::optional<HostValue> HostReader::converted_where_it_stands(const Expr* expression) {

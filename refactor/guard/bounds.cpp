@@ -38,8 +38,8 @@ bool is_conditioned(const JudgedPair& subject, int parameter) {
                      });
 }
 
-// Whether runs show what the template makes of the parameter: at other sizes where its value follows them, and
-// with other arguments where it does not (accepted_scalars.h, TrialSettings). Sizes do not where another
+// Whether runs show what the template makes of the parameter: at other sizes where its value follows them,
+// and with other arguments where it does not (accepted_scalars.h, TrialSettings). Sizes do not where another
 // parameter is told the same, as a pitch is that equals the width at every size.
 bool varies_alone(const JudgedPair& subject, int parameter) {
   const Argument* argument = scalar_argument(subject, parameter);

@@ -449,6 +449,11 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     for (const std::size_t i : integers)
       settings.integers[i] = {IntegerFill::Kind::powers};
   }
+  if (const auto integers = free_integers(*shape.workload); !integers.empty() && !accepted.dividing.empty()) {
+    TrialSettings& settings = own(" on integers about multiples of numbers in the raw kernel's text");
+    for (const std::size_t i : integers)
+      settings.integers[i] = {IntegerFill::Kind::edges, 0, 0, accepted.dividing};
+  }
   // What a template does once for a tile: where there is nothing in it, or the same everywhere.
   if (auto fills = in_long_stretches(*shape.workload, draw);
       !fills.empty() || has_real_inputs(*shape.workload)) {
@@ -483,9 +488,11 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   }
   if (!accepted.infinite.empty()) {
     const InfiniteScalar& one = accepted.infinite[draw(accepted.infinite.size())];
-    own(one.value < 0 ? " with -infinity for a real number among the arguments, which the raw kernel takes"
-                      : " with infinity for a real number among the arguments, which the raw kernel takes")
-        .real_numbers[one.parameter] = one.value;
+    TrialSettings& settings = own(
+        one.value < 0 ? " with -infinity for a real number among the arguments, which the raw kernel takes"
+                      : " with infinity for a real number among the arguments, which the raw kernel takes");
+    settings.real_numbers[one.parameter] = one.value;
+    settings.other_switches = shape.other_switches && draw(2) == 0;
   }
   TrialSettings& other_data = demand(nullptr, " on other data");
   other_data.seed = own_seed;

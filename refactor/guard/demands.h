@@ -43,6 +43,7 @@ struct AcceptedInputs {
   std::vector<InfiniteScalar> infinite;
   std::vector<std::int64_t> of_template; // integers of its text alone
   std::vector<double> numbers;           // at which its text may decide
+  std::vector<std::int64_t> dividing;    // integers of its text by which it may divide
   bool masks = false; // infinities mean something to it: it compares with them, or takes exponentials
 };
 

@@ -53,6 +53,22 @@ element::u64 power_near(element::u64 number, int bits, bool is_signed, std::uint
   return number;
 }
 
+// A multiple of one of the numbers, moved by another, no further from `number` than that reaches.
+std::int64_t edge_near(std::int64_t number, const std::vector<std::int64_t>& numbers, std::uint64_t hash) {
+  constexpr std::int64_t LARGEST = std::int64_t{1} << 61; // sums of three do not overflow
+  const auto draw = [&](std::uint64_t of) {
+    const std::uint64_t one = hash % of;
+    hash = element::mix(hash);
+    return one;
+  };
+  const std::int64_t unit = numbers[draw(numbers.size())], other = numbers[draw(numbers.size())];
+  const std::uint64_t side = draw(4);
+  const std::int64_t moved = side == 0 ? other : side == 1 ? -other : 0;
+  if (number > LARGEST || number < -LARGEST)
+    return number;
+  return (number - moved) / unit * unit + moved + static_cast<std::int64_t>(draw(3)) - 1;
+}
+
 } // namespace
 
 void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t seed,
@@ -108,6 +124,15 @@ void fill_integers(const IntegerFill& fill, element::DType dtype, std::uint64_t 
       if ((hash >> 2 & 3) != 0)
         put((hash & 1) + ((hash & 2) != 0 ? fill.bound : 0));
       break;
+    case IntegerFill::Kind::edges: {
+      const element::u64 loaded = element::load(dtype, bytes.data(), i);
+      const auto number = static_cast<std::int64_t>(
+          is_signed && bits < 64 && (loaded >> (bits - 1) & 1) != 0 ? loaded | ~most_of(bits) : loaded);
+      const std::int64_t edge = fill.numbers.empty() ? number : edge_near(number, fill.numbers, hash >> 2);
+      if ((hash & 3) != 0 && edge >= bounds.low && edge <= bounds.high)
+        put(static_cast<element::u64>(edge));
+      break;
+    }
     case IntegerFill::Kind::below:
       put(hash % fill.bound);
       break;

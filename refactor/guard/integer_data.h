@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace lathe::refactor {
 
@@ -42,9 +43,14 @@ struct IntegerFill {
     // 0, 1, `bound` and one more in three places of four: what is put together by multiplying with that comes
     // out alike for several. The specification's between them, so that what follows tells them apart.
     multiples,
+    // Multiples of one of `numbers`, another of them added or taken off in half of the places, and one more
+    // or less, near the specification's number and within its range; that itself in one place of four. Where
+    // a quotient changes and a remainder is zero.
+    edges,
   } kind = Kind::usual;
   int bits = 0; // or `one_in`
   std::uint64_t bound = 0;
+  std::vector<std::int64_t> numbers = {};
 
   auto operator<=>(const IntegerFill&) const = default;
 };

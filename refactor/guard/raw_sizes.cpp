@@ -209,6 +209,7 @@ void RawSizes::find_accepted(const Types& types, Findings& findings) {
   accepted.masks = takes_infinities(subject_);
   accepted.numbers = subject_.deciding_numbers;
   accepted.of_template = subject_.own_numbers;
+  accepted.dividing = subject_.dividing_numbers;
   accepted.integers =
       accepted_integers(raw_, sizes, marks_of(subject_), unused_, trial_seed(subject_, 0), jobs_, deadline_);
   accepted.scalars =

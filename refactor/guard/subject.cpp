@@ -215,6 +215,7 @@ Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options,
   }
   subject.own_numbers = own_numbers(subject.template_text, subject.raw_text);
   subject.deciding_numbers = deciding_numbers(subject.raw_text);
+  subject.dividing_numbers = dividing_numbers(subject.raw_text);
   sample_configurations(subject);
   sweep_configurations(subject);
   return result;

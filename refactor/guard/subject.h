@@ -75,7 +75,8 @@ struct JudgedPair {
   std::vector<Configuration> defaults;   // one for every distinct pair of instances and raw block shape
   std::vector<std::int64_t> own_numbers; // of the template's text: sizes at which it may do something else
   std::vector<double> deciding_numbers;  // of the raw kernel's text, which data may equal
-  std::vector<Configuration> sampled;    // admitted, not the default, spread over the knobs' values
+  std::vector<std::int64_t> dividing_numbers; // of it, too: data lie about multiples of them
+  std::vector<Configuration> sampled;         // admitted, not the default, spread over the knobs' values
   // Admitted, beside those: with values of knobs that meet in none of them. They are run in brief, at a few
   // sizes, and no check of code looks at them.
   std::vector<Configuration> swept;

@@ -8,18 +8,37 @@
 
 namespace lathe::refactor {
 
+namespace {
+
+std::set<std::int64_t> integers_of(const std::string& text) {
+  std::set<std::int64_t> found;
+  const TokenText tokens(text);
+  for (const Token& token : tokens.tokens())
+    if (token.kind == Token::Kind::number && token.text.find('.') == std::string::npos)
+      found.insert(std::strtoll(token.text.c_str(), nullptr, 0));
+  return found;
+}
+
+} // namespace
+
+std::vector<std::int64_t> dividing_numbers(const std::string& raw_text) {
+  constexpr std::int64_t SMALLEST = 3, LARGEST = std::int64_t{1} << 31, TELLING = 100;
+  constexpr std::size_t MOST = 16;
+  std::vector<std::int64_t> found;
+  for (const std::int64_t number : integers_of(raw_text))
+    if (number >= SMALLEST && number <= LARGEST)
+      found.push_back(number);
+  if (found.empty() || found.back() < TELLING)
+    return {};
+  if (found.size() > MOST)
+    found.erase(found.begin(), found.end() - MOST);
+  return found;
+}
+
 std::vector<std::int64_t> own_numbers(const std::string& template_text, const std::string& raw_text) {
-  const auto numbers = [](const std::string& text) {
-    std::set<std::int64_t> found;
-    const TokenText tokens(text);
-    for (const Token& token : tokens.tokens())
-      if (token.kind == Token::Kind::number && token.text.find('.') == std::string::npos)
-        found.insert(std::strtoll(token.text.c_str(), nullptr, 0));
-    return found;
-  };
-  const std::set<std::int64_t> known = numbers(raw_text);
+  const std::set<std::int64_t> known = integers_of(raw_text);
   std::vector<std::int64_t> own;
-  for (const std::int64_t number : numbers(template_text))
+  for (const std::int64_t number : integers_of(template_text))
     if (!known.contains(number) && number >= 2 && number <= 1 << 15)
       own.push_back(number);
   return own;

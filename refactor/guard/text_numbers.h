@@ -16,4 +16,8 @@ std::vector<std::int64_t> own_numbers(const std::string& template_text, const st
 // real ones and integers.
 std::vector<double> deciding_numbers(const std::string& raw_text);
 
+// Integers of the raw kernel's text from 3 to 2^31, by which it may divide; a few, the largest. None where
+// all are so small that random numbers come to each multiple of theirs.
+std::vector<std::int64_t> dividing_numbers(const std::string& raw_text);
+
 } // namespace lathe::refactor

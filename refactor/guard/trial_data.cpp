@@ -86,8 +86,9 @@ bool may_be_negative(const Workload::Buffer& buffer) {
 
 // Single precision's exponential overflows at 89.
 constexpr double WIDTH = 110;
-// Of single precision, with room for sums.
-constexpr double HUGE_NUMBER = 1e20, TINY_NUMBER = 1e-25;
+// Of single precision, with room for sums. In half of the runs tiny numbers are so small that what is divided
+// by them overflows, too.
+constexpr double HUGE_NUMBER = 1e20, TINY_NUMBER = 1e-25, TINIEST_NUMBER = 1e-38;
 // The largest of single precision and of half precision; twice as much overflows from half of them on.
 constexpr double LARGEST_SINGLE = 3.4e38, LARGEST_HALF = 65504;
 
@@ -157,7 +158,7 @@ void replace_all(const Workload::Buffer& description, element::DType dtype, Data
     else if (data == Data::huge)
       value = sign * HUGE_NUMBER * (1 + share);
     else if (data == Data::tiny)
-      value = sign * TINY_NUMBER * (1 + share);
+      value = sign * ((drawn & 4) != 0 ? TINY_NUMBER : TINIEST_NUMBER) * (1 + share);
     else if (data == Data::tails)
       value = side * (4 + 4 * share);
     else if (data == Data::largest)

@@ -103,6 +103,25 @@ TEST(IntegerData, SortedEndsReachTheLargestOfTheType) {
     }
 }
 
+TEST(IntegerData, EdgesLieAboutMultiplesWithinTheRange) {
+  std::vector<std::int32_t> usual;
+  for (std::int32_t i = 0; i < 4000; ++i)
+    usual.push_back(251 * i - 500000);
+  std::vector<std::int32_t> filled = usual;
+  fill_integers({IntegerFill::Kind::edges, 0, 0, {1000, 70007}}, element::s32, 5,
+                std::as_writable_bytes(std::span(filled)), {-400000, 504000});
+  std::set<std::int64_t> last, first;
+  for (std::size_t i = 0; i < usual.size(); ++i) {
+    if (filled[i] == usual[i])
+      continue;
+    EXPECT_TRUE(filled[i] >= -400000 && filled[i] <= 504000) << filled[i];
+    EXPECT_LE(std::abs(std::int64_t{filled[i]} - usual[i]), 70008);
+    last.insert((std::int64_t{filled[i]} + 1000 + 1) % 70007);
+    first.insert(std::int64_t{filled[i]} % 70007);
+  }
+  EXPECT_TRUE(first.contains(0) && last.contains(0));
+}
+
 TEST(IntegerData, PowersStayInTheirRange) {
   std::vector<std::int32_t> usual{0, 1, -1, 100, -100, 5000, std::numeric_limits<std::int32_t>::min()};
   for (std::int32_t i = 0; i < 200; ++i)

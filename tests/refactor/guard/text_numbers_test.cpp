@@ -19,5 +19,11 @@ TEST(TextNumbers, AreAFew) {
   EXPECT_EQ(deciding_numbers("1 2 3 4 5 6 7 8 9 10 2.5f").front(), 2.5);
 }
 
+TEST(TextNumbers, ThoseThatMayDivideAreIntegersOneOfThemLarge) {
+  EXPECT_EQ(dividing_numbers("(x + 719468) / 146097 % 4 - 2 + 0.5f"),
+            (std::vector<std::int64_t>{4, 146097, 719468}));
+  EXPECT_TRUE(dividing_numbers("x / 32 % 7 * 99").empty());
+}
+
 } // namespace
 } // namespace lathe::refactor
