@@ -312,21 +312,79 @@ bool takes_too_long(const Result<Product>& made) {
   if (!made.ok())
     return made.error().sentence().find(DID_NOT_END) != std::string::npos ||
            made.error().sentence().find(RUNS_TOOK_ALL_TIME) != std::string::npos;
-  return is_undecided_for(made->certificate, NONE_SMALL_ENOUGH) ||
-         is_undecided_for(made->certificate, TIME_LEFT_NO_RUN);
+  return std::ranges::any_of(
+      std::array<std::string_view, 3>{NONE_SMALL_ENOUGH, TIME_LEFT_NO_RUN, DID_NOT_END},
+      [&](std::string_view reason) { return is_undecided_for(made->certificate, reason); });
 }
 
-// Where that is so, once more with those of its sizes free that its own text fixes.
+// Why there is no accepted template.
+std::string reason_of(const Result<Product>& refused) {
+  if (!refused.ok())
+    return refused.error().sentence();
+  for (const CheckResult& check : refused->certificate.checks)
+    if (check.verdict == Verdict::failed || check.verdict == Verdict::undecided)
+      return check.check + ": " + check.detail;
+  return "";
+}
+
+// A source whose sizes are free that its own text fixes, once it is asked for.
+class FreedSource {
+public:
+  explicit FreedSource(const SubjectRequest& request) : request_(request) {
+    request_.parse.free_text_sizes = true;
+  }
+
+  const SubjectRequest& request() const { return request_; }
+  // Whether the kernel's text fixes any.
+  bool has_sizes() {
+    if (!has_sizes_) {
+      auto opened = open_source(request_);
+      const auto extracted =
+          opened.ok() ? extract_subject(request_, **opened) : Result<Subject>(opened.error());
+      has_sizes_ = extracted.ok() && !extracted->raw.text_sizes.empty();
+      if (*has_sizes_)
+        source_ = std::move(*opened);
+    }
+    return *has_sizes_;
+  }
+  // Where it has sizes, once.
+  std::unique_ptr<ParsedSource> take() { return std::move(source_); }
+
+private:
+  SubjectRequest request_;
+  std::optional<bool> has_sizes_;
+  std::unique_ptr<ParsedSource> source_;
+};
+
+// Where that is so, once more with those of its sizes free that its own text fixes; where it has some, before
+// a run of its own that is too large. Such a run is the last resort.
 Result<Product> templatize(Request request, std::unique_ptr<ParsedSource> source) {
   if (!request.other.empty())
     return templatize_choice(request, *source);
+  if (request.model)
+    return templatize_kernel(request, std::move(source));
+  FreedSource freed(request.subject);
+  bool has_declined = false;
+  request.guard.takes_large_runs = [&] {
+    has_declined = freed.has_sizes();
+    return !has_declined;
+  };
   auto made = templatize_kernel(request, std::move(source));
-  if (request.model || !takes_too_long(made))
+  request.guard.takes_large_runs = {};
+  if (!takes_too_long(made) || !freed.has_sizes())
     return made;
-  request.subject.parse.free_text_sizes = true;
-  LATHE_TRY(std::unique_ptr<ParsedSource> freed, open_source(request.subject));
-  auto other = templatize_kernel(request, std::move(freed));
-  return other.ok() ? std::move(other) : std::move(made);
+  Request at_other_sizes = request;
+  at_other_sizes.subject = freed.request();
+  auto other = templatize_kernel(at_other_sizes, freed.take());
+  if (other.ok() && (!has_declined || other->certificate.accepted()))
+    return other;
+  if (has_declined) {
+    LATHE_TRY(std::unique_ptr<ParsedSource> again, open_source(request.subject));
+    made = templatize_kernel(request, std::move(again));
+  }
+  if (made.ok())
+    made->notes.push_back("the sizes that its text fixes could not be made smaller: " + reason_of(other));
+  return made;
 }
 
 // The kernel alone, and whether NVRTC takes it, for the first of its element types.

@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -102,6 +103,9 @@ struct GuardOptions {
   bool stop_at_failure = false;
   // Whether a template that an earlier check failed is run all the same.
   bool run_refused = true;
+  // Asked where the raw kernel is too large a launch at every size: whether it is run all the same. None: it
+  // is.
+  std::function<bool()> takes_large_runs;
   // remember_raw_runs(), shared between judgements; none: each makes all of its runs.
   std::shared_ptr<TrialMemory> raw_runs;
 };

@@ -90,8 +90,10 @@ void RawSizes::look_for(const Types& types, const std::vector<const Configuratio
   const std::size_t most =
       std::max(FEWEST_SHAPES, CANDIDATE_SHAPES / std::max<std::size_t>(1, subject_.type_choices.size()));
   auto shapes = boundary_shapes(subject_, types, configurations, limits_, most);
+  const bool takes_larger =
+      shapes.empty() && (!subject_.options.takes_large_runs || subject_.options.takes_large_runs());
   // A launch of many blocks whatever the size; of 1024 threads, maybe, where the raw kernel has 128.
-  if (shapes.empty()) {
+  if (takes_larger) {
     constexpr std::uint64_t MORE = 16, LARGER_BLOCKS = 8;
     limits_.threads *= MORE;
     limits_.template_threads *= MORE * LARGER_BLOCKS;
@@ -99,7 +101,7 @@ void RawSizes::look_for(const Types& types, const std::vector<const Configuratio
     shapes = boundary_shapes(subject_, types, configurations, limits_, FEWEST_SHAPES);
   }
   // Where the text fixes all sizes, there is one size, and it is run if it can be.
-  if (shapes.empty()) {
+  if (takes_larger && shapes.empty()) {
     limits_.bytes = MOST_BYTES_OF_ALL;
     shapes = boundary_shapes(subject_, types, configurations, limits_, 1);
   }
