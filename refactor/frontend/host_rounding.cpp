@@ -108,8 +108,8 @@ std::optional<HostValue> HostReader::rounded_call(const std::string& function,
   const HostValue value = evaluate(written[0]);
   if (up && !value.is_whole() && value.elements.size() == 2)
     return call("ceil_div", value.elements);
-  if (const auto rounded = rounded_down(value))
-    return *rounded;
+  if (auto rounded = rounded_down(value))
+    return rounded;
   return HostValue::unknown("");
 }
 

@@ -64,8 +64,9 @@ Problem with_room(const TuningSpec& spec, const Problem& base, const std::string
                   std::int64_t size) {
   Problem problem = base;
   for (auto& [name, other] : problem.dimensions) {
+    const std::string& compared = name;
     const bool is_nowhere_shorter = std::ranges::all_of(spec.problems, [&](const Problem& one) {
-      return one.dimensions.at(name) >= one.dimensions.at(dimension);
+      return one.dimensions.at(compared) >= one.dimensions.at(dimension);
     });
     if (is_nowhere_shorter)
       other = std::max(other, size);
