@@ -1,11 +1,9 @@
 #include "refactor/frontend/caller_sizes.h"
 
-#include <clang/AST/ExprCXX.h>
-#include <clang/AST/RecursiveASTVisitor.h>
+#include "refactor/frontend/constant_variables.h"
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <vector>
 
 namespace lathe::refactor {
@@ -14,14 +12,13 @@ using namespace clang;
 
 namespace {
 
-// The calls of one function in the user's own text, and the variables there that may be changed.
-class Calls : public RecursiveASTVisitor<Calls> {
+// The calls of one function in the user's own text.
+class Calls : public VariableUses<Calls> {
 public:
   Calls(ParsedSourceImpl& source, const FunctionDecl* function)
       : source_(source), function_(function->getCanonicalDecl()) {}
 
   std::vector<const CallExpr*> found;
-  std::set<const DeclRefExpr*> references, reads;
 
   bool TraverseDecl(Decl* declaration) {
     return (declaration && source_.is_elsewhere(*declaration)) ||
@@ -35,44 +32,19 @@ public:
       found.push_back(call);
     return true;
   }
-  bool VisitDeclRefExpr(DeclRefExpr* reference) {
-    references.insert(reference);
-    return true;
-  }
-  bool VisitImplicitCastExpr(ImplicitCastExpr* cast) {
-    if (cast->getCastKind() == CK_LValueToRValue)
-      if (const auto* reference = dyn_cast<DeclRefExpr>(cast->getSubExpr()->IgnoreParens()))
-        reads.insert(reference);
-    return true;
-  }
-
-  bool is_changed(const VarDecl* variable) const {
-    return !variable->getType().isConstQualified() && !variable->isConstexpr() &&
-           std::ranges::any_of(references, [&](const DeclRefExpr* reference) {
-             return reference->getDecl() == variable && !reads.contains(reference);
-           });
-  }
 
 private:
   ParsedSourceImpl& source_;
   const FunctionDecl* function_;
 };
 
-std::optional<std::int64_t> number(const Expr* expression, const ASTContext& context) {
-  Expr::EvalResult result;
-  if (!expression || expression->isValueDependent() || expression->isTypeDependent() ||
-      !expression->EvaluateAsInt(result, context))
-    return std::nullopt;
-  return result.Val.getInt().tryExtValue();
-}
-
 std::optional<std::int64_t> passed(const Expr* argument, const Calls& calls, const ASTContext& context) {
-  if (const auto value = number(argument, context))
+  if (const auto value = constant_number(argument, context))
     return value;
   const auto* reference = dyn_cast<DeclRefExpr>(argument->IgnoreParenImpCasts());
   const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
   return variable && variable->hasInit() && !isa<ParmVarDecl>(variable) && !calls.is_changed(variable)
-             ? number(variable->getInit(), context)
+             ? constant_number(variable->getInit(), context)
              : std::nullopt;
 }
 

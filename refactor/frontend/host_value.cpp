@@ -124,10 +124,6 @@ void inherit(HostValue& value, const HostValue& from) {
       value.assumes.push_back(condition);
 }
 
-} // namespace
-
-namespace {
-
 // By a point or by this function it shows in an expression that it is real.
 constexpr const char* TO_REAL = "float";
 

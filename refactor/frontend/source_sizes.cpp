@@ -1,5 +1,6 @@
 #include "refactor/frontend/source_sizes.h"
 
+#include "refactor/frontend/constant_variables.h"
 #include "tuner/base/text.h"
 
 #include <clang/AST/Attr.h>
@@ -25,14 +26,6 @@ bool is_size_in_device_text(std::int64_t value) {
   return value >= LEAST_IN_DEVICE_TEXT && value <= MOST_IN_DEVICE_TEXT;
 }
 
-std::optional<std::int64_t> number(const Expr* expression, const ASTContext& context) {
-  Expr::EvalResult result;
-  if (!expression || expression->isValueDependent() || !expression->getType()->isIntegerType() ||
-      expression->getType()->isBooleanType() || !expression->EvaluateAsInt(result, context))
-    return std::nullopt;
-  return result.Val.getInt().tryExtValue();
-}
-
 // The macro in whose own text the expression begins and ends; "" where there is none.
 std::string whole_macro(const Expr* expression, const ASTContext& context) {
   const SourceManager& sources = context.getSourceManager();
@@ -43,24 +36,12 @@ std::string whole_macro(const Expr* expression, const ASTContext& context) {
   return name == Lexer::getImmediateMacroName(end, sources, context.getLangOpts()) ? name.str() : "";
 }
 
-// Launches, and the variables that are used otherwise than for their value.
-class Launches : public RecursiveASTVisitor<Launches> {
+class Launches : public VariableUses<Launches> {
 public:
   std::vector<const CUDAKernelCallExpr*> found;
-  std::set<const DeclRefExpr*> references, reads;
 
   bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr* call) {
     found.push_back(call);
-    return true;
-  }
-  bool VisitDeclRefExpr(DeclRefExpr* reference) {
-    references.insert(reference);
-    return true;
-  }
-  bool VisitImplicitCastExpr(ImplicitCastExpr* cast) {
-    if (cast->getCastKind() == CK_LValueToRValue)
-      if (const auto* reference = dyn_cast<DeclRefExpr>(cast->getSubExpr()->IgnoreParens()))
-        reads.insert(reference);
     return true;
   }
 };
@@ -111,7 +92,7 @@ struct SourceSizes::Found : RecursiveASTVisitor<Found> {
     if (!is_constant || !variable->hasInit() || variable->isInitCapture())
       return true;
     const Expr* initialiser = variable->getInit();
-    const auto value = number(initialiser, context);
+    const auto value = constant_number(initialiser, context);
     if (value)
       variables[variable] = *value;
     if (!value || is_whole)
@@ -120,7 +101,7 @@ struct SourceSizes::Found : RecursiveASTVisitor<Found> {
   }
   bool VisitExpr(Expr* expression) {
     if (const std::string macro = whole_macro(expression, context); !macro.empty())
-      if (const auto value = number(expression, context))
+      if (const auto value = constant_number(expression, context))
         macros.try_emplace(macro, *value); // the outermost expression comes first
     return true;
   }
@@ -255,15 +236,9 @@ void SourceSizes::read(const FunctionDecl* launcher) {
         if (argument.getArgument().getKind() == TemplateArgument::Expression)
           in_instances.TraverseStmt(argument.getSourceExpression());
   }
-  const auto is_changed = [&](const VarDecl* variable) {
-    return !variable->getType().isConstQualified() && !variable->isConstexpr() &&
-           std::ranges::any_of(launches.references, [&](const DeclRefExpr* reference) {
-             return reference->getDecl() == variable && !launches.reads.contains(reference);
-           });
-  };
   for (const auto& [variable, value] : in_arguments.variables)
     if (value > LARGEST_OTHER && !in_blocks.variables.contains(variable) &&
-        !in_instances.variables.contains(variable) && !is_changed(variable) &&
+        !in_instances.variables.contains(variable) && !launches.is_changed(variable) &&
         (variable->isLocalVarDecl() || !device_words().contains(variable->getNameAsString())))
       variables_[variable] = value;
   for (const auto& [macro, value] : in_arguments.macros) {
@@ -290,7 +265,7 @@ std::optional<std::pair<std::string, std::int64_t>> SourceSizes::macro_of(const 
     return std::nullopt;
   const ASTContext& context = source_.ast().getASTContext();
   const auto found = macros_.find(whole_macro(expression, context));
-  if (found == macros_.end() || number(expression, context) != found->second)
+  if (found == macros_.end() || constant_number(expression, context) != found->second)
     return std::nullopt;
   return *found;
 }

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -345,6 +346,13 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     settings.seed = own_seed; // on which side of zero numbers lie, too
     return settings;
   };
+  // Of the demand that was made last. Two kernels that a launcher chooses between may part at zeros.
+  const auto drawn_of = [&](std::span<const Data> kinds) {
+    const Data data = kinds[draw(kinds.size())];
+    if (data == Data::zeros && configuration.flag_is_set())
+      demands.back().otherwise = Otherwise::told;
+    return data;
+  };
   // Other numbers than random ones around zero: two kinds in each run.
   const std::uint64_t kind = draw(std::size(KINDS));
   for (const std::uint64_t step : {std::uint64_t{0}, 1 + draw(std::size(KINDS) - 1)}) {
@@ -367,17 +375,13 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     const auto& [scalars, suffix] = SCALARS[draw(std::size(SCALARS))];
     TrialSettings& settings = own(suffix);
     settings.real_scalars = scalars;
-    settings.data = BESIDE_SCALARS[draw(std::size(BESIDE_SCALARS))];
-    if (settings.data == Data::zeros && configuration.flag_is_set())
-      demands.back().otherwise = Otherwise::told;
+    settings.data = drawn_of(BESIDE_SCALARS);
   }
   // Of a term whose factor is zero the others' factors are not.
   if (const auto one = one_of_real_scalars(*shape.workload, draw); one && shape.other_scalars) {
     TrialSettings& settings = own(" with zero for one of the real numbers among the arguments");
     settings.real_scalars_of[*one] = RealScalars::zero;
-    settings.data = BESIDE_ONE_ZERO[draw(std::size(BESIDE_ONE_ZERO))];
-    if (settings.data == Data::zeros && configuration.flag_is_set())
-      demands.back().otherwise = Otherwise::told;
+    settings.data = drawn_of(BESIDE_ONE_ZERO);
   }
   // Integers that mean something else: none, below zero; other elements than the first.
   const bool below_zero = draw(2) == 0;
@@ -433,9 +437,7 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
         own(" with several arguments changed together, each of which the raw kernel takes alone");
     settings = together;
     settings.seed = own_seed;
-    settings.data = BESIDE_SCALARS[draw(std::size(BESIDE_SCALARS))];
-    if (settings.data == Data::zeros && configuration.flag_is_set())
-      demands.back().otherwise = Otherwise::told;
+    settings.data = drawn_of(BESIDE_SCALARS);
   }
   // What a template does at once for neighbours that go to one place, beside what only some of them are.
   if (auto stretches = in_stretches(*shape.workload); !stretches.empty()) {

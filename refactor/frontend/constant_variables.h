@@ -1,0 +1,54 @@
+// Numbers that a program writes, and variables that keep the one that they start with.
+#pragma once
+
+#include <clang/AST/Decl.h>
+#include <clang/AST/Expr.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+
+namespace lathe::refactor {
+
+// The value of an integer that is no truth value, where it is a constant.
+inline std::optional<std::int64_t> constant_number(const clang::Expr* expression,
+                                                   const clang::ASTContext& context) {
+  clang::Expr::EvalResult result;
+  if (!expression || expression->isValueDependent() || !expression->getType()->isIntegerType() ||
+      expression->getType()->isBooleanType() || !expression->EvaluateAsInt(result, context))
+    return std::nullopt;
+  return result.Val.getInt().tryExtValue();
+}
+
+// A visitor that keeps which variables are used otherwise than for their value.
+template <class Derived> class VariableUses : public clang::RecursiveASTVisitor<Derived> {
+public:
+  bool VisitDeclRefExpr(clang::DeclRefExpr* reference) {
+    references_.insert(reference);
+    return true;
+  }
+  bool VisitImplicitCastExpr(clang::ImplicitCastExpr* cast) {
+    if (cast->getCastKind() == clang::CK_LValueToRValue)
+      if (const auto* reference = llvm::dyn_cast<clang::DeclRefExpr>(cast->getSubExpr()->IgnoreParens()))
+        reads_.insert(reference);
+    return true;
+  }
+
+  // Whether what was visited may change the variable.
+  bool is_changed(const clang::VarDecl* variable) const {
+    return !variable->getType().isConstQualified() && !variable->isConstexpr() &&
+           std::ranges::any_of(references_, [&](const clang::DeclRefExpr* reference) {
+             return reference->getDecl() == variable && !reads_.contains(reference);
+           });
+  }
+
+private:
+  friend Derived;
+  VariableUses() = default;
+
+  std::set<const clang::DeclRefExpr*> references_, reads_;
+};
+
+} // namespace lathe::refactor
