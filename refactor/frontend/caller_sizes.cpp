@@ -10,15 +10,14 @@ namespace lathe::refactor {
 
 using namespace clang;
 
-namespace {
-
-// The calls of one function in the user's own text.
-class Calls : public VariableUses<Calls> {
+// The calls of each function in the user's own text.
+class CallerSizes::Calls : public VariableUses<Calls> {
 public:
-  Calls(ParsedSourceImpl& source, const FunctionDecl* function)
-      : source_(source), function_(function->getCanonicalDecl()) {}
+  explicit Calls(ParsedSourceImpl& source) : source_(source) {
+    this->TraverseAST(source.ast().getASTContext());
+  }
 
-  std::vector<const CallExpr*> found;
+  std::map<const FunctionDecl*, std::vector<const CallExpr*>> of; // by canonical declaration, the template's
 
   bool TraverseDecl(Decl* declaration) {
     return (declaration && source_.is_elsewhere(*declaration)) ||
@@ -28,45 +27,48 @@ public:
     const FunctionDecl* callee = call->getDirectCallee();
     if (const FunctionDecl* pattern = callee ? callee->getTemplateInstantiationPattern() : nullptr)
       callee = pattern;
-    if (callee && callee->getCanonicalDecl() == function_)
-      found.push_back(call);
+    if (callee)
+      of[callee->getCanonicalDecl()].push_back(call);
     return true;
+  }
+
+  std::optional<std::int64_t> passed(const Expr* argument) const {
+    const ASTContext& context = source_.ast().getASTContext();
+    if (const auto value = constant_number(argument, context))
+      return value;
+    const auto* reference = dyn_cast<DeclRefExpr>(argument->IgnoreParenImpCasts());
+    const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+    return variable && variable->hasInit() && !isa<ParmVarDecl>(variable) && !is_changed(variable)
+               ? constant_number(variable->getInit(), context)
+               : std::nullopt;
   }
 
 private:
   ParsedSourceImpl& source_;
-  const FunctionDecl* function_;
 };
 
-std::optional<std::int64_t> passed(const Expr* argument, const Calls& calls, const ASTContext& context) {
-  if (const auto value = constant_number(argument, context))
-    return value;
-  const auto* reference = dyn_cast<DeclRefExpr>(argument->IgnoreParenImpCasts());
-  const auto* variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-  return variable && variable->hasInit() && !isa<ParmVarDecl>(variable) && !calls.is_changed(variable)
-             ? constant_number(variable->getInit(), context)
-             : std::nullopt;
-}
+CallerSizes::CallerSizes(ParsedSourceImpl& source) : source_(source) {}
 
-} // namespace
+CallerSizes::~CallerSizes() = default;
 
-std::map<const ParmVarDecl*, std::int64_t> sizes_of_callers(ParsedSourceImpl& source,
-                                                            const FunctionDecl* launcher) {
+std::map<const ParmVarDecl*, std::int64_t> CallerSizes::of(const FunctionDecl* launcher) {
   std::map<const ParmVarDecl*, std::int64_t> sizes;
   const auto is_size = [](const ParmVarDecl* parameter) {
     return parameter->getType()->isIntegerType() && !parameter->getType()->isBooleanType();
   };
   if (std::ranges::none_of(launcher->parameters(), is_size))
     return sizes;
-  ASTContext& context = source.ast().getASTContext();
-  Calls calls(source, launcher);
-  calls.TraverseAST(context);
-  for (unsigned i = 0; i < launcher->getNumParams() && !calls.found.empty(); ++i) {
+  if (!calls_)
+    calls_ = std::make_unique<Calls>(source_);
+  const auto calls = calls_->of.find(launcher->getCanonicalDecl());
+  if (calls == calls_->of.end())
+    return sizes;
+  for (unsigned i = 0; i < launcher->getNumParams(); ++i) {
     std::optional<std::int64_t> largest;
     const bool all =
-        is_size(launcher->getParamDecl(i)) && std::ranges::all_of(calls.found, [&](const CallExpr* call) {
-          const auto value = i < call->getNumArgs() ? passed(call->getArg(i), calls, context)
-                                                    : std::optional<std::int64_t>();
+        is_size(launcher->getParamDecl(i)) && std::ranges::all_of(calls->second, [&](const CallExpr* call) {
+          const auto value =
+              i < call->getNumArgs() ? calls_->passed(call->getArg(i)) : std::optional<std::int64_t>();
           largest = std::max(largest, value);
           return value.has_value();
         });

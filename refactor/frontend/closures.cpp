@@ -1,5 +1,6 @@
 #include "refactor/frontend/closures.h"
 
+#include "refactor/frontend/constant_variables.h"
 #include "refactor/frontend/parsed_source.h"
 
 #include <clang/AST/DeclCXX.h>
@@ -186,7 +187,7 @@ std::optional<std::string> ClosureWriter::constants(const LambdaExpr& closure) c
       continue;
     if (!variable->getType()->isIntegralOrEnumerationType() || variable->getType()->isDependentType())
       return std::nullopt;
-    const APValue* known = variable->getInit() ? variable->evaluateValue() : nullptr;
+    const APValue* known = constant_value(*variable);
     if (!known || !known->isInt())
       return std::nullopt;
     members += fmt::format("  static constexpr {} {} = {};\n", name_of(variable->getType()),

@@ -63,7 +63,8 @@ bool is_of_index_type(const VarDecl* variable) {
 } // namespace
 
 HostReader::HostReader(ParsedSourceImpl& source, OtherDefinitions* others)
-    : source_(source), others_(others), context_(source.ast().getASTContext()), sizes_(source) {}
+    : source_(source), others_(others), context_(source.ast().getASTContext()), sizes_(source),
+      caller_sizes_(source) {}
 
 std::string HostReader::text(const Stmt* statement) const {
   const SourceManager& sources = context_.getSourceManager();

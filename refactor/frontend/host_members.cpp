@@ -1,4 +1,5 @@
 // What members of objects and of classes are, among the host's expressions.
+#include "refactor/frontend/constant_variables.h"
 #include "refactor/frontend/host_reader.h"
 #include "refactor/frontend/host_syntax.h"
 #include "refactor/frontend/initial_members.h"
@@ -56,8 +57,8 @@ std::optional<std::string> constant_of_class(const CXXRecordDecl& record, const 
   const CXXRecordDecl& known = *record.getDefinition();
   for (const Decl* declared : known.decls()) {
     if (const auto* variable = dyn_cast<VarDecl>(declared);
-        variable && variable->getName() == name && variable->getAnyInitializer())
-      if (const APValue* value = variable->evaluateValue(); value && value->isInt())
+        variable && variable->getName() == name)
+      if (const APValue* value = constant_value(*variable); value && value->isInt())
         return variable->getType()->isBooleanType() ? (value->getInt().getBoolValue() ? "true" : "false")
                                                     : llvm::toString(value->getInt(), 10);
     if (const auto* enumeration = dyn_cast<EnumDecl>(declared))
@@ -225,8 +226,8 @@ HostValue HostReader::instance_member(const ClassTemplateDecl& described,
       continue;
     for (const Decl* declared : instance->decls())
       if (const auto* constant = dyn_cast<VarDecl>(declared);
-          constant && constant->getNameAsString() == member_name && constant->getAnyInitializer())
-        if (const APValue* value = constant->evaluateValue(); value && value->isInt())
+          constant && constant->getNameAsString() == member_name)
+        if (const APValue* value = constant_value(*constant); value && value->isInt())
           return HostValue::integer(llvm::toString(value->getInt(), 10));
   }
   return HostValue::unknown("");

@@ -2,6 +2,7 @@
 // over the launcher's integer parameters, and records each launch that it meets.
 #pragma once
 
+#include "refactor/frontend/caller_sizes.h"
 #include "refactor/frontend/host_value.h"
 #include "refactor/frontend/other_definitions.h"
 #include "refactor/frontend/parsed_source.h"
@@ -273,6 +274,7 @@ private:
   OtherDefinitions* others_;
   clang::ASTContext& context_;
   SourceSizes sizes_;
+  CallerSizes caller_sizes_;
   std::map<std::string, std::int64_t> fixed_sizes_; // dimension -> what the text has for it
   Frame frame_;
   std::vector<HostValue> callers_path_; // under which the function is called whose body is being read

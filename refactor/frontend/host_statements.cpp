@@ -1,4 +1,3 @@
-#include "refactor/frontend/caller_sizes.h"
 #include "refactor/frontend/host_reader.h"
 #include "refactor/frontend/host_syntax.h"
 
@@ -72,7 +71,7 @@ void HostReader::read_once(const FunctionDecl* launcher, bool loops_leave_sizes)
   functions_ = {launcher};
   program_arguments_.clear();
   program_texts_ = nullptr;
-  for (const auto& [parameter, size] : sizes_of_callers(source_, launcher))
+  for (const auto& [parameter, size] : caller_sizes_.of(launcher))
     fixed_sizes_[dimension(parameter).text] = size;
   if (launcher->isMain() && launcher->getNumParams() > 0)
     program_arguments_ = dimension(launcher->getParamDecl(0)).text;

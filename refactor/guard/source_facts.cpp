@@ -179,7 +179,7 @@ public:
   bool VisitConditionalOperator(ConditionalOperator* choice) { return note_truth(choice->getCond()), true; }
   bool VisitCaseStmt(CaseStmt* label) {
     Expr::EvalResult value;
-    if (label->getLHS()->EvaluateAsInt(value, context_))
+    if (!label->getLHS()->isValueDependent() && label->getLHS()->EvaluateAsInt(value, context_))
       facts_.compared_integers.insert("== " + std::to_string(value.Val.getInt().getExtValue()));
     return true;
   }
@@ -189,8 +189,8 @@ public:
     const auto from = arithmetic_width(context_, cast->getSubExpr()->getType());
     const auto to = arithmetic_width(context_, cast->getType());
     Expr::EvalResult value;
-    if (from && to && from->first == to->first && to->second < from->second && !cast->isValueDependent() &&
-        !cast->getSubExpr()->EvaluateAsRValue(value, context_))
+    if (from && to && from->first == to->first && to->second < from->second &&
+        !cast->getSubExpr()->isValueDependent() && !cast->getSubExpr()->EvaluateAsRValue(value, context_))
       facts_.narrowing_casts.insert(width_text(*from) + "->" + width_text(*to));
     if (from && to && from->first == 'i' && to->first == 'i' && to->second <= SMALL_INTEGER_BITS &&
         to->second < from->second && is_arithmetic(cast->getSubExpr()) && !holds(cast))

@@ -128,7 +128,7 @@ public:
 private:
   Range computed(const Expr* expression, int depth) const {
     Expr::EvalResult value;
-    if (expression->EvaluateAsInt(value, context_)) {
+    if (!expression->isValueDependent() && expression->EvaluateAsInt(value, context_)) {
       const auto& number = value.Val.getInt();
       return number.isRepresentableByInt64() ? Range({number.getExtValue(), number.getExtValue()})
                                              : std::nullopt;

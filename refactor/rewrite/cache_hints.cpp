@@ -165,6 +165,23 @@ private:
     changes.edits.push_back(insert(place.end, ")"));
   }
 
+  // The type that a constant has once it is stored, where that may be one of fewer bits (0.0 among floats): where it
+  // stands the compiler rounds it, as an argument of a function it would be a value that is narrowed there. Empty for
+  // all that is no constant, or has room.
+  static std::string narrower_type(const KernelView& view, const BinaryOperator& store) {
+    const ASTContext& context = view.context();
+    const Expr* value = store.getRHS()->IgnoreParenImpCasts();
+    const QualType from = value->getType(), to = store.getLHS()->getType().getUnqualifiedType();
+    Expr::EvalResult constant;
+    if (from->isDependentType() || value->isValueDependent() || !from->isArithmeticType() ||
+        !value->EvaluateAsRValue(constant, context))
+      return "";
+    const bool narrows = to->isDependentType() ||
+                         (to->isArithmeticType() && to->isRealFloatingType() == from->isRealFloatingType() &&
+                          context.getTypeSize(to) < context.getTypeSize(from));
+    return narrows ? to.getAsString(context.getPrintingPolicy()) : "";
+  }
+
   // The value comes first, as in an assignment: with the address first the machine code differs.
   static std::optional<std::string> write_stores(const KernelView& view, Changes& changes) {
     for (const auto& [access, knob] : changes.stores) {
@@ -187,6 +204,9 @@ private:
       auto stored = apply_edits(view.text(value), of_value);
       if (!target.ok() || !stored.ok())
         return (target.ok() ? stored : target).error().sentence();
+      const std::string type = narrower_type(view, *access.store);
+      if (!type.empty())
+        *stored = "static_cast<" + type + ">(" + *stored + ")";
       const std::string address = isa<UnaryOperator>(access.place) ? target->substr(1) : "&" + *target;
       others.push_back(replace(whole, "lathe_store<" + knob + ">(" + *stored + ", " + address + ")"));
       changes.edits = std::move(others);

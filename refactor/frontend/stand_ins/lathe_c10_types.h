@@ -142,6 +142,30 @@ struct alignas(1) Float8_e5m2fnuz {
   inline __host__ __device__ float operator/(float a, const type& b) {                                       \
     return a / static_cast<float>(b);                                                                        \
   }                                                                                                          \
+  inline __host__ __device__ double operator+(const type& a, double b) {                                     \
+    return static_cast<double>(a) + b;                                                                       \
+  }                                                                                                          \
+  inline __host__ __device__ double operator-(const type& a, double b) {                                     \
+    return static_cast<double>(a) - b;                                                                       \
+  }                                                                                                          \
+  inline __host__ __device__ double operator*(const type& a, double b) {                                     \
+    return static_cast<double>(a) * b;                                                                       \
+  }                                                                                                          \
+  inline __host__ __device__ double operator/(const type& a, double b) {                                     \
+    return static_cast<double>(a) / b;                                                                       \
+  }                                                                                                          \
+  inline __host__ __device__ double operator+(double a, const type& b) {                                     \
+    return a + static_cast<double>(b);                                                                       \
+  }                                                                                                          \
+  inline __host__ __device__ double operator-(double a, const type& b) {                                     \
+    return a - static_cast<double>(b);                                                                       \
+  }                                                                                                          \
+  inline __host__ __device__ double operator*(double a, const type& b) {                                     \
+    return a * static_cast<double>(b);                                                                       \
+  }                                                                                                          \
+  inline __host__ __device__ double operator/(double a, const type& b) {                                     \
+    return a / static_cast<double>(b);                                                                       \
+  }                                                                                                          \
   inline __host__ __device__ float& operator+=(float& a, const type& b) {                                    \
     return a += static_cast<float>(b);                                                                       \
   }                                                                                                          \

@@ -378,7 +378,8 @@ void launch(float* x, int n) { k<<<MIN((n + 127) / 128, 65535), 128>>>(x, n); }
 TEST(Launch, MembersOfALaunchersTypeParameterAreThoseOfItsInstances) {
   const auto sites = launches(R"(
 template <int W, bool FAST> __global__ void k(float* x, int n) {}
-struct Common { static constexpr bool fast = true; };
+struct Common { static const bool fast; };
+const bool Common::fast = true; // its value stands at another declaration
 struct Small : Common { static constexpr int width = 2; enum { THREADS = 64 }; };
 struct Large : Common { static constexpr int width = 4; enum { THREADS = 64 }; };
 template <class Traits> void launch(float* x, int n) {

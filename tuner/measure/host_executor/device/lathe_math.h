@@ -420,6 +420,38 @@ LATHE_DEVICE unsigned __dp4a(unsigned x, unsigned y, unsigned sum) {
     sum += (x >> i & 0xff) * (y >> i & 0xff);
   return sum;
 }
+LATHE_DEVICE int __dp4a(char4 x, char4 y, int sum) {
+  return sum + x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
+}
+LATHE_DEVICE unsigned __dp4a(uchar4 x, uchar4 y, unsigned sum) {
+  return sum + x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
+}
+// Two numbers of 16 bits by two bytes, the lower or the upper ones.
+LATHE_DEVICE int __dp2a_lo(int x, int y, int sum) {
+  return sum + static_cast<short>(x) * static_cast<signed char>(y) +
+         static_cast<short>(x >> 16) * static_cast<signed char>(y >> 8);
+}
+LATHE_DEVICE int __dp2a_hi(int x, int y, int sum) {
+  return __dp2a_lo(x, y >> 16, sum);
+}
+LATHE_DEVICE unsigned __dp2a_lo(unsigned x, unsigned y, unsigned sum) {
+  return sum + (x & 0xffff) * (y & 0xff) + (x >> 16) * (y >> 8 & 0xff);
+}
+LATHE_DEVICE unsigned __dp2a_hi(unsigned x, unsigned y, unsigned sum) {
+  return __dp2a_lo(x, y >> 16, sum);
+}
+LATHE_DEVICE int __dp2a_lo(short2 x, char4 y, int sum) {
+  return sum + x.x * y.x + x.y * y.y;
+}
+LATHE_DEVICE int __dp2a_hi(short2 x, char4 y, int sum) {
+  return sum + x.x * y.z + x.y * y.w;
+}
+LATHE_DEVICE unsigned __dp2a_lo(ushort2 x, uchar4 y, unsigned sum) {
+  return sum + static_cast<unsigned>(x.x) * y.x + static_cast<unsigned>(x.y) * y.y;
+}
+LATHE_DEVICE unsigned __dp2a_hi(ushort2 x, uchar4 y, unsigned sum) {
+  return sum + static_cast<unsigned>(x.x) * y.z + static_cast<unsigned>(x.y) * y.w;
+}
 
 // CUDA's min and max: mixed signedness compares as unsigned, mixed reals as the wider.
 #define LATHE_MIN_MAX(type)                                                                                  \
