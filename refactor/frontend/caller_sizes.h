@@ -18,9 +18,9 @@ public:
   explicit CallerSizes(ParsedSourceImpl& source);
   ~CallerSizes();
 
-  // By integer parameter of the launcher: the largest number that a call passes for it, where every call in the
-  // file passes a constant or a variable that is one and is changed nowhere. Parameters that some call passes
-  // anything else for are not among them; nothing where the file does not call the launcher.
+  // By integer parameter of the launcher: the largest number that a call passes for it, where every call in
+  // the file passes a constant or a variable that is one and is changed nowhere. Parameters that some call
+  // passes anything else for are not among them; nothing where the file does not call the launcher.
   std::map<const clang::ParmVarDecl*, std::int64_t> of(const clang::FunctionDecl* launcher);
 
 private:

@@ -22,7 +22,8 @@ inline std::optional<std::int64_t> constant_number(const clang::Expr* expression
   return result.Val.getInt().tryExtValue();
 }
 
-// What a variable starts with, where that is a constant; null where it hangs on a template's parameters or is in error.
+// What a variable starts with, where that is a constant; null where it hangs on a template's parameters or is
+// in error.
 inline const clang::APValue* constant_value(const clang::VarDecl& variable) {
   const clang::VarDecl* defined = nullptr; // the declaration that has the initialiser
   const clang::Expr* initialiser = variable.getAnyInitializer(defined);

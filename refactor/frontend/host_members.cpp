@@ -56,8 +56,7 @@ std::optional<std::string> constant_of_class(const CXXRecordDecl& record, const 
     return std::nullopt;
   const CXXRecordDecl& known = *record.getDefinition();
   for (const Decl* declared : known.decls()) {
-    if (const auto* variable = dyn_cast<VarDecl>(declared);
-        variable && variable->getName() == name)
+    if (const auto* variable = dyn_cast<VarDecl>(declared); variable && variable->getName() == name)
       if (const APValue* value = constant_value(*variable); value && value->isInt())
         return variable->getType()->isBooleanType() ? (value->getInt().getBoolValue() ? "true" : "false")
                                                     : llvm::toString(value->getInt(), 10);

@@ -341,6 +341,8 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     rest = element::mix(rest);
     return one;
   };
+  // One of two, by itself.
+  const auto is_drawn = [&](std::uint64_t salt) { return (element::mix(own_seed ^ salt) & 1) != 0; };
   const auto own = [&](const char* suffix) -> TrialSettings& {
     TrialSettings& settings = demand(nullptr, suffix);
     settings.seed = own_seed; // on which side of zero numbers lie, too
@@ -380,7 +382,11 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
   // Of a term whose factor is zero the others' factors are not.
   if (const auto one = one_of_real_scalars(*shape.workload, draw); one && shape.other_scalars) {
     TrialSettings& settings = own(" with zero for one of the real numbers among the arguments");
-    settings.real_scalars_of[*one] = RealScalars::zero;
+    // Zero of either sign: they are equal, and differ by a bit.
+    if (is_drawn(0x0e60))
+      settings.real_numbers[*one] = -0.0;
+    else
+      settings.real_scalars_of[*one] = RealScalars::zero;
     settings.data = drawn_of(BESIDE_ONE_ZERO);
   }
   // Integers that mean something else: none, below zero; other elements than the first.
@@ -402,11 +408,16 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
           one->value;
       demands.back().suffix += " ('" + name + "' of " + std::to_string(one->value) + ")";
     }
-  for (const std::size_t parameter : accepted.nullable)
-    demand(nullptr, shape.workload->parameters[parameter].is_null
-                        ? " where a pointer that the raw kernel compares with null is not null"
-                        : " where a pointer that the raw kernel compares with null is null")
-        .turned_pointers.insert(parameter);
+  // What is left out where there is no pointer is not the same as a term of zero, where infinities are.
+  for (const std::size_t parameter : accepted.nullable) {
+    TrialSettings& settings =
+        demand(nullptr, shape.workload->parameters[parameter].is_null
+                            ? " where a pointer that the raw kernel compares with null is not null"
+                            : " where a pointer that the raw kernel compares with null is null");
+    settings.turned_pointers.insert(parameter);
+    if (shape.infinities && is_drawn(0x9011 + parameter))
+      settings.data = Data::infinities;
+  }
   if (accepted.masks) {
     // Of zero a limit or a cap is often none: what is masked is not capped then.
     constexpr std::uint64_t ONE_WITHOUT_IN = 2;
@@ -464,6 +475,12 @@ std::vector<Demand> demands_of(const Configuration& configuration, const Referen
     if (fills.empty() || (draw(3) == 0 && has_real_inputs(*shape.workload)))
       settings.data = Data::sparse;
     settings.integers = std::move(fills);
+    if (configuration.flag_is_set())
+      demands.back().otherwise = Otherwise::told;
+  }
+  // Of such a tile with a NaN in it, too.
+  if (shape.nans && has_real_inputs(*shape.workload)) {
+    own(" on zeros with few NaN among them").data = Data::sparse_nans;
     if (configuration.flag_is_set())
       demands.back().otherwise = Otherwise::told;
   }

@@ -110,8 +110,9 @@ void compare_memory(const JudgedPair& subject, const FactPair& pair, Findings& f
     const std::string name = parameter_name(subject, root);
     if (raw.written && !use.written)
       findings.fail("the template no longer writes " + name + where);
-    // What is read of a buffer that both write may be what the thread has just stored, which a compiler that sees
-    // more of it at once keeps in a register; whether contents from before the launch count is seen by runs.
+    // What is read of a buffer that both write may be what the thread has just stored, which a compiler that
+    // sees more of it at once keeps in a register; whether contents from before the launch count is seen by
+    // runs.
     if (raw.read && !use.read && !(raw.written && use.written))
       findings.fail("the template no longer reads " + name + where);
     if (raw.atomic && !use.atomic)

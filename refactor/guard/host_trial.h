@@ -38,7 +38,8 @@ enum class Data {
   opposed, // whole numbers with zeros among them, or as in `wide`, in one input, beside infinities in others
   ties,    // single precision half way between two numbers of 16 bits
   sparse,  // zeros, with few of the specification's numbers among them
-  masked,  // the specification's, with long stretches of -infinity: whole rows, or a buffer
+  sparse_nans, // zeros, with few NaN among them
+  masked,      // the specification's, with long stretches of -infinity: whole rows, or a buffer
 };
 
 // What real numbers among the arguments are.

@@ -267,8 +267,7 @@ void RunPlan::add_written_sizes(const Configuration& configuration) {
   const auto found = shapes_.find(configuration.workload->types);
   if (found == shapes_.end())
     return;
-  const std::set<std::int64_t, std::greater<>> written(subject_.own_numbers.begin(),
-                                                       subject_.own_numbers.end());
+  const std::set<std::int64_t, std::greater<>> written(subject_.own_sizes.begin(), subject_.own_sizes.end());
   std::size_t taken = 0;
   for (const std::int64_t number : written) {
     const auto has_number = [&](const auto& shape) {

@@ -96,7 +96,7 @@ std::set<std::string> size_marks(const JudgedPair& subject, const Configuration&
     }
     if (!is_power_of_two(size))
       marks.insert(name + NO_POWER_OF_TWO);
-    for (const std::int64_t number : subject.own_numbers)
+    for (const std::int64_t number : subject.own_sizes)
       if (size == number)
         marks.insert(name + " is " + std::to_string(number));
   }
@@ -461,12 +461,12 @@ boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::stri
   consider_left_over(tile_values(configurations), starts, list);
   // Sizes that the template's text names and the raw kernel's does not, and those next to them.
   constexpr std::size_t MOST_NUMBERS = 6;
-  for (std::size_t n = 0; n < std::min(MOST_NUMBERS, subject.own_numbers.size()); ++n)
+  for (std::size_t n = 0; n < std::min(MOST_NUMBERS, subject.own_sizes.size()); ++n)
     for (const std::string& name : subject.spec.dimensions)
       for (const std::int64_t offset : {0, 1})
         for (const Dimensions& start : starts) {
           Dimensions dimensions = start;
-          dimensions[name] = subject.own_numbers[n] + offset;
+          dimensions[name] = subject.own_sizes[n] + offset;
           const std::size_t before = shapes.size();
           consider(dimensions);
           if (shapes.size() > before)
@@ -490,6 +490,16 @@ boundary_shapes(const JudgedPair& subject, const std::map<std::string, std::stri
   for (const std::string& name : subject.spec.dimensions)
     ones[name] = 1;
   consider(ones);
+  // Some of the dimensions, drawn: kernels of one element over many channels, one image of one line.
+  constexpr std::size_t DRAWN_ONES = 4;
+  Random of_ones(subject.seed ^ 0x01e5);
+  for (std::size_t drawn = 0; drawn < DRAWN_ONES && ones.size() > 2; ++drawn) {
+    Dimensions dimensions = starts[drawn % starts.size()];
+    for (auto& [name, size] : dimensions)
+      if (of_ones() % 2 == 0)
+        size = 1;
+    consider(dimensions);
+  }
   for (std::size_t round = 0; round < 2 * longest && shapes.size() < most; ++round) {
     for (const std::string& name : subject.spec.dimensions) {
       Dimensions dimensions = starts[round % starts.size()];

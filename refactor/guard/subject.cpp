@@ -214,6 +214,7 @@ Result<Preparation> prepare(const TuningSpec& spec, const GuardOptions& options,
     return result;
   }
   subject.own_numbers = own_numbers(subject.template_text, subject.raw_text);
+  subject.own_sizes = telling_sizes(subject.own_numbers);
   subject.deciding_numbers = deciding_numbers(subject.raw_text);
   subject.dividing_numbers = dividing_numbers(subject.raw_text);
   sample_configurations(subject);

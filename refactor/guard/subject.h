@@ -72,9 +72,10 @@ struct JudgedPair {
   std::uint64_t seed = 1;
   std::string raw_text, template_text;
   std::vector<std::map<std::string, std::string>> type_choices;
-  std::vector<Configuration> defaults;   // one for every distinct pair of instances and raw block shape
-  std::vector<std::int64_t> own_numbers; // of the template's text: sizes at which it may do something else
-  std::vector<double> deciding_numbers;  // of the raw kernel's text, which data may equal
+  std::vector<Configuration> defaults;        // one for every distinct pair of instances and raw block shape
+  std::vector<std::int64_t> own_numbers;      // of the template's text
+  std::vector<std::int64_t> own_sizes;        // at which it may do something else, by these
+  std::vector<double> deciding_numbers;       // of the raw kernel's text, which data may equal
   std::vector<std::int64_t> dividing_numbers; // of it, too: data lie about multiples of them
   std::vector<Configuration> sampled;         // admitted, not the default, spread over the knobs' values
   // Admitted, beside those: with values of knobs that meet in none of them. They are run in brief, at a few

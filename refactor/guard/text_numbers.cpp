@@ -44,6 +44,16 @@ std::vector<std::int64_t> own_numbers(const std::string& template_text, const st
   return own;
 }
 
+std::vector<std::int64_t> telling_sizes(const std::vector<std::int64_t>& own_numbers) {
+  // Powers of two are widths; more than 14 halvings serve every size that is run.
+  constexpr std::int64_t FEWEST = 9, MOST = 14;
+  std::set<std::int64_t> sizes(own_numbers.begin(), own_numbers.end());
+  for (const std::int64_t number : own_numbers)
+    if (number >= FEWEST && number <= MOST)
+      sizes.insert((std::int64_t{1} << number) + 1);
+  return {sizes.begin(), sizes.end()};
+}
+
 std::vector<double> deciding_numbers(const std::string& raw_text) {
   constexpr double LARGEST = 512, DIGITS = 256; // a multiple of 1 / DIGITS
   constexpr std::size_t MOST = 8;

@@ -67,14 +67,17 @@ void make_positive(element::DType dtype, std::span<std::byte> bytes) {
         element::encode(dtype, std::abs(element::decode(dtype, element::load(dtype, bytes.data(), i)))));
 }
 
-// Zeros but for few elements, which stay as they are: whole tiles hold nothing else.
-void thin_out(element::DType dtype, std::uint64_t seed, std::span<std::byte> bytes) {
+// Zeros but for few elements, which stay as they are or are NaN: whole tiles hold nothing else.
+void thin_out(element::DType dtype, Data data, std::uint64_t seed, std::span<std::byte> bytes) {
   constexpr std::uint64_t ONE_KEPT_IN[] = {24, 96, 384, 1024};
   const std::uint64_t count = bytes.size() / static_cast<std::size_t>(element::size_of(dtype));
   const std::uint64_t of = ONE_KEPT_IN[element::mix(seed ^ 0x5a1e) % std::size(ONE_KEPT_IN)];
   for (std::uint64_t i = 0; i < count; ++i)
     if (element::mix(seed ^ element::mix(i + 0x41d7)) % of != 0)
       element::store(dtype, bytes.data(), i, element::encode(dtype, 0));
+    else if (data == Data::sparse_nans)
+      element::store(dtype, bytes.data(), i,
+                     element::encode(dtype, std::numeric_limits<double>::quiet_NaN()));
 }
 
 // Whether numbers below zero are no worse in the buffer than others: the specification has some, or none on
@@ -108,6 +111,7 @@ bool may_hold(const Workload::Buffer& description, element::DType dtype, Data da
   switch (data) {
   case Data::zeros:
   case Data::sparse:
+  case Data::sparse_nans:
     return may_be_negative(description);
   case Data::wide:
     return kind == Fill::Kind::normal;
@@ -221,8 +225,9 @@ void change(const Workload::Buffer& description, element::DType dtype, Data data
       replace_all(description, dtype, data, seed, scalars, numbers, bytes);
     break;
   case Data::sparse:
+  case Data::sparse_nans:
     if (description.direction != Direction::out && may_hold(description, dtype, data))
-      thin_out(dtype, seed, bytes);
+      thin_out(dtype, data, seed, bytes);
     break;
   case Data::masked:
     if (description.direction != Direction::out && may_hold(description, dtype, data) &&

@@ -165,9 +165,9 @@ private:
     changes.edits.push_back(insert(place.end, ")"));
   }
 
-  // The type that a constant has once it is stored, where that may be one of fewer bits (0.0 among floats): where it
-  // stands the compiler rounds it, as an argument of a function it would be a value that is narrowed there. Empty for
-  // all that is no constant, or has room.
+  // The type that a constant has once it is stored, where that may be one of fewer bits (0.0 among floats):
+  // where it stands the compiler rounds it, as an argument of a function it would be a value that is narrowed
+  // there. Empty for all that is no constant, or has room.
   static std::string narrower_type(const KernelView& view, const BinaryOperator& store) {
     const ASTContext& context = view.context();
     const Expr* value = store.getRHS()->IgnoreParenImpCasts();

@@ -9,6 +9,10 @@ TEST(TextNumbers, OwnOnesAreThoseThatTheRawKernelLacks) {
   EXPECT_EQ(own_numbers("x % 96 + y / 32 + 1.5f + 40000", "x / 32"), std::vector<std::int64_t>{96});
 }
 
+TEST(TextNumbers, SizesThatTellMoreThanSoManyHalvingsServe) {
+  EXPECT_EQ(telling_sizes({8, 11, 96}), (std::vector<std::int64_t>{8, 11, 96, 2049}));
+}
+
 TEST(TextNumbers, ThoseThatDecideHaveFewDigitsAndRealOnesComeFirst) {
   EXPECT_EQ(deciding_numbers("min(x / 127.f, 6.0f) + 0.5 * 0.044715f + 1e-8f + 448 + 1e9f + 0"),
             (std::vector<double>{0.5, 6, 127, 448}));

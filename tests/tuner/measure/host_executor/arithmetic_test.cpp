@@ -72,13 +72,15 @@ TEST(Intrinsics, ProductsOfSmallIntegers) {
       "out[0] = __dp4a(bytes, make_char4(5, 6, 7, -8), in[0]);"
       "out[1] = (int)__dp4a(make_uchar4(255, 2, 3, 4), make_uchar4(255, 6, 7, 8), 1u);"
       "out[2] = __dp2a_lo(words, bytes, 1); out[3] = __dp2a_hi(words, bytes, 1);"
-      "int packed_words = (500 << 16) | (-300 & 0xffff); int packed_bytes = 0x04fd02ff;" // the same, in one number each
+      "int packed_words = (500 << 16) | (-300 & 0xffff); int packed_bytes = 0x04fd02ff;" // the same, in one
+                                                                                         // number each
       "out[4] = __dp2a_lo(packed_words, packed_bytes, 1); out[5] = __dp2a_hi(packed_words, packed_bytes, 1);"
       "out[6] = (int)__dp2a_lo(0x0002ffffu, 0x040302ffu, 1u);"
       "out[7] = (int)__dp2a_hi(make_ushort2(65535, 2), make_uchar4(1, 2, 255, 4), 1u); }",
       shape(1, 1), 8, {10});
-  EXPECT_EQ(out, (std::vector<int>{10 - 5 + 12 - 21 - 32, 1 + 255 * 255 + 12 + 21 + 32, 1 + 300 + 1000, 1 + 900 + 2000,
-                                   1 + 300 + 1000, 1 + 900 + 2000, 1 + 65535 * 255 + 4, 1 + 65535 * 255 + 8}));
+  EXPECT_EQ(out, (std::vector<int>{10 - 5 + 12 - 21 - 32, 1 + 255 * 255 + 12 + 21 + 32, 1 + 300 + 1000,
+                                   1 + 900 + 2000, 1 + 300 + 1000, 1 + 900 + 2000, 1 + 65535 * 255 + 4,
+                                   1 + 65535 * 255 + 8}));
 }
 
 TEST(Math, NormsAndInverses) {
