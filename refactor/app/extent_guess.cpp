@@ -45,8 +45,10 @@ class Fit {
 public:
   Fit(const std::vector<Sizes>& sizes, const std::vector<std::int64_t>& touched)
       : sizes_(sizes), touched_(touched) {
+    // Twice zero is zero: such a size never grows, and would pass for one that always does.
     for (const auto& [name, size] : sizes.front())
-      names_.push_back(name);
+      if (size != 0)
+        names_.push_back(name);
   }
 
   // The sum of products that goes through the runs with sets of dimensions doubled; nothing when the others
@@ -87,6 +89,15 @@ public:
       if (std::llround(value(terms, sizes_[run])) != touched_[run])
         return std::nullopt;
     return terms;
+  }
+
+  // Whether a sum through the runs with doubled dimensions is to be believed: another run agrees with it, or no
+  // dimension shows a square, through two points of which a line goes as well.
+  bool is_confirmed() const {
+    bool is_further = false;
+    for (std::size_t run = 0; run < sizes_.size(); ++run)
+      is_further |= !doubled_in(run);
+    return is_further || has_no_square();
   }
 
   // The leading product alone, where it has room for every run.
@@ -166,6 +177,11 @@ public:
   }
 
 private:
+  bool has_no_square() const {
+    const std::vector<std::string> grown_with = grown().dimensions;
+    return std::ranges::adjacent_find(grown_with) == grown_with.end();
+  }
+
   // Each dimension as often as the power of it that doubling it alone shows.
   Term grown() const {
     constexpr long most = 3;
@@ -242,7 +258,7 @@ ExtentGuess guess_extent(const std::vector<Sizes>& sizes, const std::vector<std:
   if (std::all_of(touched.begin(), touched.end(), [](const std::int64_t count) { return count == 0; }))
     return {"1", "not touched in traced runs"};
   const Fit fit(sizes, touched);
-  const auto terms = fit.sum();
+  const auto terms = fit.is_confirmed() ? fit.sum() : std::nullopt;
   if (terms && terms->size() == 1)
     return {terms->front().text(), "seen in traced runs"};
   if (const auto powers = fit.powers())

@@ -57,8 +57,8 @@ Dimensions with_multiples(const Dimensions& sizes, const Candidate& raw, const D
 std::vector<Dimensions> attempts(const Dimensions& base) {
   constexpr double few_elements = 1 << 16;
   double elements = 1;
-  for (const auto& [name, size] : base)
-    elements *= static_cast<double>(size);
+  for (const auto& [name, size] : base) // a loop's first round, 0, makes nothing small
+    elements *= static_cast<double>(std::max<std::int64_t>(1, size));
   const bool is_small = elements <= few_elements;
   std::vector<Dimensions> tried{base};
   for (const std::int64_t most : is_small ? std::vector{1024, 128, 32, 16} : std::vector{128, 32, 16})
@@ -125,7 +125,7 @@ Result<Growth> trace_growth_at(const Candidate& raw, const Dimensions& base, con
   Growth traced;
   std::vector<std::string> names;
   for (const std::string& name : raw.dimensions)
-    if (base.contains(name))
+    if (const auto size = base.find(name); size != base.end() && size->second != 0)
       names.push_back(name);
   LATHE_TRY(std::vector<Extent> first, kernel.run(base, first_run_limit_s));
   traced.sizes.push_back(base);

@@ -100,6 +100,23 @@ TEST(ExtentGuess, BoundsWhatDoesNotGrowEvenly) {
   EXPECT_NE(bound.why.find("guessed"), std::string::npos);
 }
 
+// Where three times the size was too much to run.
+TEST(ExtentGuess, TwoRunsDoNotMakeASquareALine) {
+  const std::vector<Sizes> sizes{{{"n", 4096}}, {{"n", 8192}}};
+  EXPECT_EQ(guess_extent(sizes, {4096 * 4095 + 1, 8192 * 8191 + 1}, {}).count, "n * n");
+  EXPECT_EQ(guess_extent(sizes, {3 * 4096, 3 * 8192}, {}).count, "3 * n");
+}
+
+// Gaussian elimination's first round: below the diagonal of a matrix whose column is 0.
+TEST(ExtentGuess, ASizeOfZeroGrowsNothing) {
+  const Sizes first_round{{"n", 16}, {"column", 0}};
+  EXPECT_EQ(
+      guess(first_round, [](const Sizes& s) { return s.at("n") * (s.at("n") - 1) + s.at("column") + 1; })
+          .count,
+      "n * n");
+  EXPECT_EQ(guess(first_round, [](const Sizes& s) { return 4 * s.at("n"); }).count, "4 * n");
+}
+
 // Through the runs goes a sum that is -12 at sizes of one: no number of elements.
 TEST(ExtentGuess, ASumThatIsNoneAtSmallSizesIsBounded) {
   const ExtentGuess bound = guess({{"height", 16}, {"width", 16}},
