@@ -91,8 +91,8 @@ public:
     return terms;
   }
 
-  // Whether a sum through the runs with doubled dimensions is to be believed: another run agrees with it, or no
-  // dimension shows a square, through two points of which a line goes as well.
+  // Whether a sum through the runs with doubled dimensions is to be believed: another run agrees with it, or
+  // no dimension shows a square, through two points of which a line goes as well.
   bool is_confirmed() const {
     bool is_further = false;
     for (std::size_t run = 0; run < sizes_.size(); ++run)

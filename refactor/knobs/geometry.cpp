@@ -1,5 +1,7 @@
 #include "refactor/knobs/geometry.h"
 
+#include "refactor/knobs/rounded_up.h"
+
 #include <functional>
 
 namespace lathe::refactor {
@@ -225,15 +227,14 @@ Result<Expression> replace_ceil_div(const Expression& expression, const Expressi
     return format_tree(node, names) == target || (value && constant_of(node) == value);
   };
   Replace replace = [&](const ExpressionNode& node) -> std::optional<std::string> {
-    const bool is_call = node.operation == Operation::call && node.function == Function::ceil_div;
-    if (!is_call && node.operation != Operation::divide_truncate && node.operation != Operation::divide_floor)
+    if (const auto up = rounded_up(node, names); up && is_divisor(*up->divisor)) {
+      ++count;
+      return "ceil_div(" + format_tree(*up->dividend, names) + ", " + to + ")";
+    }
+    if (node.operation != Operation::divide_truncate && node.operation != Operation::divide_floor)
       return std::nullopt;
     if (!is_divisor(node.children[1]))
       return std::nullopt;
-    if (is_call) {
-      ++count;
-      return "ceil_div(" + format_tree(node.children[0], names) + ", " + to + ")";
-    }
     std::vector<std::pair<const ExpressionNode*, bool>> terms;
     flatten(node.children[0], false, terms);
     // What is left after taking divisor - 1 away must be the numerator.

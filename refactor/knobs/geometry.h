@@ -25,8 +25,8 @@ std::optional<std::int64_t> constant_of(const Expression& expression);
 Result<Expression> replace_subtree(const Expression& expression, const Expression& from,
                                    const std::string& to, int& count);
 
-// Replaces each rounded-up division by `divisor` ((x + divisor - 1) / divisor, ceil_div(x, divisor), with the
-// sum folded or not) by ceil_div(x, to).
+// Replaces each rounded-up division by `divisor` ((x + divisor - 1) / divisor, with the sum folded or not,
+// and those of rounded_up.h) by ceil_div(x, to).
 Result<Expression> replace_ceil_div(const Expression& expression, const Expression& divisor,
                                     const std::string& to, int& count);
 

@@ -1,6 +1,7 @@
 #include "refactor/rewrite/whole_tiles.h"
 
 #include "refactor/knobs/geometry.h"
+#include "refactor/knobs/rounded_up.h"
 
 #include <clang/AST/Expr.h>
 #include <clang/AST/Stmt.h>
@@ -22,7 +23,7 @@ std::set<std::string> names_of(const std::string& text) {
 }
 
 // n of a division (n + 63) / 64, which rounds up, with its divisor; nothing of others.
-std::optional<std::string> rounded_up(const std::string& dividend, std::int64_t divisor) {
+std::optional<std::string> dividend_rounded_up(const std::string& dividend, std::int64_t divisor) {
   const auto whole = Expression::parse(fmt::format("({}) / {}", dividend, divisor));
   int count = 0;
   if (!whole.ok())
@@ -38,7 +39,7 @@ std::optional<std::string> rounded_up(const std::string& dividend, std::int64_t 
 // `covered`, whose last tile the blocks bound.
 std::optional<std::string> remainder_of(const std::string& dividend, std::int64_t divisor,
                                         const std::set<std::string>& covered) {
-  const auto up = rounded_up(dividend, divisor);
+  const auto up = dividend_rounded_up(dividend, divisor);
   const std::set<std::string> sizes = names_of(up.value_or(dividend));
   if (divisor <= 1 || sizes.empty() || (up && std::ranges::includes(covered, sizes)))
     return std::nullopt;
@@ -57,13 +58,16 @@ struct GridDivisions {
 };
 
 void collect(const ExpressionNode& node, const std::vector<std::string>& names, GridDivisions& found) {
-  if (node.operation == Operation::call && node.function == Function::ceil_div)
-    found.covered.merge(names_below(node.children[0], names));
+  if (const auto up = rounded_up(node, names)) {
+    found.covered.merge(names_below(*up->dividend, names));
+    collect(*up->dividend, names, found);
+    return;
+  }
   if (node.operation == Operation::divide_truncate || node.operation == Operation::divide_floor) {
     const Result<Expression> divisor = Expression::parse(format_tree(node.children[1], names));
     const std::string dividend = format_tree(node.children[0], names);
     if (const auto value = divisor.ok() ? constant_of(*divisor) : std::nullopt) {
-      if (const auto up = rounded_up(dividend, *value))
+      if (const auto up = dividend_rounded_up(dividend, *value))
         found.covered.merge(names_of(*up));
       else
         add(found.remainders, remainder_of(dividend, *value, {}));

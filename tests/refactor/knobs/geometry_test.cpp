@@ -40,8 +40,10 @@ TEST(Geometry, ConstantsAreFolded) {
 }
 
 TEST(Geometry, CeilingDivisionsFollowTheDivisor) {
-  for (const char* grid :
-       {"(n + 255) / 256", "(n + 256 - 1) / 256", "(n - 1 + (256)) / (256)", "ceil_div(n, 256)"}) {
+  for (const char* grid : {"(n + 255) / 256", "(n + 256 - 1) / 256", "(n - 1 + (256)) / (256)",
+                           "ceil_div(n, 256)", "n / 256 + (n % 256 > 0)", "(0 != n % 256) + n / 256",
+                           "n / 256 + (n % 256 ? 1 : 0)", "n / 256 + (!(n % 256) ? 0 : 1)",
+                           "n % 256 == 0 ? n / 256 : n / 256 + 1", "n % 256 ? 1 + n / 256 : n / 256"}) {
     int count = 0;
     const auto changed = replace_ceil_div(parse(grid), parse("256"), "BLOCK", count);
     ASSERT_TRUE(changed.ok());
@@ -61,7 +63,10 @@ TEST(Geometry, CeilingDivisionsByAFormula) {
 }
 
 TEST(Geometry, OtherDivisionsStay) {
-  for (const char* grid : {"n / 256", "(n + 127) / 256", "(n + 256) / 256", "(n + 255) / 128"}) {
+  for (const char* grid : {"n / 256", "(n + 127) / 256", "(n + 256) / 256", "(n + 255) / 128",
+                           "n / 256 + (n % 128 > 0)", "n / 256 + (m % 256 > 0)", "n / 256 + n % 256",
+                           "n / 256 + (n % 256 == 0)", "n / 256 + (n % 256 ? 0 : 1)",
+                           "n % 256 ? n / 256 : n / 256 + 1", "n / 256 + (n % 256 > 1)", "n / 256 + 1"}) {
     int count = 0;
     const auto same = replace_ceil_div(parse(grid), parse("256"), "BLOCK", count);
     ASSERT_TRUE(same.ok());
