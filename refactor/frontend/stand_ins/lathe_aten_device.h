@@ -30,6 +30,15 @@ template <class T> __host__ __device__ __forceinline__ T THCCeilDiv(T a, T b) {
   return (a + b - 1) / b;
 }
 
+// Of PyTorch's own types, as its headers have it.
+#define LATHE_ATEN_ATOMIC_ADD(type, raw)                                                                     \
+  __device__ __forceinline__ type atomicAdd(type* address, type value) {                                     \
+    return static_cast<type>(atomicAdd(reinterpret_cast<raw*>(address), static_cast<raw>(value)));           \
+  }
+LATHE_ATEN_ATOMIC_ADD(c10::Half, __half)
+LATHE_ATEN_ATOMIC_ADD(c10::BFloat16, __nv_bfloat16)
+#undef LATHE_ATEN_ATOMIC_ADD
+
 template <class T> __device__ __forceinline__ T gpuAtomicAdd(T* address, T value) {
   return atomicAdd(address, value);
 }

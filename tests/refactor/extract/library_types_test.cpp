@@ -33,6 +33,23 @@ template <class T> __global__ void k(T* x, const T* y, int n) {
     expect_compiles(text, fmt::format("k<{}>", type));
 }
 
+TEST(LibraryTypes, PyTorchsSmallTypesAreAddedAtomicallyAndBesideDoubles) {
+  const auto source = parse_text(R"(
+#include <ATen/ATen.h>
+#include <THC/THCAtomics.cuh>
+template <class T> __global__ void k(T* x, const T* y, int n) {
+  if (threadIdx.x < n) {
+    T scaled = (y[threadIdx.x] + 1.) * y[0] - 0.5;
+    atomicAdd(x, scaled);
+    gpuAtomicAdd(x + 1, y[threadIdx.x]);
+  }
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  for (const char* type : {"float", "double", "c10::Half", "c10::BFloat16"})
+    expect_compiles(text, fmt::format("k<{}>", type));
+}
+
 TEST(LibraryTypes, PyTorchsAssertionsAreAssertions) {
   const auto source = parse_text(R"(
 #include <ATen/ATen.h>
