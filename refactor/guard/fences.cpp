@@ -62,9 +62,9 @@ public:
       TraverseStmt(argument);
     const FunctionDecl* callee = call->getDirectCallee();
     const std::string name = callee ? callee->getNameAsString() : "";
-    if (name.starts_with("__threadfence"))
+    if (name.starts_with("__threadfence") || name == "__nv_atomic_thread_fence")
       events_.push_back(Event::fence);
-    else if (name.starts_with("atomic"))
+    else if (name.starts_with("atomic") || name.starts_with("__nv_atomic"))
       events_.push_back(Event::atomic);
     else if (name.starts_with("__syncthreads"))
       events_.push_back(Event::barrier);

@@ -50,6 +50,27 @@ template <class T> __global__ void k(T* x, const T* y, int n) {
     expect_compiles(text, fmt::format("k<{}>", type));
 }
 
+TEST(LibraryTypes, AtomicFunctionsThatNvccBuildsInStayAsTheyAre) {
+  const auto source = parse_text(R"(
+__device__ int least(int* place, int value) {
+  int seen = __nv_atomic_load_n(place, __NV_ATOMIC_RELAXED);
+  while (value < seen)
+    if (__nv_atomic_compare_exchange_n(place, &seen, value, false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_RELAXED,
+                                       __NV_THREAD_SCOPE_DEVICE))
+      break;
+  return seen;
+}
+__global__ void k(int* x, const int* y, int n) {
+  if (threadIdx.x < n)
+    least(x, y[threadIdx.x]);
+  __nv_atomic_add((float*)x + 1, 1.f, __NV_ATOMIC_RELAXED);
+}
+)");
+  const std::string text = extract(source.get(), "k");
+  EXPECT_THAT(text, Not(HasSubstr("enum")));
+  expect_compiles(text, "k");
+}
+
 TEST(LibraryTypes, PyTorchsAssertionsAreAssertions) {
   const auto source = parse_text(R"(
 #include <ATen/ATen.h>

@@ -1,6 +1,7 @@
 // What CUDA promises about threads, barriers, warps, shared memory and atomics.
 #include "tests/tuner/measure/host_executor/support.h"
 
+#include <bit>
 #include <numeric>
 
 namespace lathe::testing {
@@ -158,6 +159,29 @@ __global__ void k(int* out, const int* in, int n) {
 })",
                             shape(4, 128), 5, {0});
   EXPECT_EQ(out, (std::vector<int>{512, 127, 1, 15, 9}));
+}
+
+TEST(Atomics, ThoseThatNvccBuildsIn) {
+  const auto out = run<int>(R"(
+__global__ void k(int* out, const int* in, int n) {
+  __nv_atomic_fetch_add(&out[0], 1, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+  __nv_atomic_max(&out[1], threadIdx.x, __NV_ATOMIC_RELAXED);
+  int expected = 0;
+  if (__nv_atomic_compare_exchange_n(&out[2], &expected, 7, false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_RELAXED))
+    __nv_atomic_sub((unsigned*)&out[3], 1, __NV_ATOMIC_RELAXED);
+  else if (expected == 7)
+    __nv_atomic_fetch_add((float*)&out[4], 0.5f, __NV_ATOMIC_RELAXED);
+  if (threadIdx.x == 0) {
+    int five = 5, before;
+    __nv_atomic_exchange(&out[5], &five, &before, __NV_ATOMIC_RELAXED);
+    __nv_atomic_store_n(&out[6], __nv_atomic_load_n(in, __NV_ATOMIC_ACQUIRE), __NV_ATOMIC_RELEASE);
+    __nv_atomic_thread_fence(__NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_SYSTEM);
+    __nv_atomic_load(&out[6], &before, __NV_ATOMIC_RELAXED);
+    __nv_atomic_store(&out[7], &before, __NV_ATOMIC_RELAXED);
+  }
+})",
+                            shape(4, 128), 8, {42});
+  EXPECT_EQ(out, (std::vector<int>{512, 127, 7, -1, std::bit_cast<int>(511 * 0.5f), 5, 42, 42}));
 }
 
 // CUDA has no atomic operations on `long`; a program that brings its own has them beside the others.

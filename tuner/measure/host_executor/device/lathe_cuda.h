@@ -43,6 +43,8 @@
 
 #include "lathe_device.h"
 
+#include "lathe_nv_atomic.h"
+
 #include "lathe_ptx.h"
 
 #include <driver_types.h>

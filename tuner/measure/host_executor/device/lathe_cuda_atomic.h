@@ -55,20 +55,6 @@ template <class T> LATHE_INLINE bool same_bits(const T& a, const T& b) {
   return __builtin_memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-// By what a value is added to: without signs, so that integers wrap around.
-template <class T, class By> LATHE_INLINE T sum_of(T a, By b) {
-  if constexpr (::std::is_integral_v<T>)
-    return static_cast<T>(static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b));
-  else
-    return static_cast<T>(a + b);
-}
-template <class T, class By> LATHE_INLINE T difference_of(T a, By b) {
-  if constexpr (::std::is_integral_v<T>)
-    return static_cast<T>(static_cast<unsigned long long>(a) - static_cast<unsigned long long>(b));
-  else
-    return static_cast<T>(a - b);
-}
-
 // The operations of both kinds of atomic objects; Self says where the value is.
 template <class Self, class T, ::cuda::thread_scope Scope> class AtomicOperations {
   using Order = ::cuda::memory_order;
