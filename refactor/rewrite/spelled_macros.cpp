@@ -11,7 +11,10 @@ namespace {
 
 bool concerns_rules(const MacroExpansion& expansion) {
   static const std::set<std::string> wanted{"threadIdx", "blockIdx", "blockDim", "gridDim", "for"};
-  static const std::set<std::string> unwanted{"__attribute__", "asm", "__asm__", "__asm", "_Pragma"};
+  // An assertion about threads stays one: written out it would be this machine's library's.
+  static const std::set<std::string> unwanted{"__attribute__", "asm",          "__asm__",
+                                              "__asm",         "_Pragma",      "__assert_fail",
+                                              "__assertfail",  "__assert_rtn", "__PRETTY_FUNCTION__"};
   const auto is_one_of = [&](const std::set<std::string>& words) {
     return std::ranges::any_of(expansion.tokens,
                                [&](const ExpandedToken& token) { return words.contains(token.text); });

@@ -189,6 +189,7 @@ TEST(Macros, WhatIsNotWrittenOut) {
             nothing);
   EXPECT_EQ(detail("  EACH out[i] = 1;", "#define EACH _Pragma(\"unroll\") for (int i = 0; i < 4; ++i)\n"),
             nothing);
+  EXPECT_EQ(detail("  assert(blockDim.x == 64);\n  out[threadIdx.x] = 1;", "#include <cassert>\n"), nothing);
   // A definition that something else uses stays.
   const Outcome both = apply_rule(
       "name-macros", plain(kernel("  out[ROW] = in[OTHER];",
