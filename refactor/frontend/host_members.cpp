@@ -197,6 +197,14 @@ std::optional<HostValue> HostReader::member_of_instances(const Type& parameter,
   return HostValue::integer(name);
 }
 
+const std::string& HostReader::text_of_type(QualType type) {
+  const QualType canonical = type.getCanonicalType();
+  const auto [text, is_new] = type_texts_.try_emplace(canonical.getAsOpaquePtr());
+  if (is_new)
+    text->second = canonical.getAsString();
+  return text->second;
+}
+
 // What only an instance knows, such as sizeof of a structure of its own: asked of the file's instance with
 // these arguments.
 HostValue HostReader::instance_member(const ClassTemplateDecl& described,
@@ -218,7 +226,7 @@ HostValue HostReader::instance_member(const ClassTemplateDecl& described,
         is_meant = llvm::toString(number.isSigned() ? number : llvm::APSInt(number.zext(64)), 10) == text;
       } else {
         is_meant = own[i].getKind() == TemplateArgument::Type &&
-                   own[i].getAsType().getCanonicalType().getAsString() == wanted->second.text;
+                   text_of_type(own[i].getAsType()) == wanted->second.text;
       }
     }
     if (!is_meant)

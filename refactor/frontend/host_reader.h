@@ -98,6 +98,8 @@ private:
   HostValue instance_member(const clang::ClassTemplateDecl& described,
                             const std::map<const clang::NamedDecl*, HostValue>& arguments,
                             const std::string& member_name);
+  // What a type is without aliases; written once, as instances are many and their names long.
+  const std::string& text_of_type(clang::QualType type);
   // A number that only the running program knows, as a dimension named after what it is asked of.
   HostValue query(const std::string& key, const std::string& name);
   std::string object_name(const clang::Expr* expression);
@@ -287,6 +289,7 @@ private:
   std::map<std::string, std::vector<std::string>> open_arguments_; // LaunchSite::launcher_arguments
   // Of template parameters that are classes: what they are in each of the launcher's instances.
   std::map<const clang::NamedDecl*, std::vector<const clang::CXXRecordDecl*>> classes_of_instances_;
+  std::map<const void*, std::string> type_texts_;    // text_of_type
   std::set<const clang::LambdaExpr*> entered_;       // closures whose body has been read
   std::set<const clang::Stmt*> not_unrolled_;        // bodies of loops without a known end
   bool loops_leave_sizes_ = false;                   // integers that a loop changes are sizes behind it
