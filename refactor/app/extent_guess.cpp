@@ -94,10 +94,11 @@ public:
   // Whether a sum through the runs with doubled dimensions is to be believed: another run agrees with it, or
   // no dimension shows a square, through two points of which a line goes as well.
   bool is_confirmed() const {
-    bool is_further = false;
     for (std::size_t run = 0; run < sizes_.size(); ++run)
-      is_further |= !doubled_in(run);
-    return is_further || has_no_square();
+      if (!doubled_in(run))
+        return true;
+    const std::vector<std::string> grown_with = grown().dimensions;
+    return std::ranges::adjacent_find(grown_with) == grown_with.end();
   }
 
   // The leading product alone, where it has room for every run.
@@ -177,11 +178,6 @@ public:
   }
 
 private:
-  bool has_no_square() const {
-    const std::vector<std::string> grown_with = grown().dimensions;
-    return std::ranges::adjacent_find(grown_with) == grown_with.end();
-  }
-
   // Each dimension as often as the power of it that doubling it alone shows.
   Term grown() const {
     constexpr long most = 3;

@@ -11,7 +11,7 @@ namespace {
 
 bool concerns_rules(const MacroExpansion& expansion) {
   static const std::set<std::string> wanted{"threadIdx", "blockIdx", "blockDim", "gridDim", "for"};
-  // An assertion about threads stays one: written out it would be this machine's library's.
+  // An assertion about threads stays one: written out it would be as one C library has it.
   static const std::set<std::string> unwanted{"__attribute__", "asm",          "__asm__",
                                               "__asm",         "_Pragma",      "__assert_fail",
                                               "__assertfail",  "__assert_rtn", "__PRETTY_FUNCTION__"};
